@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What differs between processors: the cycle clock, the pause hint, the cache line. */
+#ifndef PORTALS_BASE_ARCH_H
+#define PORTALS_BASE_ARCH_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define CACHE_LINE 64
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
+static inline uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* A cheap, monotonic counter of unknown frequency; timing.c calibrates it against monotonic_ns(). */
+static inline uint64_t cycle_clock(void)
+{
+#if defined(__x86_64__)
+	uint32_t low, high;
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+#elif defined(__aarch64__)
+	uint64_t ticks;
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+#else
+	return monotonic_ns();
+#endif
+}
+
+static inline void cpu_pause(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("pause");
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where the first detector of an error says what happened: object, value, limit, what to do.  The text is kept for
+ * PtlNicErrorText() (per thread) and printed to p3_out if PTL_LOG allows; callers only pass the errno value on.
+ */
+#ifndef PORTALS_BASE_REPORT_H
+#define PORTALS_BASE_REPORT_H
+
+#include "base/settings.h"
+
+/* Returns `error` so that a detector can write: return report_error(-EINVAL, "..."). */
+int report_error(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void report(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void report_set_level(enum log_level level);
+
+/* Text of the calling thread's last report_error(), "" if there was none. */
+const char *report_last_error(void);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * First contact, the notices about it, and liveness.  See the essay in peer.c.
+ *
+ * A process can be reachable at one of several addresses (its preferred port may have been taken by a stranger), so
+ * HELLO goes to candidate 0 half of the time and to the others in turn, in slices of SLICE_NS: 0 1 0 2 0 3 ...
+ * Whoever lives at a wrong candidate answers REFUSED, which ends the slice at once.
+ */
+#include <errno.h>
+#include <sys/random.h>
+
+#include "base/report.h"
+#include "offload/peer.h"
+
+#define SLICE_NS 100000000u
+#define HELLO_AGAIN_NS 200000000u
+#define SILENCE_NS 1000000000u
+#define PINGS_BEFORE_DEATH 3
+
+static void send_notice(struct nic *nic, struct peer *peer, enum wire_operation what)
+{
+	struct transport *transport = peer->transport;
+	struct wire_message message = {
+		.operation = (uint8_t)what,
+		.source_nid = nic->id.nid,
+		.source_pid = nic->id.pid,
+		.source_tag = peer->local_tag,
+		.target_tag = peer->remote_tag,
+		.attempt = (uint8_t)transport->ops->own_attempt(transport),
+		.wanted_nid = peer->id.nid,
+		.wanted_pid = peer->id.pid,
+		.uid = nic->uid,
+		.jid = nic->jid,
+		.incarnation_high = nic->incarnation[0],
+		.incarnation_low = nic->incarnation[1],
+		.abilities = nic->mode == NIC_MODE_HOST ? 0 : WIRE_HAS_NIC_THREAD,
+	};
+	uint8_t bytes[WIRE_MAX_HEADER];
+	int rc = transport->ops->send(transport, peer->address, bytes, wire_encode(&message, bytes), NULL, 0);
+
+	/* Notices are repeated by whoever needs an answer, so a full transport loses nothing but time. */
+	if (rc == 0)
+		nic->counters.notices_sent++;
+	peer->retry_at = 0;
+	if (rc == -EAGAIN)
+		nic->counters.retries++;
+	peer->refusals = rc == -EAGAIN ? peer->refusals + 1 : 0;
+}
+
+static uint16_t random_tag(uint16_t other_than)
+{
+	uint16_t tag = 0;
+
+	while (tag == 0 || tag == other_than)
+		if (getrandom(&tag, sizeof(tag), 0) != sizeof(tag))
+			tag = (uint16_t)(cycle_clock() >> 3);
+	return tag;
+}
+
+static bool choose_transport(struct nic *nic, struct peer *peer)
+{
+	bool self = peer->id.nid == nic->id.nid && peer->id.pid == nic->id.pid;
+
+	peer->transport = self ? nic->self : nic->network_up ? nic->network : NULL;
+	return peer->transport != NULL;
+}
+
+static void greet(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	static const uint64_t pauses[] = {50000, 200000, 1000000, 5000000, 20000000, 50000000};
+	unsigned step;
+
+	send_notice(nic, peer, WIRE_HELLO);
+	step = peer->refusals / 4;
+	if (peer->refusals == 0)
+		peer->retry_at = now + HELLO_AGAIN_NS;
+	else
+		peer->retry_at = now + pauses[step < 5 ? step : 5];
+	nic_timer_at(nic, peer->retry_at < peer->slice_end ? peer->retry_at : peer->slice_end);
+}
+
+/* Next slice: every other one is for candidate 0. */
+static void next_slice(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	unsigned attempt = peer->slice % 2 ? peer->slice / 2 + 1 : 0;
+
+	if (peer->transport->ops->resolve(peer->transport, peer->id.nid, peer->id.pid, attempt, &peer->address)) {
+		attempt = peer->slice = 0;
+		if (peer->transport->ops->resolve(peer->transport, peer->id.nid, peer->id.pid, 0, &peer->address)) {
+			peer_fail(nic, peer, PTL_NI_UNREACHABLE, "its id has no address on this network");
+			return;
+		}
+	}
+	peer->slice++;
+	peer->attempt = attempt;
+	peer->slice_end = now + SLICE_NS;
+	greet(nic, peer, now);
+}
+
+void contact_start(struct nic *nic, struct peer *peer)
+{
+	uint64_t now = monotonic_ns();
+
+	if (!choose_transport(nic, peer) && nic->opening_done) {
+		peer_fail(nic, peer, PTL_NI_UNREACHABLE, "no transport reaches it");
+		return;
+	}
+	peer->state = PEER_CONTACTING;
+	peer->local_tag = random_tag(peer->local_tag);
+	peer->remote_tag = 0;
+	peer->slice = 0;
+	peer->refusals = 0;
+	peer->contact_deadline = now + nic->settings->connect_timeout;
+	peer_mark_busy(nic, peer);
+	if (peer->transport)
+		next_slice(nic, peer, now);
+	else
+		nic_timer_at(nic, now + 1000000);
+}
+
+void contact_tick(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	if (now >= peer->contact_deadline) {
+		peer_fail(nic, peer, PTL_NI_UNREACHABLE, "no answer to HELLO within PTL_CONNECT_TIMEOUT");
+	} else if (!peer->transport) {
+		if (choose_transport(nic, peer))
+			next_slice(nic, peer, now);
+		else if (nic->opening_done)
+			peer_fail(nic, peer, PTL_NI_UNREACHABLE, "its transport did not open");
+		else
+			nic_timer_at(nic, now + 1000000);
+	} else if (now >= peer->slice_end) {
+		next_slice(nic, peer, now);
+	} else if (now >= peer->retry_at) {
+		greet(nic, peer, now);
+	} else {
+		nic_timer_at(nic, peer->retry_at < peer->slice_end ? peer->retry_at : peer->slice_end);
+	}
+}
+
+/* --- notices --- */
+
+static bool same_conversation(const struct peer *peer, const struct wire_message *message)
+{
+	return peer->remote_tag == message->source_tag && peer->incarnation[0] == message->incarnation_high &&
+	       peer->incarnation[1] == message->incarnation_low;
+}
+
+/* HELLO or WELCOME told us who the peer is. */
+static int introduce(struct nic *nic, struct peer *peer, const struct wire_message *message)
+{
+	transport_address address;
+
+	if (!peer->transport && !choose_transport(nic, peer))
+		return -EHOSTUNREACH;
+	int rc = peer->transport->ops->resolve(peer->transport, peer->id.nid, peer->id.pid, message->attempt, &address);
+
+	if (rc)
+		return rc;
+	if (peer->state == PEER_READY && !same_conversation(peer, message))
+		peer_reset(nic, peer);
+	if (peer->local_tag == 0)
+		peer->local_tag = random_tag(0);
+	peer->address = address;
+	peer->attempt = message->attempt;
+	peer->remote_tag = message->source_tag;
+	peer->uid = message->uid;
+	peer->jid = message->jid;
+	peer->abilities = message->abilities;
+	peer->incarnation[0] = message->incarnation_high;
+	peer->incarnation[1] = message->incarnation_low;
+	peer->state = PEER_READY;
+	peer->refusals = 0;
+	peer->retry_at = 0;
+	peer->arrivals++;
+	return 0;
+}
+
+static void queue_notice(struct nic *nic, struct peer *peer, const struct wire_message *notice)
+{
+	static const struct protocol protocol = {
+		.name = "notice",
+		.on = {[STATE_QUEUED] = {[OP_SENT] = IGNORED(STATE_DONE), [OP_FAILED] = IGNORED(STATE_DONE)}},
+	};
+	struct operation *op = operation_new(nic, peer, &protocol);
+
+	if (!op)
+		return;
+	op->message = *notice;
+	peer_respond(nic, op);
+}
+
+static void hello_for_another(struct nic *nic, struct peer *peer, const struct wire_message *hello)
+{
+	const struct wire_message refusal = {
+		.operation = WIRE_REFUSED,
+		.wanted_nid = hello->wanted_nid,
+		.wanted_pid = hello->wanted_pid,
+		.reason = REFUSED_WRONG_PROCESS,
+		.their_version = WIRE_VERSION,
+	};
+
+	if (!peer->transport && !choose_transport(nic, peer))
+		return;
+	if (peer->address == TRANSPORT_ADDRESS_UNKNOWN &&
+	    peer->transport->ops->resolve(peer->transport, peer->id.nid, peer->id.pid, hello->attempt, &peer->address))
+		return;
+	queue_notice(nic, peer, &refusal);
+}
+
+static void hello_arrived(struct nic *nic, struct peer *peer, const struct wire_message *hello)
+{
+	if (hello->wanted_nid != nic->id.nid || hello->wanted_pid != nic->id.pid) {
+		hello_for_another(nic, peer, hello);
+		return;
+	}
+	if (introduce(nic, peer, hello))
+		return;
+	queue_notice(nic, peer,
+		     &(struct wire_message){
+			     .operation = WIRE_WELCOME,
+			     .wanted_nid = peer->id.nid,
+			     .wanted_pid = peer->id.pid,
+			     .uid = nic->uid,
+			     .jid = nic->jid,
+			     .incarnation_high = nic->incarnation[0],
+			     .incarnation_low = nic->incarnation[1],
+			     .abilities = nic->mode == NIC_MODE_HOST ? 0 : WIRE_HAS_NIC_THREAD,
+		     });
+	peer_flush(nic, peer);
+}
+
+static void welcome_arrived(struct nic *nic, struct peer *peer, const struct wire_message *welcome)
+{
+	if (peer->state == PEER_UNKNOWN || welcome->target_tag != peer->local_tag || introduce(nic, peer, welcome))
+		nic->counters.stale++;
+	else
+		peer_flush(nic, peer);
+}
+
+static void refusal_arrived(struct nic *nic, struct peer *peer, const struct wire_message *refusal)
+{
+	struct peer *wanted =
+		peer_find(nic, (ptl_process_id_t){.nid = refusal->wanted_nid, .pid = refusal->wanted_pid});
+
+	(void)peer;
+	if (refusal->reason == REFUSED_VERSION) {
+		wanted = peer;
+		if (wanted->state == PEER_CONTACTING) {
+			report(LOG_WARN, "peer %u:%u speaks wire version %u, this library version %u", wanted->id.nid,
+			       wanted->id.pid, refusal->their_version, WIRE_VERSION);
+			peer_fail(nic, wanted, PTL_NI_PROTOCOL, "it speaks another version of the protocol");
+		}
+	} else if (wanted && wanted->state == PEER_CONTACTING) {
+		next_slice(nic, wanted, monotonic_ns());
+	}
+}
+
+static void stale_arrived(struct nic *nic, struct peer *peer, const struct wire_message *stale)
+{
+	/* Only an answer to what this conversation sent names its tag. */
+	if (peer->state != PEER_READY || stale->target_tag != peer->local_tag) {
+		nic->counters.stale++;
+		return;
+	}
+	peer_reset(nic, peer);
+	if (peer->requests.head)
+		contact_start(nic, peer);
+}
+
+void contact_notice(struct nic *nic, const struct wire_message *message, transport_address from,
+		    struct transport *transport)
+{
+	static void (*const handlers[WIRE_OPERATION_COUNT])(struct nic *, struct peer *, const struct wire_message *) = {
+		[WIRE_HELLO] = hello_arrived,
+		[WIRE_WELCOME] = welcome_arrived,
+		[WIRE_REFUSED] = refusal_arrived,
+		[WIRE_STALE] = stale_arrived,
+	};
+	const ptl_process_id_t id = {message->source_nid, message->source_pid};
+	struct peer *peer = message->operation == WIRE_HELLO ? peer_get(nic, id) : peer_find(nic, id);
+	bool self = id.nid == nic->id.nid && id.pid == nic->id.pid;
+
+	/* Nobody else may speak with our own id, and a known address may not speak for another peer. */
+	if (!peer || self != (transport == nic->self) ||
+	    (from != TRANSPORT_ADDRESS_UNKNOWN && peer->state == PEER_READY && from != peer->address &&
+	     message->operation != WIRE_HELLO)) {
+		nic->counters.stale++;
+		return;
+	}
+	handlers[message->operation](nic, peer, message);
+}
+
+/* Answers somebody who may not be a peer: best effort, the asker repeats itself. */
+static void answer_stranger(struct nic *nic, const struct wire_message *message, struct transport *transport,
+			    struct wire_message *answer)
+{
+	uint8_t bytes[WIRE_MAX_HEADER];
+	transport_address address;
+
+	if (transport->ops->resolve(transport, message->source_nid, message->source_pid, message->attempt, &address))
+		return;
+	answer->source_nid = nic->id.nid;
+	answer->source_pid = nic->id.pid;
+	answer->target_tag = message->source_tag;
+	answer->attempt = (uint8_t)transport->ops->own_attempt(transport);
+	if (transport->ops->send(transport, address, bytes, wire_encode(answer, bytes), NULL, 0) == 0)
+		nic->counters.notices_sent++;
+}
+
+void contact_answer_stale(struct nic *nic, const struct wire_message *message, struct transport *transport)
+{
+	struct wire_message stale = {.operation = WIRE_STALE};
+
+	answer_stranger(nic, message, transport, &stale);
+}
+
+void contact_answer_version(struct nic *nic, const struct wire_message *message, struct transport *transport)
+{
+	struct wire_message refusal = {
+		.operation = WIRE_REFUSED, .reason = REFUSED_VERSION, .their_version = WIRE_VERSION};
+
+	if (message->operation == WIRE_HELLO)
+		answer_stranger(nic, message, transport, &refusal);
+}
+
+/* --- liveness --- */
+
+static void note_life(struct peer *peer, uint64_t now)
+{
+	peer->arrivals_seen = peer->arrivals;
+	peer->silent_since = now;
+	peer->pings = peer->refused_probes = 0;
+}
+
+/*
+ * Kernel evidence first: the peer's port is closed.  Asked twice, because the first answer may be an echo of the time
+ * before a restart.  Only then silence, and only of peers that would answer by themselves.
+ */
+void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	struct transport *transport = peer->transport;
+
+	if (peer->arrivals != peer->arrivals_seen || peer->silent_since == 0) {
+		note_life(peer, now);
+		return;
+	}
+	if (now - peer->silent_since < SILENCE_NS || !transport || transport == nic->self)
+		return;
+	if (transport->ops->probe(transport, peer->address) == -ECONNREFUSED)
+		peer->refused_probes++;
+	else
+		peer->refused_probes = 0;
+	if (peer->refused_probes >= 2) {
+		peer_fail(nic, peer, PTL_NI_PEER_DIED, "its port is closed");
+		return;
+	}
+	if (peer->state != PEER_READY || now - peer->pinged_at < SILENCE_NS)
+		return;
+	if (peer->pings >= PINGS_BEFORE_DEATH && nic->settings->peer_timeout &&
+	    (peer->abilities & WIRE_HAS_NIC_THREAD) && now - peer->silent_since > nic->settings->peer_timeout) {
+		peer_fail(nic, peer, PTL_NI_PEER_DIED, "silent for PTL_PEER_TIMEOUT");
+		return;
+	}
+	peer->pinged_at = now;
+	peer->pings++;
+	respond(nic, peer, WIRE_PING, 0, 0, 0);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "offload/descriptor.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "offload/match.h"
+#include "offload/nic.h"
+#include "offload/operation.h"
+
+_Static_assert((PTL_EVENT_GET_START & 1) == 0 && (PTL_EVENT_PUT_START & 1) == 0 && (PTL_EVENT_GETPUT_START & 1) == 0 &&
+		       (PTL_EVENT_REPLY_START & 1) == 0 && (PTL_EVENT_SEND_START & 1) == 0 &&
+		       PTL_EVENT_SEND_END < PTL_EVENT_ACK && PTL_EVENT_SEND_END < PTL_EVENT_UNLINK,
+	       "START kinds are even, END kinds odd, ACK and UNLINK behind them");
+
+bool descriptor_accepts(const struct descriptor *md, struct demand *demand)
+{
+	uint64_t length = md->region.length;
+	uint64_t offset = md->options & PTL_MD_MANAGE_REMOTE ? demand->remote_offset : md->local_offset;
+
+	if (!md->active || (md->options & demand->operations) != demand->operations)
+		return false;
+	if (offset > length)
+		return false;
+	demand->offset = offset;
+	demand->mlength = demand->rlength;
+	if (demand->rlength > length - offset) {
+		if (!(md->options & PTL_MD_TRUNCATE))
+			return false;
+		demand->mlength = length - offset;
+	}
+	return true;
+}
+
+/* max_size has no meaning for descriptors whose offsets the initiators choose. */
+static bool too_full(const struct descriptor *md)
+{
+	return (md->options & (PTL_MD_MAX_SIZE | PTL_MD_MANAGE_REMOTE)) == PTL_MD_MAX_SIZE &&
+	       md->region.length - md->local_offset < md->max_size;
+}
+
+void descriptor_start(struct descriptor *md, const struct event_info *info, bool target)
+{
+	md->pending++;
+	if (md->eq)
+		md->eq->underway++;
+	if (md->threshold != PTL_MD_THRESH_INF)
+		md->threshold--;
+	if (target && !(md->options & PTL_MD_MANAGE_REMOTE))
+		md->local_offset += info->mlength;
+	if (md->threshold == 0 || (target && too_full(md))) {
+		md->active = false;
+		md->unlink_due = md->auto_unlink;
+		md->cause = *info;
+	}
+}
+
+void descriptor_end(struct descriptor *md)
+{
+	md->pending--;
+	if (md->eq)
+		md->eq->underway--;
+}
+
+ptl_seq_t event_link(struct nic *nic)
+{
+	return ++nic->next_link;
+}
+
+static bool disabled(const struct descriptor *md, ptl_event_kind_t kind)
+{
+	if (kind >= PTL_EVENT_ACK)
+		return false;
+	return md->options & (kind & 1 ? PTL_MD_EVENT_END_DISABLE : PTL_MD_EVENT_START_DISABLE);
+}
+
+void event_log(struct nic *nic, const struct descriptor *md, ptl_event_kind_t kind, const struct event_info *info,
+	       ptl_ni_fail_t failure)
+{
+	if (!md->eq || disabled(md, kind))
+		return;
+	const struct event_record record = {
+		.info = *info,
+		.md_start = md->user_start,
+		.md_user_ptr = md->user_ptr,
+		.md_length = md->user_length,
+		.md_max_size = md->max_size,
+		.md_handle = md->handle,
+		.md_options = md->options,
+		.md_threshold = md->threshold,
+		.kind = (uint16_t)kind,
+		.ni_fail = (uint16_t)failure,
+	};
+	event_post(md->eq, &record);
+	if (unlikely(md->eq->waiters > 0))
+		waiters_notify(nic, md->eq);
+}
+
+/* The last operation on memory that PtlMDUpdate replaced has ended: the heir is no longer pinned by it. */
+static void bury_predecessor(struct nic *nic, struct descriptor *md)
+{
+	struct descriptor *heir = md->heir;
+
+	region_clear(&md->region);
+	pool_give(&nic->descriptors, md);
+	heir->pending--;
+	descriptor_settle(nic, heir);
+}
+
+void descriptor_settle(struct nic *nic, struct descriptor *md)
+{
+	if (md->pending > 0)
+		return;
+	if (unlikely(md->heir != NULL)) {
+		bury_predecessor(nic, md);
+	} else if (md->unlink_due) {
+		timing_lap(&nic->timing, PTL_STAGE_EVENT);
+		event_log(nic, md, PTL_EVENT_UNLINK, &md->cause, PTL_NI_OK);
+		descriptor_unlink(nic, md, false);
+		timing_lap(&nic->timing, PTL_STAGE_UNLINK);
+	}
+}
+
+void operation_end(struct nic *nic, struct descriptor *md, ptl_event_kind_t kind, const struct event_info *info,
+		   ptl_ni_fail_t failure)
+{
+	descriptor_end(md);
+	event_log(nic, md, kind, info, failure);
+	descriptor_settle(nic, md);
+}
+
+/* The part of a descriptor that the user's structure describes. */
+static int describe_memory(struct descriptor *md, const ptl_md_t *user, struct event_queue *eq)
+{
+	struct region region;
+	int rc = user->options & PTL_MD_IOVEC ? region_set_pieces(&region, user->start, user->length)
+					      : region_set(&region, user->start, user->length);
+
+	if (rc)
+		return rc;
+	md->region = region;
+	md->user_start = user->start;
+	md->user_length = user->length;
+	md->user_ptr = user->user_ptr;
+	md->options = user->options;
+	md->max_size = user->max_size;
+	md->threshold = user->threshold;
+	md->active = user->threshold > 0 || user->threshold == PTL_MD_THRESH_INF;
+	md->local_offset = 0;
+	md->eq = eq;
+	return 0;
+}
+
+int descriptor_create(struct nic *nic, const ptl_md_t *user, ptl_unlink_t unlink, struct event_queue *eq,
+		      struct match_entry *entry, struct descriptor **out)
+{
+	struct descriptor *md;
+
+	if (nic->descriptors.live >= (uint32_t)nic->limits.max_mds || !(md = pool_take(&nic->descriptors)))
+		return report_error(-ENOSPC, "%u memory descriptors exist, more than that are not allowed (max_mds)",
+				    nic->descriptors.live);
+	int rc = describe_memory(md, user, eq);
+
+	if (rc) {
+		pool_give(&nic->descriptors, md);
+		return rc;
+	}
+	md->auto_unlink = unlink == PTL_UNLINK;
+	md->entry = entry;
+	if (entry)
+		entry->descriptor = md;
+	*out = md;
+	return 0;
+}
+
+/*
+ * Operations that are under way keep the memory and the queue they started with: they move to a copy of the old
+ * descriptor, which pins the new one so that PtlMDUnlink cannot succeed before they have ended.
+ */
+static int leave_to_heir(struct nic *nic, struct descriptor *md)
+{
+	struct descriptor *old = pool_take(&nic->descriptors);
+	struct operation *op;
+
+	if (!old)
+		return report_error(-ENOSPC, "no descriptor left for the operations pending on the one to be updated");
+	struct pool_item item = old->item;
+
+	*old = *md;
+	old->item = item;
+	old->entry = NULL;
+	old->active = old->auto_unlink = old->unlink_due = false;
+	old->heir = md;
+	old->pending = 0;
+	for (uint32_t i = 0; (op = pool_next(&nic->operations, &i));) {
+		if (op->md == md && op->pinned) {
+			op->md = old;
+			old->pending++;
+		}
+	}
+	md->pending -= old->pending;
+	md->pending++;
+	md->region = (struct region){0}; /* its copy of the pieces belongs to `old` now */
+	return 0;
+}
+
+int descriptor_update(struct nic *nic, struct descriptor *md, const ptl_md_t *user, struct event_queue *eq)
+{
+	struct descriptor probe = {0};
+	int rc = describe_memory(&probe, user, eq);
+
+	if (rc)
+		return rc;
+	if (md->pending > 0 && (rc = leave_to_heir(nic, md))) {
+		region_clear(&probe.region);
+		return rc;
+	}
+	region_clear(&md->region);
+	region_clear(&probe.region);
+	md->unlink_due = false;
+	return describe_memory(md, user, eq);
+}
+
+void descriptor_describe(const struct descriptor *md, ptl_md_t *user)
+{
+	*user = (ptl_md_t){
+		.start = md->user_start,
+		.length = md->user_length,
+		.threshold = md->threshold,
+		.max_size = md->max_size,
+		.options = md->options,
+		.user_ptr = md->user_ptr,
+		.eq_handle = md->eq ? md->eq->handle : PTL_EQ_NONE,
+	};
+}
+
+void descriptor_unlink(struct nic *nic, struct descriptor *md, bool entry_too)
+{
+	struct match_entry *entry = md->entry;
+
+	region_clear(&md->region);
+	pool_give(&nic->descriptors, md);
+	if (!entry)
+		return;
+	entry->descriptor = NULL;
+	if (entry_too || entry->unlink) {
+		match_list_remove(entry);
+		pool_give(&nic->entries, entry);
+	}
+}

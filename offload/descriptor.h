@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory descriptors as the NIC sees them: acceptance, offsets, thresholds, activity, and when they go away.
+ *
+ * An operation on a descriptor is counted twice.  descriptor_start() takes one threshold unit at match or issue
+ * time, which may make the descriptor inactive: it takes no new operation from then on.  Between start and end the
+ * operation is pending and pins the descriptor; descriptor_end() comes before the END event, so that whoever has
+ * read an END can unlink.  An inactive descriptor that is to unlink itself goes when its last pending operation
+ * ends, in whatever order they end, and its UNLINK event repeats the operation that made it inactive.
+ */
+#ifndef PORTALS_OFFLOAD_DESCRIPTOR_H
+#define PORTALS_OFFLOAD_DESCRIPTOR_H
+
+#include "offload/event.h"
+#include "offload/pool.h"
+#include "offload/region.h"
+
+struct match_entry;
+struct nic;
+
+struct descriptor {
+	struct pool_item item;
+	uint32_t handle;
+	int threshold; /* units left, or PTL_MD_THRESH_INF */
+	uint32_t options;
+	uint32_t pending; /* operations between start and end, and 1 for each predecessor that still has some */
+	bool active, auto_unlink, unlink_due;
+	uint64_t local_offset, max_size;
+	struct event_queue *eq; /* or NULL: logs nothing */
+	struct region region;
+	struct match_entry *entry; /* or NULL: bound, initiator use only */
+	void *user_start, *user_ptr;
+	uint64_t user_length;    /* as the caller gave it: number of pieces with PTL_MD_IOVEC */
+	struct descriptor *heir; /* PtlMDUpdate replaced this one while operations were pending on it */
+	struct event_info cause; /* of the coming UNLINK */
+};
+
+/* What an incoming request asks of a descriptor, and what it gets. */
+struct demand {
+	uint32_t operations; /* PTL_MD_OP_PUT, PTL_MD_OP_GET or both */
+	uint64_t remote_offset, rlength;
+	uint64_t offset, mlength; /* results */
+};
+
+/* Would the descriptor respond?  Changes nothing but the results (Portals 3.3, rules of acceptance). */
+bool descriptor_accepts(const struct descriptor *, struct demand *);
+
+/* Takes a unit and, for operations of others on this memory (`target`), advances the local offset. */
+void descriptor_start(struct descriptor *, const struct event_info *, bool target);
+
+/* The operation is over.  Call event_log() for its END, then descriptor_settle(). */
+void descriptor_end(struct descriptor *);
+
+/* Unlinks the descriptor if that is due; it must not be used afterwards. */
+void descriptor_settle(struct nic *, struct descriptor *);
+
+/* Posts an event of this kind to the descriptor's queue, unless it has none or the kind is disabled. */
+void event_log(struct nic *, const struct descriptor *, ptl_event_kind_t, const struct event_info *, ptl_ni_fail_t);
+
+/* A number for START, END and UNLINK of one operation. */
+ptl_seq_t event_link(struct nic *);
+
+/* Commands. `md` as the user gave it; -EINVAL with a report if it describes no memory. */
+int descriptor_create(struct nic *, const ptl_md_t *md, ptl_unlink_t, struct event_queue *, struct match_entry *,
+		      struct descriptor **);
+int descriptor_update(struct nic *, struct descriptor *, const ptl_md_t *md, struct event_queue *);
+void descriptor_describe(const struct descriptor *, ptl_md_t *md);
+
+/* Frees it and, if `entry_too` or the entry is to go with its descriptor, its match entry.  Nothing may be pending. */
+void descriptor_unlink(struct nic *, struct descriptor *, bool entry_too);
+
+#endif

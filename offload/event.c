@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "offload/event.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct event_record) <= EVENT_WORDS * sizeof(uint64_t), "a record fits its slot");
+_Static_assert(sizeof(struct event_slot) == 2 * CACHE_LINE, "a slot is two cache lines");
+
+/* Rings given back, waiting for an equal request.  Never unmapped before event_rings_free(): readers may look. */
+static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct event_ring *spare_rings;
+
+struct event_ring *event_ring_get(uint64_t count)
+{
+	uint64_t size = 2;
+	struct event_ring *ring = NULL;
+
+	if (count > UINT32_MAX)
+		return NULL;
+	while (size < count)
+		size *= 2;
+	pthread_mutex_lock(&spare_lock);
+	for (struct event_ring **at = &spare_rings; *at; at = &(*at)->next) {
+		if ((*at)->size == size) {
+			ring = *at;
+			*at = ring->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&spare_lock);
+	if (!ring) {
+		size_t bytes = sizeof(*ring) + size * sizeof(struct event_slot);
+		ring = aligned_alloc(2 * CACHE_LINE, (bytes + 2 * CACHE_LINE - 1) & ~(size_t)(2 * CACHE_LINE - 1));
+		if (!ring)
+			return NULL;
+		ring->size = size;
+	}
+	for (uint64_t i = 0; i < size; i++)
+		atomic_store_explicit(&ring->slots[i].sequence, 0, memory_order_relaxed);
+	return ring;
+}
+
+void event_ring_put(struct event_ring *ring)
+{
+	pthread_mutex_lock(&spare_lock);
+	ring->next = spare_rings;
+	spare_rings = ring;
+	pthread_mutex_unlock(&spare_lock);
+}
+
+void event_rings_free(void)
+{
+	while (spare_rings) {
+		struct event_ring *ring = spare_rings;
+		spare_rings = ring->next;
+		free(ring);
+	}
+}
+
+void event_post(struct event_queue *eq, const struct event_record *record)
+{
+	struct event_ring *ring = atomic_load_explicit(&eq->ring, memory_order_relaxed);
+	uint64_t number = atomic_load_explicit(&eq->posted, memory_order_relaxed);
+	struct event_slot *slot = &ring->slots[number & (ring->size - 1)];
+	uint64_t words[EVENT_WORDS] = {0};
+
+	memcpy(words, record, sizeof(*record));
+	/* A reader that copies the overwritten event must see 0 or the new number at its second look: the fence keeps
+	 * the words behind this store, and pairs with the acquire fence in copy_slot(). */
+	atomic_store_explicit(&slot->sequence, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	for (int i = 0; i < EVENT_WORDS; i++)
+		atomic_store_explicit(&slot->words[i], words[i], memory_order_relaxed);
+	/* Publishes the words; pairs with the acquire load in copy_slot(). */
+	atomic_store_explicit(&slot->sequence, number + 1, memory_order_release);
+	/* Pairs with the acquire loads of `posted` in event_ready() and event_find(). */
+	atomic_store_explicit(&eq->posted, number + 1, memory_order_release);
+}
+
+uint64_t event_unread(const struct event_queue *eq)
+{
+	return atomic_load_explicit(&eq->posted, memory_order_relaxed) -
+	       atomic_load_explicit(&eq->taken, memory_order_relaxed);
+}
+
+static bool copy_slot(struct event_slot *slot, uint64_t number, struct event_record *record)
+{
+	uint64_t words[EVENT_WORDS];
+
+	/* Pairs with the release store at the end of event_post(). */
+	if (atomic_load_explicit(&slot->sequence, memory_order_acquire) != number + 1)
+		return false;
+	for (int i = 0; i < EVENT_WORDS; i++)
+		words[i] = atomic_load_explicit(&slot->words[i], memory_order_relaxed);
+	/* Pairs with the release fence in event_post(). */
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&slot->sequence, memory_order_relaxed) != number + 1)
+		return false;
+	memcpy(record, words, sizeof(*record));
+	return true;
+}
+
+static void expand(const struct event_record *record, uint32_t eq_handle, uint64_t number, ptl_event_t *event)
+{
+	const struct event_info *info = &record->info;
+
+	*event = (ptl_event_t){
+		.type = (ptl_event_kind_t)record->kind,
+		.initiator = info->initiator,
+		.uid = info->uid,
+		.jid = info->jid,
+		.pt_index = info->pt_index,
+		.match_bits = info->match_bits,
+		.rlength = info->rlength,
+		.mlength = info->mlength,
+		.offset = info->offset,
+		.md_handle = record->md_handle,
+		.md = {.start = record->md_start,
+		       .length = record->md_length,
+		       .threshold = record->md_threshold,
+		       .max_size = record->md_max_size,
+		       .options = record->md_options,
+		       .user_ptr = record->md_user_ptr,
+		       .eq_handle = eq_handle},
+		.hdr_data = info->hdr_data,
+		.link = info->link,
+		.ni_fail_type = record->ni_fail,
+		.sequence = (ptl_seq_t)(number + 1),
+	};
+}
+
+/* Finds the oldest event still there: copies it and says which number it has and how many were consumed before. */
+static int event_find(struct event_queue *eq, struct event_record *record, uint64_t *taken, uint64_t *number)
+{
+	struct event_ring *ring = atomic_load_explicit(&eq->ring, memory_order_acquire);
+
+	do {
+		/* Taken before posted: the difference may then be too large, never negative. */
+		*taken = atomic_load_explicit(&eq->taken, memory_order_acquire);
+		uint64_t posted = atomic_load_explicit(&eq->posted, memory_order_acquire);
+		if (posted == *taken || !ring)
+			return -EAGAIN;
+		*number = posted - *taken > ring->size ? posted - ring->size : *taken;
+	} while (!copy_slot(&ring->slots[*number & (ring->size - 1)], *number, record));
+	return 0;
+}
+
+static bool same_generation(struct event_queue *eq, uint32_t generation)
+{
+	/* Pairs with the release store in pool_give(). */
+	return atomic_load_explicit(&eq->item.generation, memory_order_acquire) == generation;
+}
+
+int event_take(struct event_queue *eq, uint32_t generation, ptl_event_t *event)
+{
+	struct event_record record;
+	uint64_t taken, number;
+
+	do {
+		if (!same_generation(eq, generation))
+			return -EBADF;
+		int rc = event_find(eq, &record, &taken, &number);
+		if (rc)
+			return rc;
+		/* Consumes it; the acquire/release only orders readers among themselves. */
+	} while (!atomic_compare_exchange_weak_explicit(&eq->taken, &taken, number + 1, memory_order_acq_rel,
+							memory_order_relaxed));
+	expand(&record, eq->handle, number, event);
+	return number == taken ? 0 : -EOVERFLOW;
+}
+
+int event_peek(struct event_queue *eq, uint32_t generation, ptl_event_t *event)
+{
+	struct event_record record;
+	uint64_t taken, number;
+
+	if (!same_generation(eq, generation))
+		return -EBADF;
+	int rc = event_find(eq, &record, &taken, &number);
+	if (rc)
+		return rc;
+	expand(&record, eq->handle, number, event);
+	return number == taken ? 0 : -EOVERFLOW;
+}

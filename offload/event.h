@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Event queues: a ring written by the owner of the engine and read by any host thread without a lock.
+ *
+ * `posted` counts events ever written, `taken` those ever consumed; event number n lives in slot n % size.  The
+ * writer never waits: on a full ring it overwrites the oldest event.  A slot is a seqlock of its own: its sequence
+ * is n + 1 when it holds event n, 0 while it is being written.  Readers copy a slot with relaxed loads, check that
+ * the sequence did not change meanwhile, and own the event once their compare-and-swap has moved `taken` past it;
+ * if that jump skipped events they were lost, and the reader says so (PTL_EQ_DROPPED).
+ *
+ * Rings and queues stay mapped until PtlFini, so a reader that races PtlEQFree or PtlNIFini reads old memory, finds
+ * the generation changed, and never faults.
+ */
+#ifndef PORTALS_OFFLOAD_EVENT_H
+#define PORTALS_OFFLOAD_EVENT_H
+
+#include <portals3.h>
+#include <stdatomic.h>
+
+#include "base/arch.h"
+#include "offload/pool.h"
+
+/* What the events of one operation have in common. */
+struct event_info {
+	ptl_process_id_t initiator;
+	ptl_uid_t uid;
+	ptl_jid_t jid;
+	ptl_pt_index_t pt_index;
+	ptl_seq_t link;
+	uint64_t match_bits, rlength, mlength, offset, hdr_data;
+};
+
+/* An event as the ring stores it: PTL's structure without what the reader can work out. */
+struct event_record {
+	struct event_info info;
+	void *md_start, *md_user_ptr;
+	uint64_t md_length, md_max_size;
+	uint32_t md_handle, md_options;
+	int32_t md_threshold;
+	uint16_t kind, ni_fail;
+};
+
+#define EVENT_WORDS 15
+
+struct event_slot {
+	_Alignas(2 * CACHE_LINE) _Atomic uint64_t sequence;
+	_Atomic uint64_t words[EVENT_WORDS];
+};
+
+struct event_ring {
+	uint64_t size; /* a power of two */
+	struct event_ring *next;
+	struct event_slot slots[];
+};
+
+struct event_queue {
+	struct pool_item item;
+	uint32_t handle;
+	uint32_t waiters;  /* threads blocked on it; engine only */
+	uint64_t underway; /* operations started, whose last event here is still to come; engine only */
+	_Atomic(ptl_eq_handler_t) handler;
+	_Atomic(struct event_ring *) ring;
+	_Alignas(CACHE_LINE) _Atomic uint64_t posted; /* written by the engine */
+	_Alignas(CACHE_LINE) _Atomic uint64_t taken;  /* written by readers */
+};
+
+/* A ring for at least `count` events, from memory that lives until event_rings_free().  NULL: no memory. */
+struct event_ring *event_ring_get(uint64_t count);
+void event_ring_put(struct event_ring *);
+void event_rings_free(void);
+
+/* Engine only. */
+void event_post(struct event_queue *, const struct event_record *);
+uint64_t event_unread(const struct event_queue *);
+
+/* True if a take would find something; any thread. */
+static inline bool event_ready(const struct event_queue *eq)
+{
+	return atomic_load_explicit(&eq->posted, memory_order_acquire) !=
+	       atomic_load_explicit(&eq->taken, memory_order_relaxed);
+}
+
+/*
+ * Takes the oldest event; any thread.  0, -EAGAIN (empty), -EOVERFLOW (taken, but events before it were lost), or
+ * -EBADF (the queue is not of that generation any more).
+ */
+int event_take(struct event_queue *, uint32_t generation, ptl_event_t *);
+
+/* The same without consuming it. */
+int event_peek(struct event_queue *, uint32_t generation, ptl_event_t *);
+
+#endif

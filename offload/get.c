@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Get, both ends.
+ *
+ *   GET  ->  match, START
+ *   <-  REPLY with payload;  END                                      (short answer)
+ *   <-  REPLY_LONG with the segments, the initiator reads them,
+ *       SOURCE_FREE  ->  END                                          (long answer)
+ *   <-  DISCARDED                                                     (nobody matched)
+ *
+ * Which one the target decides: only it knows how much there is.  The request pins nothing at the initiator: its
+ * descriptor may be unlinked before the answer, which is then dropped (and a long one released by SOURCE_FREE).
+ */
+#include <errno.h>
+
+#include "offload/operation.h"
+#include "offload/peer.h"
+
+enum { GET_QUEUED = STATE_QUEUED, GET_WAITING, GET_PULLING };
+enum { ANSWER_QUEUED = STATE_QUEUED, ANSWER_EXPOSED };
+
+/* A reply begins: it takes a unit of the descriptor, if that still lives.  False: dropped. */
+static bool reply_begin(struct nic *nic, struct operation *op, uint64_t mlength)
+{
+	struct descriptor *md = operation_live_md(op->md, op->md_generation);
+
+	if (!md)
+		return false;
+	if (op->info.offset > md->region.length)
+		mlength = 0; /* PtlMDUpdate shrank it meanwhile */
+	else if (mlength > md->region.length - op->info.offset)
+		mlength = md->region.length - op->info.offset;
+	op->info.mlength = mlength < op->info.rlength ? mlength : op->info.rlength;
+	op->info.initiator = op->peer->id;
+	op->info.uid = op->peer->uid;
+	op->info.jid = op->peer->jid;
+	op->info.link = event_link(nic);
+	descriptor_start(md, &op->info, false);
+	op->pinned = true;
+	event_log(nic, md, PTL_EVENT_REPLY_START, &op->info, PTL_NI_OK);
+	return true;
+}
+
+static void reply_end(struct nic *nic, struct operation *op, ptl_ni_fail_t failure)
+{
+	op->pinned = false;
+	operation_end(nic, op->md, PTL_EVENT_REPLY_END, &op->info, failure);
+}
+
+static void get_failed(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	(void)message;
+	if (reply_begin(nic, op, 0))
+		reply_end(nic, op, op->failure);
+}
+
+static void get_reply(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	if (!reply_begin(nic, op, message->mlength)) {
+		receive_drop(nic, message->mlength);
+		return;
+	}
+	timing_lap(&nic->timing, PTL_STAGE_EVENT);
+	region_write(&op->md->region, op->info.offset, message->body, op->info.mlength);
+	timing_lap(&nic->timing, PTL_STAGE_COPY);
+	reply_end(nic, op, PTL_NI_OK);
+}
+
+static void get_reply_long(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	op->message.reply_token = message->reply_token;
+	if (reply_begin(nic, op, message->mlength)) {
+		transfer_start(nic, op, message, op->info.mlength);
+	} else {
+		receive_drop(nic, message->mlength);
+		operation_advance(nic, op, OP_PULLED, NULL);
+	}
+}
+
+static void get_pulled(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	bool failed = op->transfer.status != 0;
+
+	(void)message;
+	if (op->pinned)
+		reply_end(nic, op, failed ? (op->failure ? op->failure : PTL_NI_PROTOCOL) : PTL_NI_OK);
+	respond(nic, op->peer, WIRE_SOURCE_FREE, op->message.reply_token, failed ? WIRE_FAILED : 0, op->info.mlength);
+}
+
+/* As for an incoming put: the END waits until the transport has let go of the memory. */
+static void get_abandoned(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	(void)nic;
+	(void)message;
+	op->transfer.status = op->transfer.status ? op->transfer.status : -ECONNRESET;
+}
+
+static const struct protocol get_outgoing = {
+	.name = "get",
+	.on =
+		{
+			[GET_QUEUED] = {[OP_SENT] = IGNORED(GET_WAITING), [OP_FAILED] = ON(get_failed, STATE_DONE)},
+			[GET_WAITING] = {[OP_REPLY] = ON(get_reply, STATE_DONE),
+					 [OP_REPLY_LONG] = ON(get_reply_long, GET_PULLING),
+					 [OP_DISCARDED] = IGNORED(STATE_DONE),
+					 [OP_FAILED] = ON(get_failed, STATE_DONE)},
+			[GET_PULLING] = {[OP_PULLED] = ON(get_pulled, STATE_DONE),
+					 [OP_FAILED] = ON(get_abandoned, GET_PULLING)},
+		},
+};
+
+int get_issue(struct nic *nic, const struct put_arguments *get)
+{
+	struct peer *peer = peer_get(nic, get->target);
+	struct operation *op = peer ? operation_new(nic, peer, &get_outgoing) : NULL;
+
+	if (!op)
+		return -ENOMEM;
+	op->md = get->md;
+	op->md_generation = atomic_load_explicit(&get->md->item.generation, memory_order_relaxed);
+	op->info = (struct event_info){
+		.pt_index = get->pt_index,
+		.match_bits = get->match_bits,
+		.rlength = get->length,
+		.offset = get->local_offset,
+	};
+	op->message = (struct wire_message){
+		.operation = WIRE_GET,
+		.token = operation_token(op),
+		.pt_index = get->pt_index < UINT16_MAX ? (uint16_t)get->pt_index : UINT16_MAX,
+		.ac_index = get->ac_index < UINT16_MAX ? (uint16_t)get->ac_index : UINT16_MAX,
+		.match_bits = get->match_bits,
+		.offset = get->remote_offset,
+		.length = get->length,
+	};
+	op->counted = true;
+	peer_request(nic, op);
+	return 0;
+}
+
+/* --- target --- */
+
+static void answer_ended(struct nic *nic, struct operation *op, ptl_ni_fail_t failure)
+{
+	operation_withdraw(nic, op);
+	op->pinned = false;
+	operation_end(nic, op->md, PTL_EVENT_GET_END, &op->info, failure);
+}
+
+static void answer_sent(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	(void)message;
+	answer_ended(nic, op, PTL_NI_OK);
+}
+
+static void answer_read(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	answer_ended(nic, op, message->flags & WIRE_FAILED ? PTL_NI_PROTOCOL : PTL_NI_OK);
+}
+
+static void answer_failed(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	(void)message;
+	answer_ended(nic, op, op->failure);
+}
+
+static const struct protocol answer_short = {
+	.name = "short reply",
+	.on = {[ANSWER_QUEUED] = {[OP_SENT] = ON(answer_sent, STATE_DONE),
+				  [OP_FAILED] = ON(answer_failed, STATE_DONE)}},
+};
+
+static const struct protocol answer_long = {
+	.name = "long reply",
+	.on =
+		{
+			[ANSWER_QUEUED] = {[OP_SENT] = IGNORED(ANSWER_EXPOSED),
+					   [OP_FAILED] = ON(answer_failed, STATE_DONE)},
+			[ANSWER_EXPOSED] = {[OP_SOURCE_FREE] = ON(answer_read, STATE_DONE),
+					    [OP_FAILED] = ON(answer_failed, STATE_DONE)},
+		},
+};
+
+static int answer_at_once(struct nic *nic, struct peer *peer, const struct wire_message *request,
+			  struct descriptor *md, const struct event_info *info)
+{
+	struct wire_message reply = {.operation = WIRE_REPLY, .token = request->token, .mlength = info->mlength};
+	struct iovec iov[REGION_MAX_PIECES];
+	int count = region_range(&md->region, info->offset, info->mlength, iov);
+	int rc = peer_send_now(nic, peer, &reply, iov, count);
+
+	timing_lap(&nic->timing, PTL_STAGE_COPY);
+	if (rc == 0)
+		operation_end(nic, md, PTL_EVENT_GET_END, info, PTL_NI_OK);
+	return rc;
+}
+
+static void answer_later(struct nic *nic, struct operation *op, const struct wire_message *request,
+			 struct descriptor *md, const struct event_info *info)
+{
+	op->md = md;
+	op->md_generation = atomic_load_explicit(&md->item.generation, memory_order_relaxed);
+	op->pinned = true;
+	op->info = *info;
+	op->message = (struct wire_message){
+		.operation = op->protocol == &answer_long ? WIRE_REPLY_LONG : WIRE_REPLY,
+		.token = request->token,
+		.reply_token = operation_token(op),
+		.mlength = info->mlength,
+	};
+	op->payload_offset = info->offset;
+	op->payload_length = info->mlength;
+	peer_respond(nic, op);
+}
+
+void get_arrived(struct nic *nic, struct peer *peer, const struct wire_message *request)
+{
+	struct event_info info;
+	struct operation *op = operation_new(nic, peer, &answer_short);
+	struct descriptor *md = op ? receive_match(nic, peer, request, PTL_MD_OP_GET, &info) : NULL;
+
+	if (!op)
+		receive_drop(nic, request->length);
+	if (!md) {
+		if (op)
+			operation_free(nic, op);
+		respond(nic, peer, WIRE_DISCARDED, request->token, 0, 0);
+		return;
+	}
+	event_log(nic, md, PTL_EVENT_GET_START, &info, PTL_NI_OK);
+	timing_lap(&nic->timing, PTL_STAGE_EVENT);
+	if (info.mlength > peer_short_max(nic, peer, WIRE_REPLY))
+		op->protocol = &answer_long;
+	if (op->protocol == &answer_long || answer_at_once(nic, peer, request, md, &info) != 0)
+		answer_later(nic, op, request, md, &info);
+	else
+		operation_free(nic, op);
+	timing_lap(&nic->timing, PTL_STAGE_EVENT);
+}

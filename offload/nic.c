@@ -1,0 +1,649 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who owns the engine, who drives it, who sleeps, and why no wake-up is lost.
+ *
+ * OWNERSHIP.  One thread at a time owns an engine and everything in it: match lists, descriptors, peers, transports.
+ * `own` is one word: a state, and the newest of the commands that wait for the owner (an intrusive stack; commands
+ * live on the stacks of the threads that wait for them).  FREE implies that there is no command.
+ *
+ *     enter    FREE -> HOST by compare-and-swap (acquire: sees all that the last owner did); run the command; release.
+ *              Owned by another: push the command by compare-and-swap (release: the owner sees the arguments) and
+ *              wait until it is done.  The owner's state and the stack are the same word, so a command is pushed
+ *              either before the owner looks for the last time, and then its release fails and it looks again, or
+ *              after the word has become FREE, and then the push fails and the pusher owns.  Popping takes the whole
+ *              stack by exchange, so a recycled command address (ABA) in a push is harmless: next is what head was.
+ *     release  take and run commands until there is none, then HOST -> FREE by compare-and-swap (release).
+ *
+ * Critical sections are bounded: a drive handles at most POLL_BUDGET arrivals of each transport.  Nobody blocks while
+ * owning.  A thread that is inside finds itself there again only in a signal handler: that call fails (-EDEADLK).
+ *
+ * DRIVING.  Something must poll the transports.  In `shared` mode it is whoever has nothing better to do: hosts that
+ * wait in PtlEQWait or poll with PtlEQGet, else the NIC thread.  In `dedicated` mode the NIC thread takes ownership
+ * once and keeps it; hosts hand it commands and read events.  In `host` mode there is no NIC thread.
+ *
+ * SLEEPING.  A transport can be slept on after arm() has said, under ownership, that nothing is pending; then its
+ * descriptor becomes readable for whatever comes.  One role sleeps for the engine at a time:
+ *     - a host in PtlEQWait (`sleeper` = HOST, on host_epoll), the first that blocks; others wait on private futexes
+ *       for their events or for the role (wait.c);
+ *     - else the NIC thread (`nic_asleep`, on nic_epoll).
+ * The two have an epoll and an eventfd each, because a kick must reach the one it is meant for.  No wake-up is lost:
+ *     (1) arrivals: arm() and the decision to sleep are one critical section.  Whoever drives after it, while the
+ *         sleeper is still in poll(), may consume what the descriptor announced and leave the transport unarmed; it
+ *         therefore arms again before it releases, and kicks the sleeper if that fails (settle_sleeper()).
+ *     (2) timers: `sleep_until` is what the sleeper believes; whoever sets an earlier timer kicks it.
+ *     (3) commands: the engine is FREE while somebody sleeps for it, so callers run their commands themselves.  Only
+ *         in dedicated mode the sleeping NIC thread still owns: state SLEEPING.  It enters it by compare-and-swap
+ *         from NIC_THREAD without commands, so either a push came first and the thread does not sleep, or the pusher
+ *         finds SLEEPING, changes it to NIC_THREAD with its command, and kicks: exactly one kick for one sleep.
+ *     (4) events: a waiter registers under ownership, after looking at its queues; events are posted under
+ *         ownership.  So either it sees the event, or the poster sees the waiter.
+ *
+ * LEASES.  While hosts drive, the NIC thread would only be in their way: on two cores every wake-up of it costs the
+ * host 30 us.  It parks on the futex `lease` and looks after PTL_NIC_TICK whether hosts still drive: nobody inside
+ * PtlEQWait and no drive since the last look (asked a second time after LEASE_GLANCE_NS, because a host that polls
+ * with PtlEQGet leaves no other trace) means that they compute, and it takes over.  That bounds how long a message
+ * waits for a host that has just begun to compute.  If a host sleeps for the engine the ticks would only burn power,
+ * so after DEEP_TICKS of them the thread parks without a timer (lease = DEEP).  The host that ends that sleep wakes
+ * it: the thread stores DEEP, then looks at `sleeper`; the host stores `sleeper` = NONE, then looks at `lease`; a
+ * sequentially consistent fence between store and load on both sides makes it impossible that both see the old value.
+ *
+ * Models of the ownership word and of the hand-over between sleepers, with store buffers, are in tests/models.
+ */
+#include "offload/nic.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/report.h"
+#include "offload/futex.h"
+#include "offload/operation.h"
+#include "offload/peer.h"
+#include "offload/yield.h"
+
+#define POLL_BUDGET 16
+#define TIMER_DRIVES 8            /* the clock is read at every so many drives, and only while a timer is set */
+#define REARM_DRIVES 4            /* drives a sleeping NIC thread stays asleep for; then hosts are active */
+#define LEASE_GLANCE_NS 50000
+#define DEEP_TICKS 8
+#define DEDICATED_SPINS 10        /* a dedicated NIC thread polls this many times PTL_SPIN before it sleeps */
+#define BACKOFF_NS 200000         /* between polls of a transport that cannot be slept on */
+#define SLICE_NS 100000           /* scheduling slice of the NIC thread */
+#define WAKE_BATCH 16
+
+struct command {
+	struct command *next;
+	nic_command *run;
+	void *arguments;
+	int result;
+	_Atomic uint32_t state; /* COMMAND_*; a futex */
+};
+
+enum { COMMAND_PENDING, COMMAND_DONE, COMMAND_SLEEPER };
+
+_Static_assert(_Alignof(struct command) > NIC_OWNER_MASK, "a command's address leaves room for the state");
+
+/* The engine this thread is inside of. */
+static _Thread_local const struct nic *inside;
+
+/* --- driving --- */
+
+static void run_timers(struct nic *nic)
+{
+	uint64_t now = monotonic_ns();
+
+	if (now < nic->timer)
+		return;
+	nic->timer = NIC_NEVER;
+	peers_tick(nic, now);
+}
+
+int nic_drive(struct nic *nic)
+{
+	int work = 0;
+
+	nic->unsettled = true;
+	for (int i = 0; i < NIC_TRANSPORTS; i++) {
+		struct transport *transport = nic->transports[i];
+
+		if (!transport)
+			continue;
+		nic->polling = transport;
+		uint64_t start = timing_start(&nic->timing);
+		int done = transport->ops->poll(transport, POLL_BUDGET);
+
+		if (done <= 0)
+			continue;
+		timing_stop(&nic->timing, PTL_STAGE_POLL, start);
+		work += done;
+	}
+	*((atomic_load_explicit(&nic->own, memory_order_relaxed) & NIC_OWNER_MASK) == NIC_HOST
+		  ? &nic->counters.driven_by_host
+		  : &nic->counters.driven_by_nic) += (unsigned)work;
+	if (unlikely(nic->stalled != NULL))
+		work += transfers_resume(nic);
+	if (nic->busy)
+		work += peers_flush(nic);
+	if (nic->timer != NIC_NEVER && ++nic->drives % TIMER_DRIVES == 0)
+		run_timers(nic);
+	return work;
+}
+
+int nic_arm(struct nic *nic, uint64_t *until)
+{
+	if (nic->timer != NIC_NEVER)
+		run_timers(nic);
+	*until = nic->timer;
+	for (int i = 0; i < NIC_TRANSPORTS; i++) {
+		struct transport *transport = nic->transports[i];
+
+		if (!transport)
+			continue;
+		if (transport->ops->arm(transport))
+			return -EAGAIN;
+		if ((nic->stalled || !transport->limits.sleepable) && monotonic_ns() + BACKOFF_NS < *until)
+			*until = monotonic_ns() + BACKOFF_NS;
+	}
+	return 0;
+}
+
+int nic_attach(struct nic *nic, void *transport)
+{
+	for (int i = 0; i < NIC_TRANSPORTS; i++) {
+		if (!nic->transports[i]) {
+			nic->transports[i] = transport;
+			break;
+		}
+	}
+	nic->unsettled = true; /* whoever sleeps has not armed it yet */
+	nic_timer_at(nic, 0);
+	return 0;
+}
+
+/* --- kicks --- */
+
+static void ring(struct nic *nic, int event)
+{
+	const uint64_t one = 1;
+	uint64_t start = timing_start(&nic->timing);
+
+	nic->kicked_at = start;
+	nic->counters.kicks++;
+	/* Cannot fail: the counter would have to overflow. */
+	if (write(event, &one, sizeof(one)) != sizeof(one))
+		report(LOG_ERROR, "cannot ring the doorbell of interface %u: %s", nic->index, strerror(errno));
+	timing_stop(&nic->timing, PTL_STAGE_DOORBELL, start);
+}
+
+void nic_kick(struct nic *nic)
+{
+	if (atomic_load(&nic->sleeper) == SLEEPER_HOST)
+		ring(nic, nic->host_event);
+	else if (atomic_exchange(&nic->nic_asleep, false)) /* one kick a sleep: from here on it counts as awake */
+		ring(nic, nic->nic_event);
+}
+
+/* Sees to it that whoever sleeps for the engine still may: see (1) and (2) above.  True: it has to be kicked. */
+static bool settle_sleeper(struct nic *nic)
+{
+	bool host = atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST;
+	uint64_t until;
+
+	if (!host && !atomic_load_explicit(&nic->nic_asleep, memory_order_relaxed))
+		return false;
+	if (!nic->unsettled)
+		return nic->timer < nic->sleep_until;
+	if (!host && ++nic->drives_past_sleeper > REARM_DRIVES)
+		return true;
+	return nic_arm(nic, &until) || until < nic->sleep_until;
+}
+
+/* --- ownership --- */
+
+static void complete(struct command *command, int result)
+{
+	_Atomic uint32_t *state = &command->state;
+
+	command->result = result;
+	/* Publishes the result; pairs with the acquire loads in await().  The command is gone after this. */
+	if (atomic_exchange_explicit(state, COMMAND_DONE, memory_order_acq_rel) == COMMAND_SLEEPER)
+		futex_wake(state, 1);
+}
+
+static struct command *reverse(struct command *newest)
+{
+	struct command *oldest = NULL;
+
+	while (newest) {
+		struct command *next = newest->next;
+
+		newest->next = oldest;
+		oldest = newest;
+		newest = next;
+	}
+	return oldest;
+}
+
+static struct command *commands_of(uintptr_t word)
+{
+	return (struct command *)(word & ~(uintptr_t)NIC_OWNER_MASK);
+}
+
+/* Runs what other threads have asked for, in their order.  Owner only.  Returns how many. */
+static int drain(struct nic *nic, enum nic_owner owner)
+{
+	int count = 0;
+
+	while (commands_of(atomic_load_explicit(&nic->own, memory_order_relaxed))) {
+		/* Takes them all; acquire pairs with the release of the push. */
+		uintptr_t word = atomic_exchange_explicit(&nic->own, owner, memory_order_acquire);
+
+		for (struct command *command = reverse(commands_of(word)), *next; command; command = next) {
+			next = command->next;
+			complete(command, command->run(nic, command->arguments));
+			count++;
+		}
+	}
+	nic->counters.commands += (unsigned)count;
+	return count;
+}
+
+static void note_owned(struct nic *nic, uint64_t start)
+{
+	nic->unsettled = false;
+	if (unlikely(start != 0)) {
+		nic->own_ticks = cycle_clock() - start;
+		nic->messages_before = atomic_load_explicit(&nic->timing.messages, memory_order_relaxed);
+	}
+}
+
+/* Taking and giving back ownership is part of the messages that were handled in between. */
+static void note_released(struct nic *nic, uint64_t start)
+{
+	if (likely(start == 0) || nic->own_ticks == 0 ||
+	    atomic_load_explicit(&nic->timing.messages, memory_order_relaxed) == nic->messages_before)
+		return;
+	uint64_t ticks = cycle_clock() - start;
+
+	timing_record(&nic->timing, PTL_STAGE_OWN, nic->own_ticks);
+	timing_record(&nic->timing, PTL_STAGE_RELEASE, ticks);
+	nic->timing.outside += ticks + nic->own_ticks;
+	nic->own_ticks = 0;
+}
+
+static bool try_own(struct nic *nic, enum nic_owner owner)
+{
+	uint64_t start = timing_start(&nic->timing);
+	uintptr_t free = NIC_FREE;
+
+	/* Acquire pairs with the release in give_back(). */
+	if (atomic_load_explicit(&nic->own, memory_order_relaxed) != NIC_FREE ||
+	    !atomic_compare_exchange_strong_explicit(&nic->own, &free, owner, memory_order_acquire,
+						     memory_order_relaxed))
+		return false;
+	note_owned(nic, start);
+	return true;
+}
+
+static void wake(_Atomic uint32_t **words, int count)
+{
+	for (int i = 0; i < count; i++)
+		futex_wake(words[i], 1);
+}
+
+static void give_back(struct nic *nic, enum nic_owner owner)
+{
+	_Atomic uint32_t *words[WAKE_BATCH];
+	uint64_t start = timing_start(&nic->timing);
+	int count = 0;
+	bool kick = false;
+	uintptr_t expected;
+
+	do {
+		drain(nic, owner);
+		kick |= settle_sleeper(nic);
+		int more = waiters_collect(nic, words + count, WAKE_BATCH - count);
+
+		count += more;
+		if (count == WAKE_BATCH) {
+			wake(words, count);
+			count = 0;
+			expected = NIC_DEAD; /* look for more waiters */
+			continue;
+		}
+		if (kick) {
+			nic_kick(nic);
+			kick = false;
+		}
+		note_released(nic, start);
+		expected = owner;
+		/* Release pairs with the acquire of the next owner; fails if a command came. */
+	} while (expected != owner || !atomic_compare_exchange_strong_explicit(&nic->own, &expected, NIC_FREE,
+									       memory_order_release,
+									       memory_order_relaxed));
+	wake(words, count);
+}
+
+bool nic_try_own(struct nic *nic)
+{
+	if (unlikely(inside != NULL) || !try_own(nic, NIC_HOST))
+		return false;
+	inside = nic;
+	return true;
+}
+
+void nic_release(struct nic *nic)
+{
+	give_back(nic, NIC_HOST);
+	inside = NULL;
+}
+
+/* Hands the command to the owner.  False: there is none any more, or the engine is dead. */
+static bool push(struct nic *nic, struct command *command, uintptr_t word)
+{
+	enum nic_owner owner = word & NIC_OWNER_MASK;
+	bool asleep = owner == NIC_SLEEPING;
+
+	command->next = commands_of(word);
+	/* Release: the owner sees the command's fields; pairs with the exchange in drain(). */
+	if (!atomic_compare_exchange_strong_explicit(&nic->own, &word,
+						     (uintptr_t)command | (asleep ? NIC_THREAD : owner),
+						     memory_order_release, memory_order_relaxed))
+		return false;
+	if (asleep)
+		ring(nic, nic->nic_event);
+	return true;
+}
+
+static int await(struct command *command)
+{
+	/* An owner on another core is done in a few hundred nanoseconds; one that was descheduled on this core needs
+	 * the core; after that it is something long. */
+	enum { PAUSES = 64, YIELDS = 50 };
+
+	for (int i = 0; i < PAUSES + YIELDS; i++) {
+		if (atomic_load_explicit(&command->state, memory_order_acquire) == COMMAND_DONE)
+			return command->result;
+		if (i < PAUSES)
+			cpu_pause();
+		else
+			sched_yield();
+	}
+	uint32_t pending = COMMAND_PENDING;
+
+	atomic_compare_exchange_strong_explicit(&command->state, &pending, COMMAND_SLEEPER, memory_order_acq_rel,
+						memory_order_acquire);
+	while (atomic_load_explicit(&command->state, memory_order_acquire) != COMMAND_DONE)
+		futex_wait(&command->state, COMMAND_SLEEPER, NIC_NEVER);
+	return command->result;
+}
+
+static int call_owner(struct nic *nic, nic_command *run, void *arguments)
+{
+	struct command command = {.run = run, .arguments = arguments};
+
+	for (;;) {
+		uintptr_t word = atomic_load_explicit(&nic->own, memory_order_relaxed);
+
+		if (word == NIC_DEAD)
+			return report_error(-ESHUTDOWN, "interface %u is closed", nic->index);
+		if (word == NIC_FREE) {
+			if (try_own(nic, NIC_HOST)) {
+				int result = run(nic, arguments);
+				give_back(nic, NIC_HOST);
+				return result;
+			}
+		} else if (push(nic, &command, word)) {
+			return await(&command);
+		}
+	}
+}
+
+int nic_call(struct nic *nic, nic_command *run, void *arguments)
+{
+	int result;
+
+	if (unlikely(inside != NULL))
+		return report_error(-EDEADLK, "a Portals call interrupted another one of the same thread");
+	inside = nic;
+	if (likely(try_own(nic, NIC_HOST))) {
+		result = run(nic, arguments);
+		give_back(nic, NIC_HOST);
+	} else {
+		result = call_owner(nic, run, arguments);
+	}
+	inside = NULL;
+	return result;
+}
+
+void nic_bury(struct nic *nic)
+{
+	uintptr_t word = NIC_FREE;
+
+	/* `closing` is set and every sleeper was woken: waiters leave, and new ones do not stay. */
+	while (atomic_load_explicit(&nic->hosts_waiting, memory_order_acquire) > 0)
+		sched_yield();
+	while (!atomic_compare_exchange_weak_explicit(&nic->own, &word, NIC_DEAD, memory_order_acq_rel,
+						      memory_order_relaxed)) {
+		word = NIC_FREE;
+		sched_yield();
+	}
+}
+
+/* --- the NIC thread --- */
+
+static void sleep_on(struct nic *nic, int epoll, int event, uint64_t until)
+{
+	uint64_t start = timing_start(&nic->timing), ticks;
+
+	nic_sleep(epoll, event, until);
+	timing_stop(&nic->timing, PTL_STAGE_IDLE, start);
+	if (unlikely((ticks = nic->kicked_at) != 0)) {
+		nic->kicked_at = 0;
+		timing_stop(&nic->timing, PTL_STAGE_WAKE, ticks);
+	}
+}
+
+static bool hosts_drive(struct nic *nic, uint64_t *seen)
+{
+	uint64_t drives = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
+	bool drove = drives != *seen;
+
+	*seen = drives;
+	return drove || atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0;
+}
+
+static bool stopping(struct nic *nic)
+{
+	return atomic_load_explicit(&nic->stop, memory_order_acquire);
+}
+
+/* Owner on entry, not any more on return: until hosts want to drive, or after a sleep. */
+static void serve(struct nic *nic)
+{
+	uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed), idle = 0, until;
+	struct yielder yielder = {0};
+
+	while (!stopping(nic) && !hosts_drive(nic, &seen)) {
+		if (nic_drive(nic) + drain(nic, NIC_THREAD) > 0) {
+			_Atomic uint32_t *words[WAKE_BATCH];
+
+			wake(words, waiters_collect(nic, words, WAKE_BATCH));
+			idle = 0;
+			continue;
+		}
+		uint64_t now = monotonic_ns();
+
+		idle = idle ? idle : now;
+		adaptive_yield(&yielder);
+		if (now - idle < nic->settings->spin / 2 || nic_arm(nic, &until))
+			continue;
+		nic->sleep_until = until;
+		nic->drives_past_sleeper = 0;
+		nic->counters.sleeps++;
+		nic->unsettled = false;
+		atomic_store(&nic->nic_asleep, true);
+		give_back(nic, NIC_THREAD);
+		sleep_on(nic, nic->nic_epoll, nic->nic_event, until);
+		atomic_store(&nic->nic_asleep, false);
+		return;
+	}
+	give_back(nic, NIC_THREAD);
+}
+
+/* Parks without a timer if a host sleeps for the engine: see LEASES above. */
+static bool go_deep(struct nic *nic)
+{
+	atomic_store_explicit(&nic->lease, LEASE_DEEP, memory_order_relaxed);
+	/* Store DEEP before loading the sleeper; pairs with the fence in nic_end_deep(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST && !stopping(nic))
+		return true;
+	atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
+	return false;
+}
+
+void nic_end_deep(struct nic *nic)
+{
+	uint32_t deep = LEASE_DEEP;
+
+	/* The sleeper was cleared before; pairs with the fence in go_deep(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&nic->lease, memory_order_relaxed) == LEASE_DEEP &&
+	    atomic_compare_exchange_strong(&nic->lease, &deep, LEASE_TICKING))
+		futex_wake(&nic->lease, 1);
+}
+
+/* Hosts drive.  Returns when they have stopped to, or the interface closes. */
+static void lease(struct nic *nic)
+{
+	uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
+	unsigned ticks = 0;
+
+	atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
+	for (;;) {
+		bool deep = ++ticks > DEEP_TICKS && go_deep(nic);
+
+		futex_wait(&nic->lease, deep ? LEASE_DEEP : LEASE_TICKING,
+			   deep ? NIC_NEVER : monotonic_ns() + nic->settings->tick);
+		if (deep) {
+			ticks = 0;
+			atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
+		}
+		if (stopping(nic))
+			break;
+		if (!hosts_drive(nic, &seen))
+			break;
+		if (atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0)
+			continue;
+		futex_wait(&nic->lease, LEASE_TICKING, monotonic_ns() + LEASE_GLANCE_NS);
+		if (!hosts_drive(nic, &seen))
+			break;
+	}
+	atomic_store_explicit(&nic->lease, LEASE_OUT, memory_order_relaxed);
+}
+
+static void shared_mode(struct nic *nic)
+{
+	while (!stopping(nic)) {
+		uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
+
+		if (!hosts_drive(nic, &seen) && try_own(nic, NIC_THREAD))
+			serve(nic);
+		else
+			lease(nic);
+	}
+}
+
+/* Sleeps without giving ownership away: see (3) above. */
+static void dedicated_sleep(struct nic *nic, uint64_t until)
+{
+	uintptr_t word = NIC_THREAD;
+
+	nic->counters.sleeps++;
+	if (!atomic_compare_exchange_strong_explicit(&nic->own, &word, NIC_SLEEPING, memory_order_acq_rel,
+						     memory_order_relaxed))
+		return;
+	sleep_on(nic, nic->nic_epoll, nic->nic_event, until);
+	word = NIC_SLEEPING;
+	/* Fails if a pusher has done it already. */
+	atomic_compare_exchange_strong_explicit(&nic->own, &word, NIC_THREAD, memory_order_acquire,
+						memory_order_relaxed);
+}
+
+static void dedicated_mode(struct nic *nic)
+{
+	struct yielder yielder = {0};
+	uint64_t idle = 0, until;
+
+	while (!stopping(nic) && !try_own(nic, NIC_THREAD))
+		sched_yield();
+	while (!stopping(nic)) {
+		_Atomic uint32_t *words[WAKE_BATCH];
+		int work = drain(nic, NIC_THREAD) + nic_drive(nic);
+
+		wake(words, waiters_collect(nic, words, WAKE_BATCH));
+		if (work > 0) {
+			idle = 0;
+			continue;
+		}
+		adaptive_yield(&yielder);
+		if (++nic->drives % 64 != 0)
+			continue;
+		uint64_t now = monotonic_ns();
+
+		idle = idle ? idle : now;
+		if (now - idle >= DEDICATED_SPINS * nic->settings->spin && !nic_arm(nic, &until)) {
+			dedicated_sleep(nic, until);
+			idle = 0;
+		}
+	}
+	if ((atomic_load_explicit(&nic->own, memory_order_relaxed) & NIC_OWNER_MASK) == NIC_THREAD)
+		give_back(nic, NIC_THREAD);
+}
+
+static void *nic_thread(void *argument)
+{
+	struct nic *nic = argument;
+
+	nic_thread_prepare(nic);
+	if (nic->mode == NIC_MODE_DEDICATED)
+		dedicated_mode(nic);
+	else
+		shared_mode(nic);
+	return NULL;
+}
+
+int nic_thread_start(struct nic *nic)
+{
+	sigset_t all, before;
+
+	/* No signal handler of the application ever runs on the NIC. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = pthread_create(&nic->thread, NULL, nic_thread, nic);
+
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc)
+		return report_error(-rc, "cannot start the NIC thread of interface %u: %s", nic->index, strerror(rc));
+	nic->thread_running = true;
+	return 0;
+}
+
+void nic_thread_stop(struct nic *nic)
+{
+	if (!nic->thread_running)
+		return;
+	/* Pairs with stopping(); the doorbell and the lease are rung after it, so one of them is seen. */
+	atomic_store(&nic->stop, true);
+	ring(nic, nic->nic_event);
+	atomic_store(&nic->lease, LEASE_OUT);
+	futex_wake(&nic->lease, 1);
+	pthread_join(nic->thread, NULL);
+	nic->thread_running = false;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The emulated network processor: everything that happens to a message happens on a `struct nic`, under its
+ * ownership.  Who owns it, who sleeps and who wakes whom is the subject of the essay in nic.c.
+ */
+#ifndef PORTALS_OFFLOAD_NIC_H
+#define PORTALS_OFFLOAD_NIC_H
+
+#include <portals3.h>
+#include <portals3_nic.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/arch.h"
+#include "base/settings.h"
+#include "offload/event.h"
+#include "offload/match.h"
+#include "offload/pool.h"
+#include "offload/timing.h"
+#include "transports/transport.h"
+
+#define NIC_PORTALS 64      /* portal table entries */
+#define NIC_ACL_ENTRIES 8
+#define NIC_MAX_OBJECTS 65536
+#define NIC_MAX_QUEUES 1024
+#define NIC_MAX_OPERATIONS (1 << 18)
+#define NIC_TRANSPORTS 2    /* self, and the network's */
+#define NIC_NEVER UINT64_MAX
+
+/* Generations of objects and operations; with the index they make handles (portals/handle.h) and tokens. */
+#define NIC_HANDLE_GENERATIONS 2046
+#define NIC_TOKEN_INDEX_BITS 18
+#define NIC_TOKEN_GENERATIONS ((1 << (32 - NIC_TOKEN_INDEX_BITS)) - 1)
+
+struct peer;
+struct operation;
+struct waiter;
+
+struct acl_entry {
+	ptl_process_id_t id;
+	ptl_uid_t uid;
+	ptl_jid_t jid;
+	ptl_pt_index_t pt_index;
+};
+
+/* States of the ownership word; the rest of the word is the newest pending command. */
+enum nic_owner {
+	NIC_FREE,     /* no owner; implies no command */
+	NIC_HOST,     /* a thread inside a Portals call */
+	NIC_THREAD,   /* the NIC thread */
+	NIC_SLEEPING, /* dedicated mode: the NIC thread, asleep; implies no command */
+	NIC_DEAD,     /* closed */
+	NIC_OWNER_MASK = 7
+};
+
+/* Who is in epoll_wait() on behalf of the engine while nobody owns it. */
+enum nic_sleeper { SLEEPER_NONE, SLEEPER_HOST };
+
+/* What the NIC thread does while hosts drive (the futex word `lease`). */
+enum nic_lease { LEASE_OUT, LEASE_TICKING, LEASE_DEEP };
+
+struct nic {
+	_Alignas(CACHE_LINE) _Atomic uintptr_t own;
+
+	/* Written by hosts, read by the NIC thread. */
+	_Alignas(CACHE_LINE) _Atomic uint32_t hosts_waiting; /* threads inside PtlEQWait or PtlEQPoll */
+	_Atomic uint64_t host_drives;
+
+	/* Written by whoever goes to sleep or wakes up. */
+	_Alignas(CACHE_LINE) _Atomic uint32_t lease;
+	_Atomic uint32_t sleeper;
+	_Atomic bool nic_asleep; /* the NIC thread is, or is about to be, in epoll_wait() with every transport armed */
+	_Atomic bool stop;
+	_Atomic bool closing; /* nobody may begin to sleep for events any more */
+
+	/* From here on: owner only, unless said otherwise. */
+	_Alignas(CACHE_LINE) struct transport *transports[NIC_TRANSPORTS]; /* those attached */
+	struct transport *self, *network; /* network: claimed; usable only once network_up */
+	bool network_up;
+	struct transport *polling; /* whose arrivals are being handled */
+	bool unsettled;           /* since ownership was taken something happened that arm() has to be asked about */
+	uint64_t own_ticks;       /* timing: what taking ownership cost this time */
+	uint64_t messages_before; /* timing: messages handled when it was taken */
+	uint64_t kicked_at;       /* timing: when the sleeper was last kicked */
+	uint32_t drives;
+	uint64_t timer;           /* when nic_timers() has something to do, NIC_NEVER if not */
+	uint64_t sleep_until;     /* what the sleeper believes */
+	unsigned drives_past_sleeper;
+	struct waiter *waiters;   /* blocked hosts */
+	struct peer *busy;        /* peers with anything under way */
+	struct operation *stalled;/* transfers that wait for room in their transport */
+	uint32_t next_link;
+	ptl_nic_counters_t counters;
+	uint64_t drop_length, receive_length, send_length;
+
+	struct match_list portals[NIC_PORTALS];
+	struct acl_entry acl[NIC_ACL_ENTRIES];
+	struct pool entries, descriptors, queues, operations;
+	struct {
+		struct peer **buckets;
+		uint32_t mask, count;
+	} peers;
+
+	/* Constant after nic_open(). */
+	uint32_t index; /* in the process's table of interfaces */
+	ptl_process_id_t id;
+	ptl_uid_t uid;
+	ptl_jid_t jid;
+	uint64_t incarnation[2];
+	ptl_ni_limits_t limits;
+	const struct settings *settings;
+	enum nic_mode mode;
+	char iface[32];
+
+	/* Threads and descriptors. */
+	pthread_t thread, opener;
+	bool thread_running, opener_running;
+	int nic_epoll, nic_event, host_epoll, host_event;
+	int nic_cpu;              /* where the NIC thread is pinned, -1 if not */
+	const char *slice_error;  /* why the NIC thread has no short scheduling slice, or NULL */
+
+	/* Opening in the background: written by the opener, read after opening_done. */
+	pthread_mutex_t opening_lock;
+	pthread_cond_t opening_changed;
+	bool opening_done;
+	int opening_error;
+	char opening_text[512];
+
+	struct timing timing;
+};
+
+struct nic_request {
+	ptl_pid_t pid;
+	uint32_t index;
+	uint32_t life; /* how often this interface was opened before */
+	ptl_jid_t jid; /* PTL_JID_ANY: the pid */
+	const struct settings *settings;
+	const ptl_ni_limits_t *limits; /* NULL: the greatest */
+};
+
+/* --- life (open.c) --- */
+
+/* 0, -ENODEV (interface), -EADDRINUSE (pid), -ENOMEM, -ENOTSUP (transport) ...; reports. */
+int nic_open(const struct nic_request *, struct nic **);
+
+/* Flushes for at most PTL_LINGER, fails what is left, stops the threads.  Later calls get -ESHUTDOWN. */
+void nic_close(struct nic *);
+
+/* At exit: stops the threads, closes nothing. */
+void nic_stop_threads(struct nic *);
+
+/* Unmaps; nobody may be inside any more. */
+void nic_free(struct nic *);
+
+/* In a forked child: forgets everything without touching what the parent shares. */
+void nic_abandon(struct nic *);
+
+/* Waits for transports that open in the background; 0 or their error, with a report. */
+int nic_ready(struct nic *);
+int nic_describe(struct nic *, char *text, size_t size);
+
+/* --- ownership (nic.c) --- */
+
+typedef int nic_command(struct nic *, void *arguments);
+
+/*
+ * Runs the command under ownership, here or in the thread that holds it, and returns its result.
+ * -ESHUTDOWN: closed; -EDEADLK: called from a signal handler that interrupted a Portals call of this thread.
+ */
+int nic_call(struct nic *, nic_command *, void *arguments);
+
+/* For threads that wait: takes ownership if it is free (false: somebody else is at work), and gives it back. */
+bool nic_try_own(struct nic *);
+void nic_release(struct nic *);
+
+/* One bounded step: a poll of each transport, retries, timers.  Returns how much was done.  Owner only. */
+int nic_drive(struct nic *);
+
+/* Asks for nic_timers() at `when` (monotonic_ns). */
+static inline void nic_timer_at(struct nic *nic, uint64_t when)
+{
+	if (when < nic->timer)
+		nic->timer = when;
+}
+
+/* 0: everything is armed and nothing is pending, so the owner may sleep until *until; -EAGAIN: drive again. */
+int nic_arm(struct nic *, uint64_t *until);
+
+/* Wakes the thread that sleeps for the engine, so that it looks again. */
+void nic_kick(struct nic *);
+
+/* Ends the engine: later calls get -ESHUTDOWN, every waiter has left when it returns.  No NIC thread any more. */
+void nic_bury(struct nic *);
+
+/* Attaches an opened transport; a command. */
+int nic_attach(struct nic *, void *transport);
+
+int nic_thread_start(struct nic *);
+void nic_thread_stop(struct nic *);
+
+/* The host that slept for the engine has stopped: a NIC thread parked without a timer takes up its ticks. */
+void nic_end_deep(struct nic *);
+
+/* --- the NIC thread's place in the system (thread.c) --- */
+
+/* Name, affinity, scheduling slice, timer slack: of the calling thread. */
+void nic_thread_prepare(struct nic *);
+
+/* For PTL_NIC_CPUS: the CPU of this process's k-th interface on the node, or -1; holds a lock until the process ends. */
+int nic_cpu_claim(const char *list);
+
+/* Sleeps until the epoll object is ready or `until`; empties the eventfd. */
+void nic_sleep(int epoll, int event, uint64_t until);
+
+/* --- waiting hosts (wait.c) --- */
+
+/* An event was posted to a queue with waiters: choose one to wake when ownership is released. */
+void waiters_notify(struct nic *, struct event_queue *);
+
+/* Futex words to wake after release; returns how many, at most `room`. */
+int waiters_collect(struct nic *, _Atomic uint32_t **words, int room);
+void waiters_wake_all(struct nic *);
+
+/*
+ * Takes one event from the first of `count` queues that has one, or waits up to `timeout_ns` (NIC_NEVER: for ever).
+ * 0, -EOVERFLOW (as event_take), -EAGAIN (nothing in time), -ESHUTDOWN (the interface was closed).
+ */
+int nic_wait(struct nic *, struct event_queue **queues, const uint32_t *generations, int count, uint64_t timeout_ns,
+	     ptl_event_t *event, int *which);
+
+/* PtlEQGet's way: one look, one bounded step of driving if ownership is free, one more look. */
+int nic_look(struct nic *, struct event_queue *, uint32_t generation, ptl_event_t *event);
+
+/* --- arrivals (receive.c) --- */
+
+extern const struct transport_sink nic_sink;
+
+#endif

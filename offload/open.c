@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Life of an engine.  Opening claims the pid at once and leaves the slow part, libfabric (about 100 ms the first time
+ * in a process), to a helper thread that attaches the finished transport under ownership; until then messages wait
+ * with their peers.  Closing goes the other way: flush, stop the threads, fail what is left, wake every waiter.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/report.h"
+#include "offload/interface.h"
+#include "offload/operation.h"
+#include "offload/peer.h"
+
+/* --- what PTL_TRANSPORT asks for --- */
+
+static int parse_transport(const char *wanted, bool *network, const char **provider)
+{
+	*provider = NULL;
+	*network = true;
+	if (strcmp(wanted, "self") == 0)
+		*network = false;
+	else if (strncmp(wanted, "ofi:", 4) == 0 && wanted[4])
+		*provider = wanted + 4;
+	else if (strcmp(wanted, "auto") != 0 && strcmp(wanted, "ofi") != 0)
+		return report_error(-EINVAL, "PTL_TRANSPORT=%s is none of auto, self, ofi, ofi:PROVIDER", wanted);
+	return 0;
+}
+
+static int claim_transports(struct nic *nic, ptl_pid_t pid)
+{
+	struct transport_config config = {.settings = nic->settings,
+					  .iface = nic->iface,
+					  .nid = nic->id.nid,
+					  .pid = pid,
+					  .sink = &nic_sink,
+					  .owner = nic};
+	bool network;
+	int rc = parse_transport(nic->settings->transport, &network, &config.provider);
+
+	if (rc)
+		return rc;
+	if (network && nic->settings->verified_uid)
+		return report_error(-ENOTSUP,
+				    "PTL_REQUIRE_VERIFIED_UID is set, but PTL_TRANSPORT=%s cannot prove user ids: use self",
+				    nic->settings->transport);
+	if (network && (rc = transport_ofi.claim(&config, &nic->network)))
+		return rc;
+	if (config.pid == PTL_PID_ANY) /* several interfaces of a process that talks to itself have several pids */
+		config.pid = (uint32_t)getpid() | nic->index << 28;
+	nic->id.pid = config.pid;
+	rc = transport_self.claim(&config, &nic->self);
+	return rc ? rc : nic->self->ops->open(nic->self);
+}
+
+/* --- opening the network in the background --- */
+
+static void watch(struct nic *nic, const struct transport *transport)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int fd = transport->ops->wait_fd(transport);
+
+	if (fd >= 0 && (epoll_ctl(nic->nic_epoll, EPOLL_CTL_ADD, fd, &event) ||
+			epoll_ctl(nic->host_epoll, EPOLL_CTL_ADD, fd, &event)))
+		report(LOG_ERROR, "cannot wait for transport %s: %s", transport->ops->name, strerror(errno));
+}
+
+static int opened(struct nic *nic, void *transport)
+{
+	if (transport) {
+		watch(nic, transport);
+		nic_attach(nic, transport);
+		nic->network_up = true;
+	}
+	nic_timer_at(nic, 0); /* peers that wait for it look again */
+	pthread_mutex_lock(&nic->opening_lock);
+	nic->opening_done = true;
+	pthread_cond_broadcast(&nic->opening_changed);
+	pthread_mutex_unlock(&nic->opening_lock);
+	return 0;
+}
+
+static void *open_network(void *argument)
+{
+	struct nic *nic = argument;
+	int rc = nic->network->ops->open(nic->network);
+
+	if (rc) {
+		nic->opening_error = rc;
+		snprintf(nic->opening_text, sizeof(nic->opening_text), "%s", report_last_error());
+	}
+	nic_call(nic, opened, rc ? NULL : nic->network);
+	return NULL;
+}
+
+static int start_opening(struct nic *nic)
+{
+	if (!nic->network) {
+		nic->opening_done = true;
+		return 0;
+	}
+	int rc = pthread_create(&nic->opener, NULL, open_network, nic);
+
+	if (rc)
+		return report_error(-rc, "cannot start a thread to open the network: %s", strerror(rc));
+	nic->opener_running = true;
+	return 0;
+}
+
+int nic_ready(struct nic *nic)
+{
+	pthread_mutex_lock(&nic->opening_lock);
+	while (!nic->opening_done)
+		pthread_cond_wait(&nic->opening_changed, &nic->opening_lock);
+	pthread_mutex_unlock(&nic->opening_lock);
+	return nic->opening_error ? report_error(nic->opening_error, "%s", nic->opening_text) : 0;
+}
+
+/* --- the engine itself --- */
+
+/* Generations by which the handles of an interface differ from those of the same interface's earlier life. */
+#define GENERATIONS_PER_LIFE 331
+
+static int open_pools(struct nic *nic, uint32_t life)
+{
+	const struct {
+		struct pool *pool;
+		size_t size;
+		uint32_t capacity, generations;
+	} pools[] = {
+		{&nic->entries, sizeof(struct match_entry), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS},
+		{&nic->descriptors, sizeof(struct descriptor), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS},
+		{&nic->queues, sizeof(struct event_queue), NIC_MAX_QUEUES, NIC_HANDLE_GENERATIONS},
+		{&nic->operations, sizeof(struct operation), NIC_MAX_OPERATIONS, NIC_TOKEN_GENERATIONS},
+	};
+
+	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
+		int rc = pool_open(pools[i].pool, pools[i].size, pools[i].capacity, pools[i].generations,
+				   life * GENERATIONS_PER_LIFE);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int open_sleepers(struct nic *nic)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	nic->nic_epoll = epoll_create1(EPOLL_CLOEXEC);
+	nic->host_epoll = epoll_create1(EPOLL_CLOEXEC);
+	nic->nic_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	nic->host_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (epoll_ctl(nic->nic_epoll, EPOLL_CTL_ADD, nic->nic_event, &event) ||
+	    epoll_ctl(nic->host_epoll, EPOLL_CTL_ADD, nic->host_event, &event))
+		return report_error(-errno, "cannot make the descriptors to sleep on: %s", strerror(errno));
+	return 0;
+}
+
+/* Greatest limits, or the caller's wishes where they are smaller and make sense. */
+static void set_limits(struct nic *nic, const ptl_ni_limits_t *wanted)
+{
+	const ptl_ni_limits_t greatest = {
+		.max_mes = NIC_MAX_OBJECTS,
+		.max_mds = NIC_MAX_OBJECTS,
+		.max_eqs = NIC_MAX_QUEUES,
+		.max_ac_index = NIC_ACL_ENTRIES - 1,
+		.max_pt_index = NIC_PORTALS - 1,
+		.max_md_iovecs = REGION_MAX_PIECES,
+		.max_me_list = NIC_MAX_OBJECTS,
+		.max_getput_md = WIRE_SWAP_MAX,
+	};
+
+	(void)wanted; /* a hint; resources are reserved, not allocated, so everybody gets the greatest */
+	nic->limits = greatest;
+}
+
+static void set_identity(struct nic *nic, const struct nic_request *request)
+{
+	nic->uid = geteuid();
+	nic->jid = request->jid == PTL_JID_ANY ? nic->id.pid : request->jid;
+	if (getrandom(nic->incarnation, sizeof(nic->incarnation), 0) != sizeof(nic->incarnation))
+		nic->incarnation[0] = monotonic_ns();
+	for (int i = 0; i < NIC_ACL_ENTRIES; i++)
+		nic->acl[i] = (struct acl_entry){.id = {PTL_NID_ANY, PTL_PID_ANY},
+						 .uid = nic->uid,
+						 .jid = PTL_JID_ANY,
+						 .pt_index = PTL_PT_INDEX_ANY};
+}
+
+static void set_mode(struct nic *nic)
+{
+	nic->mode = nic->settings->nic_mode;
+	nic->nic_cpu = nic->mode == NIC_MODE_HOST ? -1 : nic_cpu_claim(nic->settings->nic_cpus);
+	if (nic->mode == NIC_MODE_AUTO)
+		nic->mode = nic->nic_cpu >= 0 ? NIC_MODE_DEDICATED : NIC_MODE_SHARED;
+}
+
+static int start(struct nic *nic, const struct nic_request *request)
+{
+	int rc;
+
+	if ((rc = interface_find(nic->settings->iface, nic->iface, sizeof(nic->iface), &nic->id.nid)) ||
+	    (rc = open_pools(nic, request->life)) || (rc = open_sleepers(nic)) || (rc = claim_transports(nic, request->pid)))
+		return rc;
+	set_limits(nic, request->limits);
+	set_identity(nic, request);
+	set_mode(nic);
+	timing_set(&nic->timing, nic->settings->timing);
+	nic_attach(nic, nic->self);
+	if (nic->mode != NIC_MODE_HOST && (rc = nic_thread_start(nic)))
+		return rc;
+	return start_opening(nic);
+}
+
+int nic_open(const struct nic_request *request, struct nic **out)
+{
+	struct nic *nic = aligned_alloc(CACHE_LINE, sizeof(*nic));
+
+	if (!nic)
+		return report_error(-ENOMEM, "no memory for a network interface of %zu bytes", sizeof(*nic));
+	memset(nic, 0, sizeof(*nic));
+	nic->index = request->index;
+	nic->settings = request->settings;
+	nic->timer = NIC_NEVER;
+	nic->nic_epoll = nic->host_epoll = nic->nic_event = nic->host_event = -1;
+	pthread_mutex_init(&nic->opening_lock, NULL);
+	pthread_cond_init(&nic->opening_changed, NULL);
+	int rc = start(nic, request);
+
+	if (rc) {
+		nic_close(nic);
+		nic_free(nic);
+		return rc;
+	}
+	*out = nic;
+	return 0;
+}
+
+/* --- closing --- */
+
+/* 1 while something accepted from the application has not left yet. */
+static int still_sending(struct nic *nic, void *unused)
+{
+	int busy = 0;
+
+	(void)unused;
+	nic_drive(nic);
+	busy |= peers_have_unsent(nic);
+	for (int i = 0; i < NIC_TRANSPORTS; i++)
+		busy |= nic->transports[i] && nic->transports[i]->ops->unsent(nic->transports[i]) > 0;
+	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
+		for (struct operation *op = peer->active.head; op; op = op->next)
+			busy |= op->pinned; /* the other side still reads a long message, or we do */
+	return busy;
+}
+
+static int fail_everything(struct nic *nic, void *unused)
+{
+	(void)unused;
+	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
+		peer_fail(nic, peer, PTL_NI_SHUTDOWN, "the interface is being closed");
+	atomic_store_explicit(&nic->closing, true, memory_order_relaxed);
+	waiters_wake_all(nic);
+	return 0;
+}
+
+static void close_transports(struct nic *nic)
+{
+	if (nic->network)
+		nic->network->ops->close(nic->network);
+	if (nic->self)
+		nic->self->ops->close(nic->self);
+	nic->network = nic->self = NULL;
+	memset(nic->transports, 0, sizeof(nic->transports));
+}
+
+void nic_stop_threads(struct nic *nic)
+{
+	if (nic->opener_running)
+		pthread_join(nic->opener, NULL);
+	nic->opener_running = false;
+	nic_thread_stop(nic);
+}
+
+void nic_close(struct nic *nic)
+{
+	uint64_t deadline = monotonic_ns() + nic->settings->linger;
+
+	while (nic_call(nic, still_sending, NULL) == 1 && monotonic_ns() < deadline)
+		sched_yield();
+	nic_stop_threads(nic);
+	nic_call(nic, fail_everything, NULL);
+	nic_bury(nic);
+	close_transports(nic);
+}
+
+static void close_descriptors(struct nic *nic)
+{
+	int *const descriptors[] = {&nic->nic_epoll, &nic->host_epoll, &nic->nic_event, &nic->host_event};
+
+	for (int i = 0; i < 4; i++) {
+		if (*descriptors[i] >= 0)
+			close(*descriptors[i]);
+		*descriptors[i] = -1;
+	}
+}
+
+void nic_free(struct nic *nic)
+{
+	struct descriptor *md;
+	struct event_queue *eq;
+
+	for (uint32_t i = 0; nic->descriptors.objects && (md = pool_next(&nic->descriptors, &i));)
+		region_clear(&md->region);
+	for (uint32_t i = 0; nic->queues.objects && (eq = pool_next(&nic->queues, &i));)
+		event_ring_put(atomic_load(&eq->ring));
+	peers_free(nic);
+	pool_close(&nic->entries);
+	pool_close(&nic->descriptors);
+	pool_close(&nic->queues);
+	pool_close(&nic->operations);
+	close_descriptors(nic);
+	pthread_cond_destroy(&nic->opening_changed);
+	pthread_mutex_destroy(&nic->opening_lock);
+	free(nic);
+}
+
+void nic_abandon(struct nic *nic)
+{
+	close_descriptors(nic);
+	if (nic->network)
+		nic->network->ops->forked(nic->network);
+}
+
+/* --- for humans --- */
+
+static int describe_transports(struct nic *nic, char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < NIC_TRANSPORTS && used < size; i++)
+		if (nic->transports[i]) {
+			used += (size_t)snprintf(text + used, size - used, "transport %s: ", nic->transports[i]->ops->name);
+			if (used < size)
+				used += (size_t)nic->transports[i]->ops->describe(nic->transports[i], text + used,
+										  size - used);
+			if (used < size)
+				used += (size_t)snprintf(text + used, size - used, "\n");
+		}
+	if (nic->opening_error && used < size)
+		used += (size_t)snprintf(text + used, size - used, "transport ofi: failed: %s\n", nic->opening_text);
+	return (int)used;
+}
+
+struct description {
+	char *text;
+	size_t size;
+	int length;
+};
+
+static int describe(struct nic *nic, void *argument)
+{
+	static const char *const modes[] = {"auto", "shared", "dedicated", "host"};
+	struct description *out = argument;
+	char cpu[16] = "any CPU";
+
+	if (nic->nic_cpu >= 0)
+		snprintf(cpu, sizeof(cpu), "CPU %d", nic->nic_cpu);
+	out->length = snprintf(out->text, out->size,
+			       "id: %u.%u.%u.%u (nid %u), pid %u\ninterface: %s\nmode: %s\nNIC thread: %s\n"
+			       "NIC slice: %s\nclock: %s\nwire header: %zu bytes for a put, version %d\n",
+			       nic->id.nid >> 24, nic->id.nid >> 16 & 255, nic->id.nid >> 8 & 255, nic->id.nid & 255,
+			       nic->id.nid, nic->id.pid, nic->iface, modes[nic->mode],
+			       nic->thread_running ? cpu : "none", nic->slice_error ? nic->slice_error : "100 us",
+			       timing_clock_name(), wire_header_size(WIRE_PUT), WIRE_VERSION);
+	if ((size_t)out->length < out->size)
+		out->length += describe_transports(nic, out->text + out->length, out->size - (size_t)out->length);
+	return (size_t)out->length < out->size ? 0 : -ENOSPC;
+}
+
+int nic_describe(struct nic *nic, char *text, size_t size)
+{
+	struct description out = {.text = text, .size = size};
+
+	nic_ready(nic);
+	return nic_call(nic, describe, &out);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Operations under way: whatever outlives the call or the arrival that began it.  An operation belongs to one peer,
+ * runs one protocol, and stands in one state of it; occurrences move it on through the protocol's table.
+ */
+#ifndef PORTALS_OFFLOAD_OPERATION_H
+#define PORTALS_OFFLOAD_OPERATION_H
+
+#include "offload/descriptor.h"
+#include "offload/nic.h"
+#include "offload/wire.h"
+
+/* What can happen to an operation. */
+enum occurrence {
+	OP_SENT,        /* its message has been accepted by the transport */
+	OP_ACK,         /* ACK arrived */
+	OP_SOURCE_FREE, /* SOURCE_FREE arrived: nobody reads the exposed memory any more */
+	OP_REPLY,       /* REPLY arrived, with the data */
+	OP_REPLY_LONG,  /* REPLY_LONG arrived: the data waits to be read */
+	OP_DISCARDED,   /* DISCARDED arrived: no other answer will come */
+	OP_PULLED,      /* our reads of its data have ended, well or badly */
+	OP_FAILED,      /* its peer is dead or gone; see operation.failure */
+	OCCURRENCES
+};
+
+/* A protocol's states are its own enumeration; these two are common. */
+enum { STATE_QUEUED = 0, STATE_DONE = 7, STATES = 7 };
+
+typedef void operation_action(struct nic *, struct operation *, const struct wire_message *);
+
+/* next is entered before the action runs; a STATE_DONE operation is freed after its action.  No row: impossible. */
+struct transition {
+	operation_action *action;
+	uint8_t next;
+	bool allowed;
+};
+#define ON(action_, next_) {.action = (action_), .next = (next_), .allowed = true}
+#define IGNORED(next_) {.action = NULL, .next = (next_), .allowed = true}
+
+struct protocol {
+	const char *name;
+	struct transition on[STATES][OCCURRENCES];
+};
+
+/* Memory exposed for one operation: mostly one piece. */
+struct exposures {
+	unsigned count;
+	struct exposure one;
+	uint64_t one_length;
+	struct exposure *many;
+	uint64_t *lengths;
+	void *packed; /* a copy of the source, if its pieces are too many for one message to name */
+};
+
+/* Reading the peer's segments into our region, piece by piece (transfer.c). */
+struct transfer {
+	struct wire_segment one, *segments;
+	unsigned count, index; /* segments, and the one we are at */
+	uint64_t within;       /* bytes of that segment already asked for */
+	uint64_t asked, total; /* bytes */
+	unsigned in_flight;
+	int status;
+	bool stalled;
+	uint64_t started; /* timing */
+	struct operation *next_stalled;
+};
+
+struct operation {
+	struct pool_item item;
+	struct operation *next, *previous; /* in one of its peer's lists */
+	struct operation_list *list;
+	struct peer *peer;
+	const struct protocol *protocol;
+	uint8_t state;
+	bool counted;          /* wants an answer: occupies one place of the peer's window once sent */
+	bool windowed;         /* does so now */
+	bool pinned;           /* md is between start and end of this operation */
+	ptl_ni_fail_t failure; /* why OP_FAILED */
+	struct descriptor *md; /* pinned while the operation is pending on it, else see md_generation */
+	uint32_t md_generation;
+	struct descriptor *reply_md; /* getput: where the old bytes go */
+	uint32_t reply_generation;
+	struct event_info info;
+	struct wire_message message; /* what is to be sent */
+	uint64_t payload_offset, payload_length; /* part of md's region sent behind the header */
+	uint16_t inline_length;      /* or this many bytes of `inline_data` */
+	uint8_t inline_data[WIRE_SWAP_MAX];
+	struct exposures exposures;
+	struct transfer transfer;
+};
+
+struct operation_list {
+	struct operation *head, *tail;
+};
+
+void operation_append(struct operation_list *, struct operation *);
+void operation_unlist(struct operation *);
+
+/* NULL if the pool is exhausted (reported). */
+struct operation *operation_new(struct nic *, struct peer *, const struct protocol *);
+void operation_free(struct nic *, struct operation *);
+
+/* Moves the operation on.  -EPROTO if its state does not expect this. */
+int operation_advance(struct nic *, struct operation *, enum occurrence, const struct wire_message *);
+
+static inline uint32_t operation_token(const struct operation *op)
+{
+	return op->item.index | atomic_load_explicit(&op->item.generation, memory_order_relaxed)
+					<< NIC_TOKEN_INDEX_BITS;
+}
+
+struct operation *operation_find(struct nic *, uint32_t token);
+
+/* The descriptor if it still lives and takes another operation, or NULL. */
+struct descriptor *operation_live_md(struct descriptor *, uint32_t generation);
+
+/* Exposes a range of a region; all or nothing. */
+int operation_expose(struct nic *, struct operation *, const struct region *, uint64_t offset, uint64_t length,
+		     unsigned uses);
+/* The same for a source whose pieces cannot all be named: exposes a contiguous copy. */
+int operation_expose_packed(struct nic *, struct operation *, const struct region *, uint64_t offset, uint64_t length);
+void operation_withdraw(struct nic *, struct operation *);
+
+/* --- transfers (transfer.c) --- */
+
+/* Begins reading `total` bytes of the message's segments into md's region at info.offset; ends with OP_PULLED. */
+int transfer_start(struct nic *, struct operation *, const struct wire_message *, uint64_t total);
+void transfer_done(void *nic, void *operation, int status); /* transport_sink.rdma_done */
+int transfers_resume(struct nic *);
+
+/* --- the protocols --- */
+
+struct put_arguments {
+	struct descriptor *md, *reply_md; /* reply_md: getput only */
+	uint64_t local_offset, length;
+	bool ack;
+	ptl_process_id_t target;
+	ptl_pt_index_t pt_index;
+	ptl_ac_index_t ac_index;
+	uint64_t match_bits, remote_offset, hdr_data;
+};
+
+/* Issue at the initiator; owner only.  0 or -ENOMEM; nothing has happened on an error. */
+int put_issue(struct nic *, const struct put_arguments *);
+int get_issue(struct nic *, const struct put_arguments *);
+int getput_issue(struct nic *, const struct put_arguments *);
+
+/* Arrival at the target. */
+void put_arrived(struct nic *, struct peer *, const struct wire_message *);
+void get_arrived(struct nic *, struct peer *, const struct wire_message *);
+void getput_arrived(struct nic *, struct peer *, const struct wire_message *);
+
+/* --- shared by the protocols (receive.c, operation.c) --- */
+
+/* Access control, address translation and acceptance.  NULL: dropped and counted.  Else the operation has started. */
+struct descriptor *receive_match(struct nic *, struct peer *, const struct wire_message *, uint32_t operations,
+				 struct event_info *);
+
+/* Counts a message for which there is nobody. */
+void receive_drop(struct nic *, uint64_t length);
+
+/* Queues a response without a body for the peer; never fails for lack of room. */
+void respond(struct nic *, struct peer *, enum wire_operation, uint32_t token, uint8_t flags, uint64_t mlength);
+
+/* END of a failed or completed operation: descriptor_end, the event, settle. */
+void operation_end(struct nic *, struct descriptor *, ptl_event_kind_t, const struct event_info *, ptl_ni_fail_t);
+
+#endif

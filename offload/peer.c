@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A conversation with a peer, from first contact to its end.
+ *
+ * Nobody exchanges addresses beforehand.  The first operation towards a process makes a `struct peer` in state
+ * UNKNOWN and starts contact: HELLO goes to the address that (nid, pid) suggests, again and again until somebody
+ * answers WELCOME or PTL_CONNECT_TIMEOUT is over; meanwhile operations wait in `requests`.  HELLO and WELCOME both
+ * carry the sender's whole identity, and knowing the identity of the other side is all that READY means.  Hence
+ *   - a HELLO that arrives makes its sender READY here, and is answered by WELCOME before anything else: on the
+ *     ordered path to the sender our identity precedes our first request;
+ *   - two processes that greet each other at the same instant need no shared state: each becomes READY by what
+ *     arrives first, and the second introduction repeats what is known.
+ *
+ * Each side chose a random tag for the conversation; every later message carries both tags.  A message whose tags
+ * do not fit comes from, or is meant for, an earlier incarnation or a conversation that one side has given up; it is
+ * dropped, counted and answered by STALE, whose receiver fails what it had under way and greets again.  A HELLO with
+ * a new tag or incarnation does the same.  What was queued but never sent survives: it was addressed to (nid, pid).
+ *
+ * Order: `requests` is the order of the calls, whatever their kind and size; nothing is sent past its head.
+ * `responses` (answers and notices) may overtake requests.  They must: requests beyond PEER_WINDOW unanswered ones
+ * wait for answers, and two processes that wait for each other's answers have to be able to give them.  A transport
+ * that answers -EAGAIN to one of them stops both.
+ */
+#include "offload/peer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/report.h"
+
+#define FIRST_BUCKETS 64
+#define TICK_NS 250000000u
+#define PATIENT_REFUSALS 256 /* retried at every poll; after that with growing pauses */
+#define PAUSE_MIN_NS 50000u
+#define PAUSE_MAX_NS 50000000u
+#define SHORT_BEFORE_OPENING 1024 /* what every transport takes: for peers whose transport is still opening */
+
+static uint32_t bucket_of(const struct nic *nic, ptl_process_id_t id)
+{
+	uint64_t key = (uint64_t)id.nid << 32 | id.pid;
+
+	return (uint32_t)(key * 0x9E3779B97F4A7C15u >> 40) & nic->peers.mask;
+}
+
+struct peer *peer_find(struct nic *nic, ptl_process_id_t id)
+{
+	if (!nic->peers.buckets)
+		return NULL;
+	struct peer *peer = nic->peers.buckets[bucket_of(nic, id)];
+
+	while (peer && (peer->id.pid != id.pid || peer->id.nid != id.nid))
+		peer = peer->next;
+	return peer;
+}
+
+static int grow(struct nic *nic)
+{
+	uint32_t old_size = nic->peers.buckets ? nic->peers.mask + 1 : 0;
+	uint32_t size = old_size ? old_size * 2 : FIRST_BUCKETS;
+	struct peer **old = nic->peers.buckets, **buckets = calloc(size, sizeof(struct peer *));
+
+	if (!buckets)
+		return report_error(-ENOMEM, "no memory for a table of %u peers", size);
+	nic->peers.buckets = buckets;
+	nic->peers.mask = size - 1;
+	for (uint32_t i = 0; i < old_size; i++) {
+		for (struct peer *peer = old[i], *next; peer; peer = next) {
+			struct peer **bucket = &buckets[bucket_of(nic, peer->id)];
+
+			next = peer->next;
+			peer->next = *bucket;
+			*bucket = peer;
+		}
+	}
+	free(old);
+	return 0;
+}
+
+struct peer *peer_get(struct nic *nic, ptl_process_id_t id)
+{
+	struct peer *peer = peer_find(nic, id);
+
+	if (likely(peer != NULL))
+		return peer;
+	if ((!nic->peers.buckets || nic->peers.count > nic->peers.mask) && grow(nic) && !nic->peers.buckets)
+		return NULL;
+	peer = calloc(1, sizeof(*peer));
+	if (!peer) {
+		report_error(-ENOMEM, "no memory for peer %u:%u", id.nid, id.pid);
+		return NULL;
+	}
+	struct peer **bucket = &nic->peers.buckets[bucket_of(nic, id)];
+
+	peer->id = id;
+	peer->address = TRANSPORT_ADDRESS_UNKNOWN;
+	peer->next = *bucket;
+	*bucket = peer;
+	nic->peers.count++;
+	return peer;
+}
+
+void peers_free(struct nic *nic)
+{
+	for (uint32_t i = 0; nic->peers.buckets && i <= nic->peers.mask; i++) {
+		while (nic->peers.buckets[i]) {
+			struct peer *peer = nic->peers.buckets[i];
+
+			nic->peers.buckets[i] = peer->next;
+			free(peer);
+		}
+	}
+	free(nic->peers.buckets);
+	nic->peers.buckets = NULL;
+}
+
+void peer_mark_busy(struct nic *nic, struct peer *peer)
+{
+	if (likely(peer->busy))
+		return;
+	peer->busy = true;
+	peer->silent_since = 0;
+	peer->pings = peer->refused_probes = 0;
+	peer->arrivals_seen = peer->arrivals;
+	peer->next_busy = nic->busy;
+	nic->busy = peer;
+	nic_timer_at(nic, monotonic_ns() + TICK_NS);
+}
+
+/* --- sending --- */
+
+static void count_sent(struct nic *nic, const struct wire_message *message, size_t payload)
+{
+	ptl_nic_counters_t *counters = &nic->counters;
+
+	if (message->operation <= WIRE_GETPUT)
+		counters->requests_sent++;
+	else if (message->operation <= WIRE_DISCARDED)
+		counters->responses_sent++;
+	else
+		counters->notices_sent++;
+	counters->bytes_sent += payload;
+	nic->send_length += payload;
+}
+
+/* A transport that refuses again and again is asked less and less often; it may be connecting, full or dead. */
+static void note_refusal(struct nic *nic, struct peer *peer)
+{
+	nic->counters.retries++;
+	if (++peer->refusals <= PATIENT_REFUSALS) {
+		nic_timer_at(nic, monotonic_ns() + PAUSE_MIN_NS);
+		return;
+	}
+	unsigned doublings = (peer->refusals - PATIENT_REFUSALS) / 4;
+	uint64_t pause = doublings < 10 ? (uint64_t)PAUSE_MIN_NS << doublings : PAUSE_MAX_NS;
+
+	peer->retry_at = monotonic_ns() + pause;
+	nic_timer_at(nic, peer->retry_at);
+}
+
+static int transmit(struct nic *nic, struct peer *peer, struct wire_message *message, const struct iovec *payload,
+		    int count)
+{
+	uint8_t header[WIRE_MAX_HEADER];
+	size_t bytes = 0;
+
+	message->source_nid = nic->id.nid;
+	message->source_pid = nic->id.pid;
+	message->source_tag = peer->local_tag;
+	message->target_tag = peer->remote_tag;
+	message->attempt = (uint8_t)peer->transport->ops->own_attempt(peer->transport);
+	size_t size = wire_encode(message, header);
+	uint64_t start = timing_start(&nic->timing);
+	int rc = peer->transport->ops->send(peer->transport, peer->address, header, size, payload, count);
+
+	timing_stop(&nic->timing, PTL_STAGE_SEND, start);
+	if (rc)
+		return rc;
+	for (int i = 0; i < count; i++)
+		bytes += payload[i].iov_len;
+	peer->refusals = 0;
+	peer->retry_at = 0;
+	if (peer->transport == nic->self)
+		nic->unsettled = true; /* what we send ourselves makes no descriptor readable */
+	count_sent(nic, message, bytes);
+	return 0;
+}
+
+uint64_t peer_short_max(const struct nic *nic, const struct peer *peer, enum wire_operation operation)
+{
+	uint64_t room = (peer->transport ? peer->transport->limits.short_max : SHORT_BEFORE_OPENING) -
+			wire_header_size(operation);
+
+	return room < nic->settings->short_max ? room : nic->settings->short_max;
+}
+
+static bool is_request(const struct wire_message *message)
+{
+	return message->operation <= WIRE_GETPUT;
+}
+
+int peer_send_now(struct nic *nic, struct peer *peer, struct wire_message *message, const struct iovec *payload,
+		  int count)
+{
+	if (peer->state != PEER_READY || peer->responses.head || peer->refusals ||
+	    (is_request(message) && peer->requests.head))
+		return -EAGAIN;
+	int rc = transmit(nic, peer, message, payload, count);
+
+	if (rc == -EAGAIN)
+		note_refusal(nic, peer);
+	return rc;
+}
+
+/* The segments of a long message are exposed when it is sent: only then its transport is known to be open. */
+static int expose_source(struct nic *nic, struct operation *op, uint8_t *bytes, struct iovec *iov)
+{
+	struct wire_segment segments[WIRE_MAX_SEGMENTS];
+	struct exposures *exposures = &op->exposures;
+
+	if (exposures->count == 0 && op->payload_length > 0) {
+		const struct region *region = &op->md->region;
+		size_t room = op->peer->transport->limits.short_max - WIRE_MAX_HEADER;
+		int rc = region->count <= room / WIRE_SEGMENT_SIZE
+				 ? operation_expose(nic, op, region, op->payload_offset, op->payload_length, EXPOSE_READ)
+				 : operation_expose_packed(nic, op, region, op->payload_offset, op->payload_length);
+		if (rc)
+			return rc;
+	}
+	for (unsigned i = 0; i < exposures->count; i++) {
+		const struct exposure *exposure = exposures->many ? &exposures->many[i] : &exposures->one;
+
+		segments[i] = (struct wire_segment){exposure->address, exposure->key,
+						    exposures->many ? exposures->lengths[i] : exposures->one_length};
+	}
+	op->message.segment_count = (uint16_t)exposures->count;
+	*iov = (struct iovec){bytes, wire_encode_segments(segments, exposures->count, bytes)};
+	return 0;
+}
+
+static int transmit_operation(struct nic *nic, struct operation *op)
+{
+	uint8_t bytes[WIRE_MAX_SEGMENTS * WIRE_SEGMENT_SIZE];
+	struct iovec iov[REGION_MAX_PIECES];
+	int count = 1;
+
+	if (op->message.operation == WIRE_PUT_LONG || op->message.operation == WIRE_REPLY_LONG) {
+		int rc = expose_source(nic, op, bytes, &iov[0]);
+		if (rc)
+			return rc;
+	} else if (op->inline_length) {
+		iov[0] = (struct iovec){op->inline_data, op->inline_length};
+	} else {
+		count = op->payload_length ? region_range(&op->md->region, op->payload_offset, op->payload_length, iov) : 0;
+	}
+	return transmit(nic, op->peer, &op->message, iov, count);
+}
+
+/* Sends the head of a list.  0: sent, or failed for good; -EAGAIN: the transport has no room. */
+static int send_head(struct nic *nic, struct peer *peer, struct operation *op)
+{
+	int rc = transmit_operation(nic, op);
+
+	if (rc == -EAGAIN) {
+		note_refusal(nic, peer);
+		return rc;
+	}
+	operation_unlist(op);
+	operation_append(&peer->active, op);
+	if (rc) {
+		report_error(rc, "message to %u:%u cannot be sent: error %d", peer->id.nid, peer->id.pid, -rc);
+		op->failure = rc == -EHOSTUNREACH ? PTL_NI_UNREACHABLE : PTL_NI_FAIL;
+		operation_advance(nic, op, OP_FAILED, NULL);
+	} else {
+		operation_advance(nic, op, OP_SENT, NULL);
+	}
+	return 0;
+}
+
+static struct operation *next_to_send(const struct peer *peer)
+{
+	if (peer->address == TRANSPORT_ADDRESS_UNKNOWN || !peer->transport)
+		return NULL;
+	if (peer->responses.head)
+		return peer->responses.head;
+	return peer->state == PEER_READY ? peer->requests.head : NULL;
+}
+
+int peer_flush(struct nic *nic, struct peer *peer)
+{
+	struct operation *op;
+	int sent = 0;
+
+	if (peer->retry_at && monotonic_ns() < peer->retry_at)
+		return 0;
+	while ((op = next_to_send(peer))) {
+		if (is_request(&op->message) && !op->windowed) {
+			if (op->counted && peer->outstanding >= PEER_WINDOW)
+				break;
+			op->windowed = op->counted;
+			peer->outstanding += op->counted;
+		}
+		if (send_head(nic, peer, op))
+			break;
+		sent++;
+	}
+	return sent;
+}
+
+int peers_flush(struct nic *nic)
+{
+	int sent = 0;
+
+	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
+		if (peer->requests.head || peer->responses.head)
+			sent += peer_flush(nic, peer);
+	return sent;
+}
+
+bool peers_have_unsent(struct nic *nic)
+{
+	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
+		if (peer->requests.head || peer->responses.head)
+			return true;
+	return false;
+}
+
+void peer_request(struct nic *nic, struct operation *op)
+{
+	struct peer *peer = op->peer;
+	bool first = !peer->requests.head;
+
+	operation_append(&peer->requests, op);
+	peer_mark_busy(nic, peer);
+	if (peer->state == PEER_UNKNOWN)
+		contact_start(nic, peer);
+	else if (first)
+		peer_flush(nic, peer);
+}
+
+void peer_respond(struct nic *nic, struct operation *op)
+{
+	struct peer *peer = op->peer;
+	bool first = !peer->responses.head;
+
+	operation_append(&peer->responses, op);
+	peer_mark_busy(nic, peer);
+	if (first)
+		peer_flush(nic, peer);
+}
+
+/* --- the end of conversations --- */
+
+static void fail_list(struct nic *nic, struct operation_list *list, ptl_ni_fail_t failure)
+{
+	struct operation *op = list->head, *next;
+
+	for (; op; op = next) {
+		next = op->next;
+		op->failure = failure;
+		operation_advance(nic, op, OP_FAILED, NULL);
+	}
+}
+
+static void forget_conversation(struct nic *nic, struct peer *peer, ptl_ni_fail_t failure)
+{
+	peer->state = PEER_UNKNOWN;
+	peer->local_tag = peer->remote_tag = 0;
+	peer->refusals = 0;
+	peer->retry_at = 0;
+	fail_list(nic, &peer->active, failure);
+	fail_list(nic, &peer->responses, failure);
+}
+
+void peer_fail(struct nic *nic, struct peer *peer, ptl_ni_fail_t failure, const char *why)
+{
+	report(LOG_INFO, "peer %u:%u failed: %s", peer->id.nid, peer->id.pid, why);
+	forget_conversation(nic, peer, failure);
+	fail_list(nic, &peer->requests, failure);
+}
+
+void peer_reset(struct nic *nic, struct peer *peer)
+{
+	report(LOG_INFO, "peer %u:%u started a new conversation", peer->id.nid, peer->id.pid);
+	forget_conversation(nic, peer, PTL_NI_PEER_DIED);
+}
+
+/* --- time --- */
+
+static bool at_rest(const struct peer *peer)
+{
+	return peer->state != PEER_CONTACTING && !peer->requests.head && !peer->responses.head && !peer->active.head;
+}
+
+void peers_tick(struct nic *nic, uint64_t now)
+{
+	struct peer **link = &nic->busy;
+
+	while (*link) {
+		struct peer *peer = *link;
+
+		if (at_rest(peer)) {
+			peer->busy = false;
+			*link = peer->next_busy;
+			continue;
+		}
+		if (peer->state == PEER_CONTACTING)
+			contact_tick(nic, peer, now);
+		else
+			liveness_tick(nic, peer, now);
+		if (peer->requests.head || peer->responses.head) {
+			peer_flush(nic, peer);
+			nic_timer_at(nic, peer->retry_at ? peer->retry_at : now + PAUSE_MIN_NS * 20);
+		}
+		link = &peer->next_busy;
+	}
+	if (nic->busy)
+		nic_timer_at(nic, now + TICK_NS);
+}

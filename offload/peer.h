@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Peers: who they are, how we reach them, what waits for them.  The life of a conversation is the essay in peer.c.
+ */
+#ifndef PORTALS_OFFLOAD_PEER_H
+#define PORTALS_OFFLOAD_PEER_H
+
+#include "offload/operation.h"
+
+/* Operations towards one peer that may await an answer at a time: bounds what a target can owe an initiator. */
+#define PEER_WINDOW 256
+
+enum peer_state { PEER_UNKNOWN, PEER_CONTACTING, PEER_READY };
+
+struct peer {
+	struct peer *next;      /* same hash bucket */
+	struct peer *next_busy;
+	ptl_process_id_t id;
+	enum peer_state state;
+	bool busy;              /* on nic->busy; taken off lazily, by its timer */
+	struct transport *transport;
+	transport_address address;
+	unsigned attempt;       /* which of its addresses that is */
+	uint16_t local_tag, remote_tag, abilities;
+	ptl_uid_t uid;
+	ptl_jid_t jid;
+	uint64_t incarnation[2];
+
+	struct operation_list requests;  /* not sent yet, in the order of the calls */
+	struct operation_list responses; /* likewise; they overtake requests, never each other */
+	struct operation_list active;    /* sent, unfinished */
+	unsigned outstanding;            /* operations that occupy the window */
+
+	unsigned refusals;               /* consecutive -EAGAIN of the transport */
+	uint64_t retry_at;               /* do not try to send before */
+	uint64_t contact_deadline, slice_end;
+	unsigned slice;
+	uint32_t arrivals, arrivals_seen;
+	uint64_t silent_since, pinged_at;
+	unsigned pings, refused_probes;
+};
+
+struct peer *peer_find(struct nic *, ptl_process_id_t);
+/* Finds or creates; NULL: no memory. */
+struct peer *peer_get(struct nic *, ptl_process_id_t);
+void peers_free(struct nic *);
+
+/* Most bytes that travel to the peer behind the header of such a message. */
+uint64_t peer_short_max(const struct nic *, const struct peer *, enum wire_operation);
+
+/* Queues the operation's message, or sends it at once if nothing is in its way. */
+void peer_request(struct nic *, struct operation *);
+void peer_respond(struct nic *, struct operation *);
+
+/* Sends a message without an operation; only if nothing waits before it.  0, or -EAGAIN: use peer_request(). */
+int peer_send_now(struct nic *, struct peer *, struct wire_message *, const struct iovec *payload, int count);
+
+/* Sends what waits, as far as it goes.  Returns how many messages went. */
+int peer_flush(struct nic *, struct peer *);
+
+/* Everything under way with the peer fails; the next operation begins with first contact. */
+void peer_fail(struct nic *, struct peer *, ptl_ni_fail_t, const char *why);
+
+/* The peer lost or forgot its state (restart): what it was sent fails, what still waits goes to its successor. */
+void peer_reset(struct nic *, struct peer *);
+
+void peer_mark_busy(struct nic *, struct peer *);
+
+/* Timers of all busy peers and their retries; returns how much was done. */
+void peers_tick(struct nic *, uint64_t now);
+int peers_flush(struct nic *);
+bool peers_have_unsent(struct nic *);
+
+/* --- first contact and liveness (contact.c) --- */
+
+void contact_start(struct nic *, struct peer *);
+void contact_tick(struct nic *, struct peer *, uint64_t now);
+void contact_notice(struct nic *, const struct wire_message *, transport_address from, struct transport *);
+void contact_answer_stale(struct nic *, const struct wire_message *, struct transport *);
+void contact_answer_version(struct nic *, const struct wire_message *, struct transport *);
+void liveness_tick(struct nic *, struct peer *, uint64_t now);
+
+#endif

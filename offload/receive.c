@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A message arrives: who sent it, what is it, whose is it.  Requests go through access control and address
+ * translation; responses find their operation by its token; notices are between NICs.
+ */
+#include <errno.h>
+
+#include "base/report.h"
+#include "offload/operation.h"
+#include "offload/peer.h"
+
+static bool source_matches(const struct acl_entry *entry, const struct peer *peer)
+{
+	return (entry->uid == PTL_UID_ANY || entry->uid == peer->uid) &&
+	       (entry->jid == PTL_JID_ANY || entry->jid == peer->jid) &&
+	       (entry->id.nid == PTL_NID_ANY || entry->id.nid == peer->id.nid) &&
+	       (entry->id.pid == PTL_PID_ANY || entry->id.pid == peer->id.pid);
+}
+
+static bool access_granted(const struct nic *nic, const struct peer *peer, const struct wire_message *message)
+{
+	if (message->pt_index > nic->limits.max_pt_index || message->ac_index > nic->limits.max_ac_index)
+		return false;
+	const struct acl_entry *entry = &nic->acl[message->ac_index];
+
+	return source_matches(entry, peer) &&
+	       (entry->pt_index == PTL_PT_INDEX_ANY || entry->pt_index == message->pt_index);
+}
+
+void receive_drop(struct nic *nic, uint64_t length)
+{
+	nic->counters.drops++;
+	nic->drop_length += length;
+}
+
+/* Walks the list from its head: the first entry that matches and whose descriptor responds. */
+static struct descriptor *translate(struct nic *nic, const struct peer *peer, const struct wire_message *message,
+				    struct demand *demand)
+{
+	struct descriptor *found = NULL;
+	uint64_t walked = 0;
+
+	for (struct match_entry *me = nic->portals[message->pt_index].head; me && !found; me = me->next) {
+		walked++;
+		if (match_entry_matches(me, peer->id, message->match_bits) && me->descriptor &&
+		    descriptor_accepts(me->descriptor, demand))
+			found = me->descriptor;
+	}
+	if (timing_on(&nic->timing))
+		atomic_fetch_add_explicit(&nic->timing.walked, walked, memory_order_relaxed);
+	return found;
+}
+
+struct descriptor *receive_match(struct nic *nic, struct peer *peer, const struct wire_message *message,
+				 uint32_t operations, struct event_info *info)
+{
+	struct demand demand = {
+		.operations = operations, .remote_offset = message->offset, .rlength = message->length};
+	bool granted = access_granted(nic, peer, message);
+
+	timing_lap(&nic->timing, PTL_STAGE_ACCESS);
+	struct descriptor *md = granted ? translate(nic, peer, message, &demand) : NULL;
+
+	timing_lap(&nic->timing, PTL_STAGE_MATCH);
+	if (!md) {
+		receive_drop(nic, message->length);
+		return NULL;
+	}
+	*info = (struct event_info){
+		.initiator = peer->id,
+		.uid = peer->uid,
+		.jid = peer->jid,
+		.pt_index = message->pt_index,
+		.link = event_link(nic),
+		.match_bits = message->match_bits,
+		.rlength = message->length,
+		.mlength = demand.mlength,
+		.offset = demand.offset,
+		.hdr_data = message->operation == WIRE_GET ? 0 : message->hdr_data,
+	};
+	descriptor_start(md, info, true);
+	nic->counters.bytes_received += operations & PTL_MD_OP_PUT ? demand.mlength : 0;
+	nic->receive_length += operations & PTL_MD_OP_PUT ? demand.mlength : 0;
+	timing_lap(&nic->timing, PTL_STAGE_HOUSEKEEPING);
+	return md;
+}
+
+/* A response moves its operation on.  One whose operation is gone, or that its operation does not expect, is stale. */
+static void response_arrived(struct nic *nic, struct peer *peer, const struct wire_message *message,
+			     enum occurrence what)
+{
+	struct operation *op = operation_find(nic, message->token);
+
+	timing_lap(&nic->timing, PTL_STAGE_MATCH);
+	nic->counters.responses_received++;
+	if (!op || op->peer != peer || operation_advance(nic, op, what, message)) {
+		nic->counters.stale++;
+		return;
+	}
+	timing_lap(&nic->timing, PTL_STAGE_EVENT);
+}
+
+static void request_arrived(struct nic *nic, struct peer *peer, const struct wire_message *message,
+			    enum occurrence unused)
+{
+	(void)unused;
+	nic->counters.requests_received++;
+	switch (message->operation) {
+	case WIRE_GET:
+		get_arrived(nic, peer, message);
+		break;
+	case WIRE_GETPUT:
+		getput_arrived(nic, peer, message);
+		break;
+	default:
+		put_arrived(nic, peer, message);
+		break;
+	}
+}
+
+static void ping_arrived(struct nic *nic, struct peer *peer, const struct wire_message *message, enum occurrence unused)
+{
+	(void)unused;
+	nic->counters.notices_received++;
+	if (message->operation == WIRE_PING)
+		respond(nic, peer, WIRE_PONG, 0, 0, 0);
+}
+
+/* What belongs to a conversation; everything without a row is a notice about conversations (contact.c). */
+static const struct {
+	void (*handle)(struct nic *, struct peer *, const struct wire_message *, enum occurrence);
+	enum occurrence occurrence;
+} conversation[WIRE_OPERATION_COUNT] = {
+	[WIRE_PUT] = {request_arrived, 0},
+	[WIRE_PUT_LONG] = {request_arrived, 0},
+	[WIRE_GET] = {request_arrived, 0},
+	[WIRE_GETPUT] = {request_arrived, 0},
+	[WIRE_ACK] = {response_arrived, OP_ACK},
+	[WIRE_REPLY] = {response_arrived, OP_REPLY},
+	[WIRE_REPLY_LONG] = {response_arrived, OP_REPLY_LONG},
+	[WIRE_SOURCE_FREE] = {response_arrived, OP_SOURCE_FREE},
+	[WIRE_DISCARDED] = {response_arrived, OP_DISCARDED},
+	[WIRE_PING] = {ping_arrived, 0},
+	[WIRE_PONG] = {ping_arrived, 0},
+};
+
+static bool belongs(const struct peer *peer, const struct wire_message *message, transport_address from)
+{
+	return peer && peer->state == PEER_READY && peer->remote_tag == message->source_tag &&
+	       peer->local_tag == message->target_tag && (from == TRANSPORT_ADDRESS_UNKNOWN || from == peer->address);
+}
+
+static void arrived(void *owner, transport_address from, const void *bytes, size_t length)
+{
+	struct nic *nic = owner;
+	struct wire_message message;
+
+	timing_begin(&nic->timing);
+	int rc = wire_decode(bytes, length, &message);
+
+	if (rc) {
+		nic->counters.malformed++;
+		if (rc == -EPROTONOSUPPORT)
+			contact_answer_version(nic, &message, nic->polling);
+		return;
+	}
+	if (!conversation[message.operation].handle) {
+		nic->counters.notices_received++;
+		contact_notice(nic, &message, from, nic->polling);
+		return;
+	}
+	struct peer *peer = peer_find(nic, (ptl_process_id_t){message.source_nid, message.source_pid});
+
+	if (unlikely(!belongs(peer, &message, from))) {
+		nic->counters.stale++;
+		contact_answer_stale(nic, &message, nic->polling);
+		return;
+	}
+	peer->arrivals++;
+	timing_lap(&nic->timing, PTL_STAGE_INSPECT);
+	conversation[message.operation].handle(nic, peer, &message, conversation[message.operation].occurrence);
+	timing_end(&nic->timing);
+}
+
+static void peer_gone(void *owner, transport_address address)
+{
+	struct nic *nic = owner;
+
+	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy) {
+		if (peer->address == address && peer->transport == nic->polling) {
+			peer_fail(nic, peer, PTL_NI_PEER_DIED, "its transport says it is gone");
+			return;
+		}
+	}
+}
+
+const struct transport_sink nic_sink = {.arrived = arrived, .rdma_done = transfer_done, .peer_gone = peer_gone};

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Stage clocks.  A message's way through the NIC is cut into laps: each lap's end is the next one's beginning, so
+ * the stages of a message add up to its total by construction, and a stage costs one reading of the clock.
+ * Off: one predicted branch a lap.
+ *
+ * Laps are recorded by the owner of the engine; host stages by any thread, hence relaxed atomic adds everywhere
+ * (uncontended they cost 6 ns, and only while timing is on).  Reading while others record gives a slightly torn
+ * picture, never a wrong address.
+ */
+#ifndef PORTALS_OFFLOAD_TIMING_H
+#define PORTALS_OFFLOAD_TIMING_H
+
+#include <portals3_nic.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/arch.h"
+
+#ifndef PORTALS_TIMING /* the build option `timing` */
+#define PORTALS_TIMING 1
+#endif
+
+/* Histogram: values 0-7 ns apart, above that 8 steps per power of two, so a percentile is right within 12.5 %. */
+#define TIMING_STEPS 8
+#define TIMING_BUCKETS (40 * TIMING_STEPS)
+
+struct stage_clock {
+	_Atomic uint64_t count, ticks, least, greatest;
+	_Atomic uint32_t buckets[TIMING_BUCKETS];
+};
+
+struct timing {
+	_Atomic bool on;
+	uint64_t lap;     /* end of the last lap, ticks; engine only */
+	uint64_t started; /* when the current message began; engine only */
+	uint64_t outside; /* ticks that belong to messages but to no single one: taking and releasing ownership */
+	_Atomic uint64_t messages, walked;
+	struct stage_clock stages[PTL_STAGE_COUNT];
+};
+
+/* Nanoseconds per tick and the price of a reading; measured once per process, takes a few milliseconds. */
+double timing_ns_per_tick(void);
+double timing_clock_cost(void);
+const char *timing_clock_name(void);
+
+void timing_set(struct timing *, bool on);
+void timing_read(const struct timing *, ptl_nic_timing_t *);
+void timing_print(const ptl_nic_timing_t *, FILE *);
+
+void timing_record(struct timing *, ptl_stage_t, uint64_t ticks);
+void timing_record_lap(struct timing *, ptl_stage_t);
+void timing_record_message(struct timing *);
+
+static inline bool timing_on(const struct timing *timing)
+{
+	return PORTALS_TIMING && unlikely(atomic_load_explicit(&timing->on, memory_order_relaxed));
+}
+
+/* Starts a message: its first lap begins here. */
+static inline void timing_begin(struct timing *timing)
+{
+	if (timing_on(timing))
+		timing->started = timing->lap = cycle_clock();
+}
+
+/* Ends a lap: the time since the last one was spent in `stage`. */
+static inline void timing_lap(struct timing *timing, ptl_stage_t stage)
+{
+	if (timing_on(timing))
+		timing_record_lap(timing, stage);
+}
+
+static inline void timing_end(struct timing *timing)
+{
+	if (timing_on(timing))
+		timing_record_message(timing);
+}
+
+/* For stages that stand alone: start = timing_start(t); ... timing_stop(t, stage, start). */
+static inline uint64_t timing_start(const struct timing *timing)
+{
+	return timing_on(timing) ? cycle_clock() : 0;
+}
+
+static inline void timing_stop(struct timing *timing, ptl_stage_t stage, uint64_t start)
+{
+	if (unlikely(start != 0))
+		timing_record(timing, stage, cycle_clock() - start);
+}
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hosts that wait for events.  A waiting host drives the engine itself; after PTL_SPIN without success it blocks.
+ * The first that blocks sleeps for the engine on host_epoll (nic.c); others sleep on a futex of their own, because
+ * a futex per queue could not express a set of queues.
+ *
+ * Registration and posting both happen under ownership, so an event is either seen by the waiter before it sleeps or
+ * wakes a waiter of its queue.  One event wakes one waiter.  A woken waiter that leaves passes its wake on if its
+ * queues still hold events that others wait for (it may have been woken for an event that somebody stole, or for the
+ * first of two); the one that slept for the engine passes the role on.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "offload/futex.h"
+#include "offload/nic.h"
+#include "offload/yield.h"
+
+#define CLOCK_LOOPS 16     /* fruitless polls between readings of the clock */
+#define CROWDED_SPIN 10    /* a tenth of the spin time if others want this core */
+
+struct waiter {
+	struct waiter *next;
+	struct event_queue **queues;
+	const uint32_t *generations;
+	int count;
+	uint64_t deadline, sleep_until;
+	bool sleeper, notified, collected;
+	_Atomic uint32_t woken; /* a futex */
+};
+
+/* --- engine side: under ownership --- */
+
+static bool waits_for(const struct waiter *waiter, const struct event_queue *eq)
+{
+	for (int i = 0; i < waiter->count; i++)
+		if (waiter->queues[i] == eq)
+			return true;
+	return false;
+}
+
+void waiters_notify(struct nic *nic, struct event_queue *eq)
+{
+	for (struct waiter *waiter = nic->waiters; waiter; waiter = waiter->next) {
+		if (!waiter->notified && waits_for(waiter, eq)) {
+			waiter->notified = true;
+			return;
+		}
+	}
+}
+
+int waiters_collect(struct nic *nic, _Atomic uint32_t **words, int room)
+{
+	int count = 0;
+
+	for (struct waiter *waiter = nic->waiters; waiter && count < room; waiter = waiter->next) {
+		if (!waiter->notified || waiter->collected)
+			continue;
+		waiter->collected = true;
+		if (waiter->sleeper) {
+			nic_kick(nic);
+		} else {
+			/* Pairs with the futex system call, which compares under the kernel's lock. */
+			atomic_store_explicit(&waiter->woken, 1, memory_order_release);
+			words[count++] = &waiter->woken;
+		}
+	}
+	return count;
+}
+
+void waiters_wake_all(struct nic *nic)
+{
+	for (struct waiter *waiter = nic->waiters; waiter; waiter = waiter->next)
+		waiter->notified = true;
+}
+
+/* Not freed meanwhile. */
+static bool still_there(const struct waiter *waiter, int i)
+{
+	return atomic_load_explicit(&waiter->queues[i]->item.generation, memory_order_relaxed) ==
+	       waiter->generations[i];
+}
+
+static bool any_ready(const struct waiter *waiter)
+{
+	for (int i = 0; i < waiter->count; i++)
+		if (event_ready(waiter->queues[i]) || !still_there(waiter, i))
+			return true;
+	return false;
+}
+
+/* 0: registered, sleep; -EALREADY: look again first. */
+static int wait_enter(struct nic *nic, void *argument)
+{
+	struct waiter *waiter = argument;
+	bool drives = nic->mode != NIC_MODE_DEDICATED;
+
+	/* Set under ownership, after which all that are registered are woken: nobody sleeps through the end. */
+	if (atomic_load_explicit(&nic->closing, memory_order_relaxed))
+		return -ESHUTDOWN;
+	if (any_ready(waiter) || (drives && (nic_drive(nic) > 0 || any_ready(waiter))))
+		return -EALREADY;
+	if (drives && atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_NONE) {
+		if (nic_arm(nic, &waiter->sleep_until))
+			return -EALREADY;
+		waiter->sleeper = true;
+		nic->sleep_until = waiter->sleep_until;
+		nic->unsettled = false;
+		atomic_store(&nic->sleeper, SLEEPER_HOST);
+	}
+	nic->counters.sleeps++;
+	waiter->next = nic->waiters;
+	nic->waiters = waiter;
+	for (int i = 0; i < waiter->count; i++)
+		waiter->queues[i]->waiters++;
+	return 0;
+}
+
+static void pass_on(struct nic *nic, const struct waiter *waiter)
+{
+	for (int i = 0; i < waiter->count; i++)
+		if (still_there(waiter, i) && waiter->queues[i]->waiters > 0 && event_unread(waiter->queues[i]) > 0)
+			waiters_notify(nic, waiter->queues[i]);
+	if (!waiter->sleeper)
+		return;
+	for (struct waiter *other = nic->waiters; other; other = other->next) {
+		if (!other->notified) {
+			other->notified = true; /* it finds no event, and sleeps for the engine next */
+			return;
+		}
+	}
+}
+
+static int wait_leave(struct nic *nic, void *argument)
+{
+	struct waiter *waiter = argument;
+	struct waiter **link = &nic->waiters;
+
+	while (*link != waiter)
+		link = &(*link)->next;
+	*link = waiter->next;
+	for (int i = 0; i < waiter->count; i++)
+		if (still_there(waiter, i))
+			waiter->queues[i]->waiters--;
+	if (waiter->sleeper)
+		atomic_store(&nic->sleeper, SLEEPER_NONE);
+	nic->unsettled = true; /* the transports are armed no longer for anybody */
+	pass_on(nic, waiter);
+	return 0;
+}
+
+/* --- host side --- */
+
+static int block(struct nic *nic, struct waiter *waiter)
+{
+	waiter->sleeper = waiter->notified = waiter->collected = false;
+	atomic_store_explicit(&waiter->woken, 0, memory_order_relaxed);
+	int rc = nic_call(nic, wait_enter, waiter);
+
+	if (rc)
+		return rc == -EALREADY ? 0 : rc;
+	if (waiter->sleeper) {
+		uint64_t start = timing_start(&nic->timing);
+		uint64_t until = waiter->sleep_until < waiter->deadline ? waiter->sleep_until : waiter->deadline;
+
+		nic_sleep(nic->host_epoll, nic->host_event, until);
+		timing_stop(&nic->timing, PTL_STAGE_IDLE, start);
+	} else {
+		futex_wait(&waiter->woken, 0, waiter->deadline);
+	}
+	rc = nic_call(nic, wait_leave, waiter);
+	if (waiter->sleeper)
+		nic_end_deep(nic);
+	return rc;
+}
+
+static int take_any(const struct waiter *waiter, ptl_event_t *event, int *which)
+{
+	for (int i = 0; i < waiter->count; i++) {
+		int rc = event_take(waiter->queues[i], waiter->generations[i], event);
+
+		if (rc != -EAGAIN) {
+			*which = i;
+			return rc;
+		}
+	}
+	return -EAGAIN;
+}
+
+static bool drive_once(struct nic *nic)
+{
+	int work = 0;
+
+	if (nic->mode != NIC_MODE_DEDICATED && nic_try_own(nic)) {
+		work = nic_drive(nic);
+		nic_release(nic);
+	} else {
+		cpu_pause();
+	}
+	return work > 0;
+}
+
+static int wait_inside(struct nic *nic, struct waiter *waiter, ptl_event_t *event, int *which)
+{
+	struct yielder yielder = {0};
+	uint64_t spin = nic->settings->spin, fruitless_since = 0;
+	unsigned loops = 0;
+	bool crowded = false, worked = true;
+
+	for (;;) {
+		int rc = take_any(waiter, event, which);
+
+		if (rc != -EAGAIN)
+			return rc;
+		if (atomic_load_explicit(&nic->closing, memory_order_relaxed))
+			return -ESHUTDOWN;
+		if (drive_once(nic))
+			worked = true;
+		else
+			crowded |= adaptive_yield(&yielder);
+		if (waiter->deadline != 0 && ++loops % CLOCK_LOOPS != 0)
+			continue;
+		uint64_t now = monotonic_ns();
+
+		if (now >= waiter->deadline)
+			return take_any(waiter, event, which);
+		if (worked)
+			fruitless_since = now;
+		worked = false;
+		if (now - fruitless_since < (crowded ? spin / CROWDED_SPIN : spin))
+			continue;
+		rc = block(nic, waiter);
+		if (rc)
+			return rc;
+	}
+}
+
+int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *generations, int count, uint64_t timeout_ns,
+	     ptl_event_t *event, int *which)
+{
+	struct waiter waiter = {.queues = queues, .generations = generations, .count = count};
+	int rc = take_any(&waiter, event, which);
+
+	if (rc != -EAGAIN)
+		return rc;
+	if (timeout_ns == NIC_NEVER)
+		waiter.deadline = NIC_NEVER;
+	else
+		waiter.deadline = timeout_ns ? monotonic_ns() + timeout_ns : 0;
+	/* Tells the NIC thread that somebody drives; pairs with nothing: it is looked at now and then. */
+	atomic_fetch_add_explicit(&nic->hosts_waiting, 1, memory_order_relaxed);
+	rc = wait_inside(nic, &waiter, event, which);
+	/* Release: nic_close() may free the engine after it has seen the last waiter leave. */
+	atomic_fetch_sub_explicit(&nic->hosts_waiting, 1, memory_order_release);
+	return rc;
+}
+
+int nic_look(struct nic *nic, struct event_queue *eq, uint32_t generation, ptl_event_t *event)
+{
+	static _Thread_local struct yielder yielder;
+	int rc = event_take(eq, generation, event);
+
+	if (rc != -EAGAIN)
+		return rc;
+	atomic_fetch_add_explicit(&nic->host_drives, 1, memory_order_relaxed);
+	drive_once(nic);
+	rc = event_take(eq, generation, event);
+	if (rc == -EAGAIN)
+		adaptive_yield(&yielder);
+	return rc;
+}

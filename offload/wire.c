@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "offload/wire.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+/* Explicit byte order and no alignment: compilers make one load or store of each of these. */
+static inline uint8_t *put_u16(uint8_t *to, uint16_t value)
+{
+	to[0] = (uint8_t)value;
+	to[1] = (uint8_t)(value >> 8);
+	return to + 2;
+}
+
+static inline uint8_t *put_u32(uint8_t *to, uint32_t value)
+{
+	return put_u16(put_u16(to, (uint16_t)value), (uint16_t)(value >> 16));
+}
+
+static inline uint8_t *put_u64(uint8_t *to, uint64_t value)
+{
+	return put_u32(put_u32(to, (uint32_t)value), (uint32_t)(value >> 32));
+}
+
+static inline uint16_t load_u16(const uint8_t *from)
+{
+	return (uint16_t)(from[0] | from[1] << 8);
+}
+
+static inline uint32_t load_u32(const uint8_t *from)
+{
+	return load_u16(from) | (uint32_t)load_u16(from + 2) << 16;
+}
+
+static inline uint64_t load_u64(const uint8_t *from)
+{
+	return load_u32(from) | (uint64_t)load_u32(from + 4) << 32;
+}
+
+static inline const uint8_t *get_u16(const uint8_t *from, uint16_t *value)
+{
+	*value = load_u16(from);
+	return from + 2;
+}
+
+static inline const uint8_t *get_u32(const uint8_t *from, uint32_t *value)
+{
+	*value = load_u32(from);
+	return from + 4;
+}
+
+static inline const uint8_t *get_u64(const uint8_t *from, uint64_t *value)
+{
+	*value = load_u64(from);
+	return from + 8;
+}
+
+enum { SIZE_u16 = 2, SIZE_u32 = 4, SIZE_u64 = 8 };
+
+#define FIELD_SIZE(type, field) +SIZE_##type
+#define FIELD_PUT(type, field) to = put_##type(to, message->field);
+#define FIELD_GET(type, field) from = get_##type(from, &message->field);
+
+#define OPERATION_CODEC(name, fields, body)                                                                            \
+	enum { SIZE_##name = WIRE_PREFIX_SIZE fields(FIELD_SIZE) };                                                    \
+	_Static_assert((int)SIZE_##name <= (int)WIRE_MAX_HEADER, "WIRE_MAX_HEADER is too small");                      \
+	static uint8_t *encode_##name(const struct wire_message *message, uint8_t *to)                                 \
+	{                                                                                                              \
+		(void)message;                                                                                         \
+		fields(FIELD_PUT) return to;                                                                           \
+	}                                                                                                              \
+	static const uint8_t *decode_##name(const uint8_t *from, struct wire_message *message)                         \
+	{                                                                                                              \
+		(void)message;                                                                                         \
+		fields(FIELD_GET) return from;                                                                         \
+	}
+WIRE_OPERATIONS(OPERATION_CODEC)
+
+static const struct codec {
+	const char *name;
+	size_t size;
+	enum wire_body body;
+	uint8_t *(*encode)(const struct wire_message *, uint8_t *);
+	const uint8_t *(*decode)(const uint8_t *, struct wire_message *);
+} codecs[] = {
+#define CODEC_ROW(name, fields, body) [WIRE_##name] = {#name, SIZE_##name, body, encode_##name, decode_##name},
+	WIRE_OPERATIONS(CODEC_ROW)
+#undef CODEC_ROW
+};
+
+size_t wire_encode(const struct wire_message *message, uint8_t *to)
+{
+	uint8_t *start = to;
+
+	*to++ = WIRE_MAGIC;
+	*to++ = WIRE_VERSION;
+	*to++ = message->operation;
+	*to++ = (uint8_t)(message->flags | message->attempt << WIRE_ATTEMPT_SHIFT);
+	to = put_u32(to, message->source_nid);
+	to = put_u32(to, message->source_pid);
+	to = put_u16(to, message->source_tag);
+	to = put_u16(to, message->target_tag);
+	to = put_u32(to, message->token);
+	return (size_t)(codecs[message->operation].encode(message, to) - start);
+}
+
+size_t wire_encode_segments(const struct wire_segment *segments, unsigned count, uint8_t *to)
+{
+	for (unsigned i = 0; i < count; i++)
+		to = put_u64(put_u64(put_u64(to, segments[i].address), segments[i].key), segments[i].length);
+	return (size_t)count * WIRE_SEGMENT_SIZE;
+}
+
+struct wire_segment wire_segment(const struct wire_message *message, unsigned index)
+{
+	const uint8_t *at = message->body + (size_t)index * WIRE_SEGMENT_SIZE;
+
+	return (struct wire_segment){load_u64(at), load_u64(at + 8), load_u64(at + 16)};
+}
+
+/* The segments of a long message must hold all of its bytes: no more, no less, none empty. */
+static bool segments_fit(const struct wire_message *message)
+{
+	uint64_t total = 0, length = message->operation == WIRE_PUT_LONG ? message->length : message->mlength;
+
+	if (message->segment_count > WIRE_MAX_SEGMENTS ||
+	    message->body_length != (size_t)message->segment_count * WIRE_SEGMENT_SIZE)
+		return false;
+	for (unsigned i = 0; i < message->segment_count; i++) {
+		struct wire_segment segment = wire_segment(message, i);
+
+		if (segment.length == 0 || segment.length > length - total)
+			return false;
+		total += segment.length;
+	}
+	return total == length;
+}
+
+static bool body_fits(const struct wire_message *message, enum wire_body body)
+{
+	switch (body) {
+	case BODY_NONE:
+		return message->body_length == 0;
+	case BODY_LENGTH:
+		return message->body_length == message->length &&
+		       (message->operation != WIRE_GETPUT || message->length <= WIRE_SWAP_MAX);
+	case BODY_MLENGTH:
+		return message->body_length == message->mlength;
+	case BODY_SEGMENTS:
+		return segments_fit(message);
+	}
+	return false;
+}
+
+int wire_decode(const void *bytes, size_t length, struct wire_message *message)
+{
+	const uint8_t *from = bytes;
+
+	if (length < WIRE_PREFIX_SIZE || from[0] != WIRE_MAGIC)
+		return -EBADMSG;
+	message->version = from[1];
+	message->operation = from[2];
+	message->flags = from[3] & ((1 << WIRE_ATTEMPT_SHIFT) - 1);
+	message->attempt = from[3] >> WIRE_ATTEMPT_SHIFT;
+	message->source_nid = load_u32(from + 4);
+	message->source_pid = load_u32(from + 8);
+	message->source_tag = load_u16(from + 12);
+	message->target_tag = load_u16(from + 14);
+	message->token = load_u32(from + 16);
+	if (message->operation >= WIRE_OPERATION_COUNT || length < codecs[message->operation].size)
+		return message->version == WIRE_VERSION ? -EBADMSG : -EPROTONOSUPPORT;
+	/* A refusal is how versions tell each other apart, so its layout is fixed as the prefix is. */
+	if (message->version != WIRE_VERSION && message->operation != WIRE_REFUSED)
+		return -EPROTONOSUPPORT;
+	const struct codec *codec = &codecs[message->operation];
+
+	message->body = codec->decode(from + WIRE_PREFIX_SIZE, message);
+	message->body_length = length - codec->size;
+	return (message->flags & ~WIRE_ALL_FLAGS) == 0 && body_fits(message, codec->body) ? 0 : -EBADMSG;
+}
+
+size_t wire_header_size(enum wire_operation operation)
+{
+	return codecs[operation].size;
+}
+
+const char *wire_operation_name(enum wire_operation operation)
+{
+	return operation < WIRE_OPERATION_COUNT ? codecs[operation].name : "unknown";
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Event queues: allocating them, and taking events from them without the engine's lock. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/report.h"
+#include "portals/process.h"
+
+struct eq_arguments {
+	struct event_ring *ring;
+	ptl_eq_handler_t handler;
+	ptl_handle_eq_t handle; /* result, or the queue to free */
+};
+
+static int allocate(struct nic *nic, void *argument)
+{
+	struct eq_arguments *arguments = argument;
+	struct event_queue *eq;
+
+	if (nic->queues.live >= (uint32_t)nic->limits.max_eqs || !(eq = pool_take(&nic->queues)))
+		return report_error(-ENOSPC, "%u event queues exist, more are not allowed (max_eqs)", nic->queues.live);
+	eq->handle = arguments->handle = handle_of(nic, HANDLE_EQ, &eq->item);
+	atomic_store_explicit(&eq->handler, arguments->handler, memory_order_relaxed);
+	/* Publishes the queue; pairs with the acquire in handle_eq_unowned(). */
+	atomic_store_explicit(&eq->ring, arguments->ring, memory_order_release);
+	return PTL_OK;
+}
+
+int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_eq_handler_t eq_handler, ptl_handle_eq_t *eq_handle)
+{
+	struct eq_arguments arguments = {.handler = eq_handler};
+	struct nic *nic;
+
+	if (!eq_handle)
+		return PTL_SEGV;
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_ni(ni_handle)))
+		return PTL_NI_INVALID;
+	if (count == 0) {
+		*eq_handle = PTL_EQ_NONE;
+		return PTL_OK;
+	}
+	arguments.ring = event_ring_get(count);
+	if (!arguments.ring) {
+		report_error(-ENOMEM, "no memory for an event queue of %llu events", (unsigned long long)count);
+		return PTL_NO_SPACE;
+	}
+	int code = process_code(nic_call(nic, allocate, &arguments), PTL_FAIL);
+
+	if (code == PTL_OK)
+		*eq_handle = arguments.handle;
+	else
+		event_ring_put(arguments.ring);
+	return code;
+}
+
+/* Descriptors that still name the queue go on without one; threads that wait for it leave. */
+static int free_queue(struct nic *nic, void *argument)
+{
+	struct event_queue *eq = handle_eq(nic, *(ptl_handle_eq_t *)argument);
+	struct descriptor *md;
+
+	if (!eq)
+		return PTL_EQ_INVALID;
+	for (uint32_t i = 0; (md = pool_next(&nic->descriptors, &i));)
+		if (md->eq == eq)
+			md->eq = NULL;
+	for (uint32_t i = eq->waiters; i > 0; i--)
+		waiters_notify(nic, eq);
+	struct event_ring *ring = atomic_load_explicit(&eq->ring, memory_order_relaxed);
+
+	pool_give(&nic->queues, eq);
+	event_ring_put(ring);
+	return PTL_OK;
+}
+
+int PtlEQFree(ptl_handle_eq_t eq_handle)
+{
+	struct nic *nic;
+
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_nic(eq_handle)))
+		return PTL_EQ_INVALID;
+	return process_code(nic_call(nic, free_queue, &eq_handle), PTL_FAIL);
+}
+
+/* --- taking events --- */
+
+static int event_code(int rc)
+{
+	switch (rc) {
+	case 0:
+		return PTL_OK;
+	case -EOVERFLOW:
+		return PTL_EQ_DROPPED;
+	case -EAGAIN:
+		return PTL_EQ_EMPTY;
+	default: /* freed, or its interface was closed */
+		return PTL_EQ_INVALID;
+	}
+}
+
+/* Handlers run in the thread that takes the event, with nothing locked. */
+static void call_handler(struct event_queue *eq, ptl_event_t *event)
+{
+	ptl_eq_handler_t handler = atomic_load_explicit(&eq->handler, memory_order_relaxed);
+
+	if (handler)
+		handler(event);
+}
+
+static ptl_stage_t wait_stage(const ptl_event_t *event)
+{
+	return event->type == PTL_EVENT_SEND_START || event->type == PTL_EVENT_SEND_END ? PTL_STAGE_WAIT_SEND
+											 : PTL_STAGE_WAIT_ARRIVAL;
+}
+
+/* An event was taken: the time since `start` was spent waiting for it. */
+static int taken(struct nic *nic, struct event_queue *eq, int rc, ptl_event_t *event, uint64_t start)
+{
+	if (rc == 0 || rc == -EOVERFLOW) {
+		timing_stop(&nic->timing, wait_stage(event), start);
+		call_handler(eq, event);
+	}
+	return event_code(rc);
+}
+
+int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
+{
+	static _Thread_local uint64_t waiting_since; /* over fruitless calls */
+	struct event_queue *eq;
+	struct nic *nic;
+
+	if (!event)
+		return PTL_SEGV;
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_nic(eq_handle)) || !(eq = handle_eq_unowned(nic, eq_handle)))
+		return PTL_EQ_INVALID;
+	if (waiting_since == 0)
+		waiting_since = timing_start(&nic->timing);
+	int rc = nic_look(nic, eq, handle_generation(eq_handle), event);
+
+	if (rc == -EAGAIN)
+		return PTL_EQ_EMPTY;
+	uint64_t start = waiting_since;
+
+	waiting_since = 0;
+	return taken(nic, eq, rc, event, start);
+}
+
+int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
+{
+	int which;
+
+	return event ? PtlEQPoll(&eq_handle, 1, PTL_TIME_FOREVER, event, &which) : PTL_SEGV;
+}
+
+#define POLL_ON_STACK 16
+
+struct queue_set {
+	struct event_queue *queue_room[POLL_ON_STACK], **queues;
+	uint32_t generation_room[POLL_ON_STACK], *generations;
+};
+
+static int set_open(struct queue_set *set, int size)
+{
+	set->queues = set->queue_room;
+	set->generations = set->generation_room;
+	if (size <= POLL_ON_STACK)
+		return 0;
+	set->queues = calloc((size_t)size, sizeof(*set->queues));
+	set->generations = calloc((size_t)size, sizeof(*set->generations));
+	return set->queues && set->generations ? 0 : report_error(-ENOMEM, "no memory to poll %d event queues", size);
+}
+
+static void set_close(struct queue_set *set)
+{
+	if (set->queues != set->queue_room)
+		free(set->queues);
+	if (set->generations != set->generation_room)
+		free(set->generations);
+}
+
+/* The queues of one interface, or NULL if a handle is bad or of another one. */
+static struct nic *set_fill(struct queue_set *set, const ptl_handle_eq_t *handles, int size)
+{
+	struct nic *nic = process_nic(handles[0]);
+
+	for (int i = 0; nic && i < size; i++) {
+		if (handle_interface(handles[i]) != nic->index ||
+		    !(set->queues[i] = handle_eq_unowned(nic, handles[i])))
+			return NULL;
+		set->generations[i] = handle_generation(handles[i]);
+	}
+	return nic;
+}
+
+static int poll_set(struct queue_set *set, const ptl_handle_eq_t *handles, int size, ptl_time_t timeout,
+		    ptl_event_t *event, int *which_eq)
+{
+	struct nic *nic = set_fill(set, handles, size);
+	int which = 0;
+
+	if (!nic)
+		return PTL_EQ_INVALID;
+	uint64_t start = timing_start(&nic->timing);
+	int rc = nic_wait(nic, set->queues, set->generations, size,
+			  timeout == PTL_TIME_FOREVER ? NIC_NEVER : (uint64_t)timeout * 1000000u, event, &which);
+
+	if (rc == -EDEADLK)
+		return PTL_FAIL;
+	int code = taken(nic, set->queues[which], rc, event, start);
+
+	if (code == PTL_OK || code == PTL_EQ_DROPPED)
+		*which_eq = which;
+	return code;
+}
+
+int PtlEQPoll(ptl_handle_eq_t *eq_handles, int size, ptl_time_t timeout, ptl_event_t *event, int *which_eq)
+{
+	struct queue_set set;
+
+	if (!eq_handles || !event || !which_eq)
+		return PTL_SEGV;
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (size <= 0)
+		return PTL_EQ_INVALID;
+	int code = set_open(&set, size) ? PTL_NO_SPACE
+					: poll_set(&set, eq_handles, size, timeout, event, which_eq);
+
+	set_close(&set);
+	return code;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory descriptors.  Each call is one command to the engine. */
+#include <errno.h>
+
+#include "portals/process.h"
+
+struct md_arguments {
+	ptl_handle_any_t object; /* the entry or the descriptor it is about */
+	const ptl_md_t *md;
+	ptl_unlink_t unlink;
+	ptl_handle_md_t handle; /* result */
+};
+
+/* The queue an event handle names: PTL_EQ_INVALID, or PTL_MD_ILLEGAL if it belongs to another interface. */
+static int find_queue(struct nic *nic, ptl_handle_eq_t handle, struct event_queue **eq)
+{
+	*eq = NULL;
+	if (handle == PTL_EQ_NONE)
+		return PTL_OK;
+	if (handle_kind(handle) == HANDLE_EQ && handle_interface(handle) != nic->index) {
+		struct nic *other = process_nic(handle);
+
+		return other && handle_eq_unowned(other, handle) ? PTL_MD_ILLEGAL : PTL_EQ_INVALID;
+	}
+	*eq = handle_eq(nic, handle);
+	return *eq ? PTL_OK : PTL_EQ_INVALID;
+}
+
+static int create(struct nic *nic, struct md_arguments *arguments, struct match_entry *entry)
+{
+	struct event_queue *eq;
+	struct descriptor *md;
+	int code = find_queue(nic, arguments->md->eq_handle, &eq);
+
+	if (code)
+		return code;
+	code = descriptor_create(nic, arguments->md, arguments->unlink, eq, entry, &md);
+	if (code)
+		return code;
+	md->handle = arguments->handle = handle_of(nic, HANDLE_MD, &md->item);
+	return PTL_OK;
+}
+
+static int attach(struct nic *nic, void *argument)
+{
+	struct md_arguments *arguments = argument;
+	struct match_entry *entry = handle_me(nic, arguments->object);
+
+	if (!entry)
+		return PTL_ME_INVALID;
+	return entry->descriptor ? PTL_ME_IN_USE : create(nic, arguments, entry);
+}
+
+static int bind(struct nic *nic, void *arguments)
+{
+	return create(nic, arguments, NULL);
+}
+
+int PtlMDAttach(ptl_handle_me_t me_handle, ptl_md_t md, ptl_unlink_t unlink_op, ptl_handle_md_t *md_handle)
+{
+	struct md_arguments arguments = {.object = me_handle, .md = &md, .unlink = unlink_op};
+	struct nic *nic;
+
+	if (!md_handle)
+		return PTL_SEGV;
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_nic(me_handle)))
+		return PTL_ME_INVALID;
+	uint64_t start = timing_start(&nic->timing);
+	int code = process_code(nic_call(nic, attach, &arguments), PTL_MD_ILLEGAL);
+
+	timing_stop(&nic->timing, PTL_STAGE_POST_RECEIVE, start);
+	if (code == PTL_OK)
+		*md_handle = arguments.handle;
+	return code;
+}
+
+int PtlMDBind(ptl_handle_ni_t ni_handle, ptl_md_t md, ptl_unlink_t unlink_op, ptl_handle_md_t *md_handle)
+{
+	struct md_arguments arguments = {.md = &md, .unlink = unlink_op};
+	struct nic *nic;
+
+	if (!md_handle)
+		return PTL_SEGV;
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_ni(ni_handle)))
+		return PTL_NI_INVALID;
+	int code = process_code(nic_call(nic, bind, &arguments), PTL_MD_ILLEGAL);
+
+	if (code == PTL_OK)
+		*md_handle = arguments.handle;
+	return code;
+}
+
+static int unlink_descriptor(struct nic *nic, void *argument)
+{
+	struct descriptor *md = handle_md(nic, *(ptl_handle_md_t *)argument);
+
+	if (!md)
+		return PTL_MD_INVALID;
+	if (md->pending > 0)
+		return PTL_MD_IN_USE;
+	descriptor_unlink(nic, md, false);
+	return PTL_OK;
+}
+
+int PtlMDUnlink(ptl_handle_md_t md_handle)
+{
+	struct nic *nic;
+
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_nic(md_handle)))
+		return PTL_MD_INVALID;
+	return process_code(nic_call(nic, unlink_descriptor, &md_handle), PTL_FAIL);
+}
+
+struct update_arguments {
+	ptl_handle_md_t md_handle;
+	ptl_md_t *old_md;
+	const ptl_md_t *new_md;
+	ptl_handle_eq_t test_queue;
+};
+
+/* One atomic step against arriving messages: events that wait, and operations whose events are still to come. */
+static bool queue_is_quiet(const struct event_queue *eq)
+{
+	return !eq || (event_unread(eq) == 0 && eq->underway == 0);
+}
+
+static int update(struct nic *nic, void *argument)
+{
+	const struct update_arguments *arguments = argument;
+	struct descriptor *md = handle_md(nic, arguments->md_handle);
+	struct event_queue *test_queue, *eq;
+	int code;
+
+	if (!md)
+		return PTL_MD_INVALID;
+	if (arguments->test_queue != PTL_EQ_NONE && !(test_queue = handle_eq(nic, arguments->test_queue)))
+		return PTL_EQ_INVALID;
+	if (arguments->test_queue == PTL_EQ_NONE)
+		test_queue = NULL;
+	if (arguments->old_md)
+		descriptor_describe(md, arguments->old_md);
+	if (!arguments->new_md)
+		return PTL_OK;
+	if (!queue_is_quiet(test_queue))
+		return PTL_MD_NO_UPDATE;
+	if ((code = find_queue(nic, arguments->new_md->eq_handle, &eq)))
+		return code;
+	return descriptor_update(nic, md, arguments->new_md, eq);
+}
+
+int PtlMDUpdate(ptl_handle_md_t md_handle, ptl_md_t *old_md, ptl_md_t *new_md, ptl_handle_eq_t eq_handle)
+{
+	ptl_md_t wanted = new_md ? *new_md : (ptl_md_t){0}; /* the two may be the same structure */
+	struct update_arguments arguments = {.md_handle = md_handle,
+					     .old_md = old_md,
+					     .new_md = new_md ? &wanted : NULL,
+					     .test_queue = eq_handle};
+	struct nic *nic;
+
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_nic(md_handle)))
+		return PTL_MD_INVALID;
+	return process_code(nic_call(nic, update, &arguments), PTL_MD_ILLEGAL);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Match entries.  Each call is one command to the engine. */
+#include <errno.h>
+
+#include "base/report.h"
+#include "portals/process.h"
+
+struct me_arguments {
+	ptl_pt_index_t pt_index;
+	ptl_handle_me_t base;
+	ptl_process_id_t match_id;
+	ptl_match_bits_t match_bits, ignore_bits;
+	ptl_unlink_t unlink;
+	ptl_ins_pos_t position;
+	ptl_handle_me_t handle; /* result */
+};
+
+static int create(struct nic *nic, struct me_arguments *arguments, struct match_list *list, struct match_entry *base)
+{
+	struct match_entry *me;
+
+	if (list->length >= (uint32_t)nic->limits.max_me_list)
+		return PTL_ME_LIST_TOO_LONG;
+	if (nic->entries.live >= (uint32_t)nic->limits.max_mes || !(me = pool_take(&nic->entries)))
+		return report_error(-ENOSPC, "%u match entries exist, more are not allowed (max_mes)", nic->entries.live);
+	me->match_bits = arguments->match_bits;
+	me->must_match = ~arguments->ignore_bits;
+	me->source = arguments->match_id;
+	me->unlink = arguments->unlink == PTL_UNLINK;
+	me->handle = arguments->handle = handle_of(nic, HANDLE_ME, &me->item);
+	match_list_insert(list, me, base, arguments->position);
+	return PTL_OK;
+}
+
+static int attach(struct nic *nic, void *arguments)
+{
+	struct me_arguments *me = arguments;
+
+	return create(nic, me, &nic->portals[me->pt_index], NULL);
+}
+
+static int attach_any(struct nic *nic, void *arguments)
+{
+	struct me_arguments *me = arguments;
+
+	for (me->pt_index = 0; me->pt_index <= (uint32_t)nic->limits.max_pt_index; me->pt_index++)
+		if (!nic->portals[me->pt_index].head)
+			return create(nic, me, &nic->portals[me->pt_index], NULL);
+	return PTL_PT_FULL;
+}
+
+static int insert(struct nic *nic, void *arguments)
+{
+	struct me_arguments *me = arguments;
+	struct match_entry *base = handle_me(nic, me->base);
+
+	return base ? create(nic, me, base->list, base) : PTL_ME_INVALID;
+}
+
+static int unlink_entry(struct nic *nic, void *arguments)
+{
+	struct match_entry *me = handle_me(nic, *(ptl_handle_me_t *)arguments);
+
+	if (!me)
+		return PTL_ME_INVALID;
+	if (me->descriptor && me->descriptor->pending > 0)
+		return PTL_ME_IN_USE;
+	if (me->descriptor) {
+		descriptor_unlink(nic, me->descriptor, true);
+	} else {
+		match_list_remove(me);
+		pool_give(&nic->entries, me);
+	}
+	return PTL_OK;
+}
+
+/* Posting a receive is this call and PtlMDAttach: the host stage "post receive" covers both. */
+static int run(struct nic *nic, nic_command *command, void *arguments)
+{
+	uint64_t start = timing_start(&nic->timing);
+	int code = process_code(nic_call(nic, command, arguments), PTL_FAIL);
+
+	timing_stop(&nic->timing, PTL_STAGE_POST_RECEIVE, start);
+	return code;
+}
+
+int PtlMEAttach(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, ptl_process_id_t match_id,
+		ptl_match_bits_t match_bits, ptl_match_bits_t ignore_bits, ptl_unlink_t unlink, ptl_ins_pos_t position,
+		ptl_handle_me_t *me_handle)
+{
+	struct me_arguments arguments = {.pt_index = pt_index,
+					 .match_id = match_id,
+					 .match_bits = match_bits,
+					 .ignore_bits = ignore_bits,
+					 .unlink = unlink,
+					 .position = position};
+	struct nic *nic;
+
+	if (!me_handle)
+		return PTL_SEGV;
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_ni(ni_handle)))
+		return PTL_NI_INVALID;
+	if (pt_index > (uint32_t)nic->limits.max_pt_index)
+		return PTL_PT_INDEX_INVALID;
+	int code = run(nic, attach, &arguments);
+
+	if (code == PTL_OK)
+		*me_handle = arguments.handle;
+	return code;
+}
+
+int PtlMEAttachAny(ptl_handle_ni_t ni_handle, ptl_pt_index_t *pt_index, ptl_process_id_t match_id,
+		   ptl_match_bits_t match_bits, ptl_match_bits_t ignore_bits, ptl_unlink_t unlink,
+		   ptl_handle_me_t *me_handle)
+{
+	struct me_arguments arguments = {.match_id = match_id,
+					 .match_bits = match_bits,
+					 .ignore_bits = ignore_bits,
+					 .unlink = unlink,
+					 .position = PTL_INS_AFTER};
+	struct nic *nic;
+
+	if (!me_handle || !pt_index)
+		return PTL_SEGV;
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_ni(ni_handle)))
+		return PTL_NI_INVALID;
+	int code = run(nic, attach_any, &arguments);
+
+	if (code == PTL_OK) {
+		*pt_index = arguments.pt_index;
+		*me_handle = arguments.handle;
+	}
+	return code;
+}
+
+int PtlMEInsert(ptl_handle_me_t base, ptl_process_id_t match_id, ptl_match_bits_t match_bits,
+		ptl_match_bits_t ignore_bits, ptl_unlink_t unlink, ptl_ins_pos_t position, ptl_handle_me_t *me_handle)
+{
+	struct me_arguments arguments = {.base = base,
+					 .match_id = match_id,
+					 .match_bits = match_bits,
+					 .ignore_bits = ignore_bits,
+					 .unlink = unlink,
+					 .position = position};
+	struct nic *nic;
+
+	if (!me_handle)
+		return PTL_SEGV;
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_nic(base)))
+		return PTL_ME_INVALID;
+	int code = run(nic, insert, &arguments);
+
+	if (code == PTL_OK)
+		*me_handle = arguments.handle;
+	return code;
+}
+
+int PtlMEUnlink(ptl_handle_me_t me_handle)
+{
+	struct nic *nic;
+
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_nic(me_handle)))
+		return PTL_ME_INVALID;
+	return process_code(nic_call(nic, unlink_entry, &me_handle), PTL_FAIL);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Data movement: the initiator's checks, then one command to the engine. */
+#include "offload/operation.h"
+#include "portals/process.h"
+
+#define WHOLE_MD UINT64_MAX
+
+struct move {
+	ptl_handle_md_t md_handle, put_handle; /* put_handle: getput only */
+	struct put_arguments arguments;        /* length WHOLE_MD: all of it */
+};
+
+/* The descriptor as a source or sink of [local_offset, local_offset + length). */
+static int find_range(struct nic *nic, struct move *move)
+{
+	struct put_arguments *arguments = &move->arguments;
+	struct descriptor *md = handle_md(nic, move->md_handle);
+
+	if (!md || !md->active)
+		return PTL_MD_INVALID;
+	if (arguments->length == WHOLE_MD)
+		arguments->length = md->region.length;
+	if (arguments->local_offset > md->region.length ||
+	    arguments->length > md->region.length - arguments->local_offset)
+		return PTL_MD_ILLEGAL;
+	arguments->md = md;
+	return PTL_OK;
+}
+
+static int put(struct nic *nic, void *argument)
+{
+	struct move *move = argument;
+	int code = find_range(nic, move);
+
+	return code ? code : put_issue(nic, &move->arguments);
+}
+
+static int get(struct nic *nic, void *argument)
+{
+	struct move *move = argument;
+	int code = find_range(nic, move);
+
+	return code ? code : get_issue(nic, &move->arguments);
+}
+
+static int getput(struct nic *nic, void *argument)
+{
+	struct move *move = argument;
+	struct put_arguments *arguments = &move->arguments;
+	int code = find_range(nic, move);
+
+	if (code)
+		return code;
+	if (handle_kind(move->put_handle) == HANDLE_MD && handle_interface(move->put_handle) != nic->index)
+		return PTL_MD_ILLEGAL;
+	arguments->reply_md = arguments->md;
+	arguments->md = handle_md(nic, move->put_handle);
+	if (!arguments->md || !arguments->md->active)
+		return PTL_MD_INVALID;
+	arguments->length = arguments->md->region.length;
+	if (arguments->length > (uint64_t)nic->limits.max_getput_md ||
+	    arguments->reply_md->region.length > (uint64_t)nic->limits.max_getput_md)
+		return PTL_MD_ILLEGAL;
+	return getput_issue(nic, arguments);
+}
+
+static int run(struct move *move, nic_command *command)
+{
+	struct nic *nic;
+
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_nic(move->md_handle)))
+		return PTL_MD_INVALID;
+	if (move->arguments.target.nid == PTL_NID_ANY || move->arguments.target.pid == PTL_PID_ANY)
+		return PTL_PROCESS_INVALID;
+	uint64_t start = timing_start(&nic->timing);
+	int code = process_code(nic_call(nic, command, move), PTL_MD_ILLEGAL);
+
+	timing_stop(&nic->timing, PTL_STAGE_POST_SEND, start);
+	return code;
+}
+
+int PtlPutRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length, ptl_ack_req_t ack_req,
+		 ptl_process_id_t target_id, ptl_pt_index_t pt_index, ptl_ac_index_t ac_index,
+		 ptl_match_bits_t match_bits, ptl_size_t remote_offset, ptl_hdr_data_t hdr_data)
+{
+	struct move move = {.md_handle = md_handle,
+			    .arguments = {.local_offset = local_offset,
+					  .length = length,
+					  .ack = ack_req == PTL_ACK_REQ,
+					  .target = target_id,
+					  .pt_index = pt_index,
+					  .ac_index = ac_index,
+					  .match_bits = match_bits,
+					  .remote_offset = remote_offset,
+					  .hdr_data = hdr_data}};
+
+	return length == WHOLE_MD && process_ready() ? PTL_MD_ILLEGAL : run(&move, put);
+}
+
+int PtlPut(ptl_handle_md_t md_handle, ptl_ack_req_t ack_req, ptl_process_id_t target_id, ptl_pt_index_t pt_index,
+	   ptl_ac_index_t ac_index, ptl_match_bits_t match_bits, ptl_size_t remote_offset, ptl_hdr_data_t hdr_data)
+{
+	struct move move = {.md_handle = md_handle,
+			    .arguments = {.length = WHOLE_MD,
+					  .ack = ack_req == PTL_ACK_REQ,
+					  .target = target_id,
+					  .pt_index = pt_index,
+					  .ac_index = ac_index,
+					  .match_bits = match_bits,
+					  .remote_offset = remote_offset,
+					  .hdr_data = hdr_data}};
+
+	return run(&move, put);
+}
+
+int PtlGetRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length, ptl_process_id_t target_id,
+		 ptl_pt_index_t pt_index, ptl_ac_index_t ac_index, ptl_match_bits_t match_bits,
+		 ptl_size_t remote_offset)
+{
+	struct move move = {.md_handle = md_handle,
+			    .arguments = {.local_offset = local_offset,
+					  .length = length,
+					  .target = target_id,
+					  .pt_index = pt_index,
+					  .ac_index = ac_index,
+					  .match_bits = match_bits,
+					  .remote_offset = remote_offset}};
+
+	return length == WHOLE_MD && process_ready() ? PTL_MD_ILLEGAL : run(&move, get);
+}
+
+int PtlGet(ptl_handle_md_t md_handle, ptl_process_id_t target_id, ptl_pt_index_t pt_index, ptl_ac_index_t ac_index,
+	   ptl_match_bits_t match_bits, ptl_size_t remote_offset)
+{
+	struct move move = {.md_handle = md_handle,
+			    .arguments = {.length = WHOLE_MD,
+					  .target = target_id,
+					  .pt_index = pt_index,
+					  .ac_index = ac_index,
+					  .match_bits = match_bits,
+					  .remote_offset = remote_offset}};
+
+	return run(&move, get);
+}
+
+int PtlGetPut(ptl_handle_md_t get_md_handle, ptl_handle_md_t put_md_handle, ptl_process_id_t target_id,
+	      ptl_pt_index_t pt_index, ptl_ac_index_t ac_index, ptl_match_bits_t match_bits, ptl_size_t remote_offset,
+	      ptl_hdr_data_t hdr_data)
+{
+	struct move move = {.md_handle = get_md_handle,
+			    .put_handle = put_md_handle,
+			    .arguments = {.length = WHOLE_MD,
+					  .target = target_id,
+					  .pt_index = pt_index,
+					  .ac_index = ac_index,
+					  .match_bits = match_bits,
+					  .remote_offset = remote_offset,
+					  .hdr_data = hdr_data}};
+
+	return run(&move, getput);
+}

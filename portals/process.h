@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a process knows of its interfaces, and how errors become return codes. */
+#ifndef PORTALS_PROCESS_H
+#define PORTALS_PROCESS_H
+
+#include "base/settings.h"
+#include "portals/handle.h"
+
+/* True between PtlInit and PtlFini, but not in a forked child. */
+bool process_ready(void);
+const struct settings *process_settings(void);
+
+/* The interface a handle of any kind belongs to, or NULL. */
+struct nic *process_nic(ptl_handle_any_t handle);
+
+/* The interface that an NI handle names, or NULL; a stale NI handle finds nothing. */
+struct nic *process_ni(ptl_handle_ni_t handle);
+
+/* The handle of an open interface. */
+ptl_handle_ni_t process_ni_handle(const struct nic *);
+
+/*
+ * The one place where errno values become return codes; positive values are codes already (commands of this floor
+ * return them), and -EINVAL means what the call says it means.
+ */
+int process_code(int result, int invalid);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/report.h"
+
+#include <portals3.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+/* Where text goes; programs may assign it (they declare it themselves). */
+extern FILE *p3_out;
+FILE *p3_out;
+
+static _Atomic int level_now = LOG_WARN;
+static _Thread_local char last_error[512];
+
+void report_set_level(enum log_level level)
+{
+	atomic_store_explicit(&level_now, level, memory_order_relaxed);
+}
+
+static void print(enum log_level level, const char *text)
+{
+	static const char *const names[] = {"", "error", "warning", "info", "debug"};
+	FILE *out = p3_out ? p3_out : stderr;
+
+	if ((int)level <= atomic_load_explicit(&level_now, memory_order_relaxed))
+		fprintf(out, "portals3: %s: %s\n", names[level], text);
+}
+
+/* An error is the caller's to tell, so it is printed only by those who ask for everything. */
+int report_error(int error, const char *format, ...)
+{
+	char text[sizeof(last_error)]; /* arguments may point into last_error */
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	snprintf(last_error, sizeof(last_error), "%s", text);
+	print(LOG_INFO, last_error);
+	return error;
+}
+
+void report(enum log_level level, const char *format, ...)
+{
+	char text[sizeof(last_error)];
+	va_list arguments;
+
+	if ((int)level > atomic_load_explicit(&level_now, memory_order_relaxed))
+		return;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	print(level, text);
+}
+
+const char *report_last_error(void)
+{
+	return last_error;
+}

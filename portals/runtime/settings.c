@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "portals/runtime/settings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/report.h"
+
+extern char **environ;
+
+enum setting_type { TYPE_nic_mode, TYPE_log_level, TYPE_string, TYPE_number, TYPE_bytes, TYPE_duration, TYPE_flag };
+
+static const struct setting {
+	const char *variable, *preset, *text;
+	enum setting_type type;
+	size_t offset;
+} table[] = {
+#define SETTING_ROW(field, variable, type, preset, text)                                                               \
+	{variable, preset, text, TYPE_##type, offsetof(struct settings, field)},
+	PORTALS_SETTINGS(SETTING_ROW)
+#undef SETTING_ROW
+};
+
+#define SETTINGS (sizeof(table) / sizeof(table[0]))
+
+/* --- values --- */
+
+struct word {
+	const char *name;
+	uint64_t value;
+};
+
+static const struct word modes[] = {{"auto", NIC_MODE_AUTO},
+				    {"shared", NIC_MODE_SHARED},
+				    {"dedicated", NIC_MODE_DEDICATED},
+				    {"host", NIC_MODE_HOST},
+				    {NULL, 0}};
+static const struct word levels[] = {{"off", LOG_OFF},   {"error", LOG_ERROR}, {"warn", LOG_WARN},
+				     {"info", LOG_INFO}, {"debug", LOG_DEBUG}, {NULL, 0}};
+static const struct word flags[] = {{"no", 0}, {"yes", 1}, {"0", 0}, {"1", 1}, {"off", 0}, {"on", 1}, {NULL, 0}};
+static const struct word byte_units[] = {{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {NULL, 0}};
+static const struct word time_units[] = {{"", 1000000000}, {"s", 1000000000}, {"ms", 1000000}, {"us", 1000}, {NULL, 0}};
+static const struct word plain[] = {{"", 1}, {NULL, 0}};
+
+static bool find_word(const struct word *words, const char *name, uint64_t *value)
+{
+	for (; words->name; words++) {
+		if (strcmp(words->name, name) == 0) {
+			*value = words->value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool parse_quantity(const char *text, const struct word *units, uint64_t *value)
+{
+	char *end;
+	uint64_t unit;
+
+	if (strcmp(text, "auto") == 0) {
+		*value = SETTING_AUTO;
+		return true;
+	}
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	unsigned long long number = strtoull(text, &end, 0);
+
+	if (errno || !find_word(units, end, &unit) || number > (UINT64_MAX - 1) / unit)
+		return false;
+	*value = number * unit;
+	return true;
+}
+
+/* The environment may change under us; a string lives until it is read again. */
+static const char *keep(const struct setting *setting, const char *text)
+{
+	static char kept[SETTINGS][256];
+	char *copy = kept[setting - table];
+
+	strncpy(copy, text, sizeof(kept[0]) - 1);
+	return copy;
+}
+
+static bool parse(const struct setting *setting, const char *text, struct settings *settings)
+{
+	void *field = (char *)settings + setting->offset;
+	uint64_t value = 0;
+	bool good;
+
+	switch (setting->type) {
+	case TYPE_string:
+		*(const char **)field = keep(setting, text);
+		return true;
+	case TYPE_nic_mode:
+		good = find_word(modes, text, &value);
+		*(enum nic_mode *)field = (enum nic_mode)value;
+		return good;
+	case TYPE_log_level:
+		good = find_word(levels, text, &value);
+		*(enum log_level *)field = (enum log_level)value;
+		return good;
+	case TYPE_flag:
+		good = find_word(flags, text, &value);
+		*(bool *)field = value != 0;
+		return good;
+	case TYPE_number:
+		return parse_quantity(text, plain, field);
+	case TYPE_bytes:
+		return parse_quantity(text, byte_units, field);
+	case TYPE_duration:
+		return parse_quantity(text, time_units, field) && *(uint64_t *)field != SETTING_AUTO;
+	}
+	return false;
+}
+
+/* --- names --- */
+
+/* Levenshtein distance; both names are short. */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[64];
+	size_t length = strnlen(b, 62);
+
+	for (unsigned j = 0; j <= length; j++)
+		row[j] = j;
+	for (unsigned i = 1; *a; a++, i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i;
+		for (unsigned j = 1; j <= length; j++) {
+			unsigned replaced = diagonal + (*a != b[j - 1]);
+
+			diagonal = row[j];
+			row[j] = row[j] + 1 < row[j - 1] + 1 ? row[j] + 1 : row[j - 1] + 1;
+			row[j] = replaced < row[j] ? replaced : row[j];
+		}
+	}
+	return row[length];
+}
+
+static const struct setting *nearest(const char *name)
+{
+	const struct setting *best = &table[0];
+
+	for (size_t i = 1; i < SETTINGS; i++)
+		if (distance(name, table[i].variable) < distance(name, best->variable))
+			best = &table[i];
+	return best;
+}
+
+static bool known(const char *name)
+{
+	for (size_t i = 0; i < SETTINGS; i++)
+		if (strcmp(name, table[i].variable) == 0)
+			return true;
+	return false;
+}
+
+static void warn_of_unknown(void)
+{
+	static bool warned;
+
+	if (warned)
+		return;
+	warned = true;
+	for (char **at = environ; at && *at; at++) {
+		const char *equals = strchr(*at, '=');
+		char name[64];
+
+		if (strncmp(*at, "PTL_", 4) != 0 || !equals || (size_t)(equals - *at) >= sizeof(name))
+			continue;
+		memcpy(name, *at, (size_t)(equals - *at));
+		name[equals - *at] = '\0';
+		if (!known(name))
+			report(LOG_WARN, "unknown variable %s in the environment; did you mean %s?", name,
+			       nearest(name)->variable);
+	}
+}
+
+int settings_read(struct settings *settings)
+{
+	struct settings read;
+
+	for (size_t i = 0; i < SETTINGS; i++) {
+		const char *text = getenv(table[i].variable);
+
+		if (!parse(&table[i], text ? text : table[i].preset, &read))
+			return report_error(-EINVAL, "%s=%s makes no sense (default %s): %s", table[i].variable, text,
+					    table[i].preset, table[i].text);
+	}
+	*settings = read;
+	report_set_level(read.log);
+	warn_of_unknown();
+	return 0;
+}
+
+void settings_print(FILE *out)
+{
+	for (size_t i = 0; i < SETTINGS; i++) {
+		const char *text = getenv(table[i].variable);
+
+		fprintf(out, "%-25s %-10s default %-6s  %s\n", table[i].variable, text ? text : table[i].preset,
+			*table[i].preset ? table[i].preset : "\"\"", table[i].text);
+	}
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The libfabric transport as the engine sees it. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <unistd.h>
+
+#include "transports/ofi.h"
+
+static void ofi_close(struct transport *transport)
+{
+	struct ofi *ofi = ofi_of(transport);
+
+	ofi_release(ofi);
+	ofi_unclaim(ofi);
+	free(ofi);
+}
+
+static unsigned ofi_own_attempt(const struct transport *transport)
+{
+	return ((const struct ofi *)transport)->attempt;
+}
+
+static int ofi_describe(const struct transport *transport, char *text, size_t size)
+{
+	const struct ofi *ofi = (const struct ofi *)transport;
+	struct in_addr address = {htonl(ofi->nid)};
+
+	if (!ofi->ep)
+		return snprintf(text, size, "ofi at %s:%u, not open%s%s", inet_ntoa(address), ofi->port,
+				ofi->refusals[0] ? "; refused: " : "", ofi->refusals);
+	uint32_t version = ofi->library->version();
+	const struct transport_limits *limits = &ofi->base.limits;
+	return snprintf(text, size,
+			"%s (libfabric %u.%u) at %s:%u, short %zu, inject %zu, rma %zu KiB x %zu, %s, %s%s%s%s",
+			ofi->info->fabric_attr->prov_name, FI_MAJOR(version), FI_MINOR(version), inet_ntoa(address),
+			ofi->port, limits->short_max, ofi->inject_size, limits->rma_chunk >> 10, limits->rma_depth,
+			limits->ordered_write ? "send after write" : "no order of sends and writes",
+			limits->sleepable ? "sleeps" : "cannot sleep: polls",
+			limits->local_registration ? ", local registration" : "", ofi->refusals[0] ? "; refused: " : "",
+			ofi->refusals);
+}
+
+static unsigned ofi_unsent(const struct transport *transport)
+{
+	return ((const struct ofi *)(const void *)transport)->outstanding;
+}
+
+/* The child's copies of these would keep the pid taken, and look alive to probes, after the parent's death. */
+static void ofi_forked(struct transport *transport)
+{
+	struct ofi *ofi = ofi_of(transport);
+
+	close(ofi->name_fd);
+	close(ofi->port_fd);
+	close(ofi->probe_fd);
+}
+
+const struct transport_ops transport_ofi = {
+	.name = "ofi",
+	.claim = ofi_claim,
+	.open = ofi_open,
+	.close = ofi_close,
+	.forked = ofi_forked,
+	.resolve = ofi_resolve,
+	.own_attempt = ofi_own_attempt,
+	.send = ofi_send,
+	.read = ofi_read,
+	.write = ofi_write,
+	.expose = ofi_expose,
+	.withdraw = ofi_withdraw,
+	.poll = ofi_poll,
+	.arm = ofi_arm,
+	.unsent = ofi_unsent,
+	.wait_fd = ofi_wait_fd,
+	.probe = ofi_probe,
+	.describe = ofi_describe,
+};

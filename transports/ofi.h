@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The libfabric transport, from the inside.
+ *
+ * Life: claim (ofi_address.c) -> open (ofi_open.c, on a helper thread) -> send, receive, RDMA, sleep -> close.
+ * libfabric is loaded by open() (ofi_library.c): processes that stay on one node never see it.
+ *
+ * Whatever the provider holds is described by an ofi_operation that stays out of its free list until the provider has
+ * reported the end: a dead peer's operations are thereby quarantined until they complete or the endpoint closes.
+ */
+#ifndef PORTALS_TRANSPORTS_OFI_H
+#define PORTALS_TRANSPORTS_OFI_H
+
+#include <netinet/in.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <signal.h>
+
+#include "base/arch.h"
+#include "base/report.h"
+#include "transports/transport.h"
+
+#define OFI_API            FI_VERSION(1, 17)
+#define OFI_CANDIDATES     8            /* ports under which a pid may be reachable */
+#define OFI_BUFFERS        4            /* receive buffers posted at a time */
+#define OFI_BUFFER_BYTES   (256u << 10) /* size of each */
+#define OFI_BATCH          16           /* completions read at a time */
+#define OFI_PEER_SENDS     64           /* sends the provider may hold for one peer */
+#define OFI_INJECTED_MAX   32           /* injected sends to one peer between two whose end we are told */
+#define OFI_REFUSAL_LENGTH 512
+
+/* The few functions libfabric exports; everything else goes through the tables of the objects they make. */
+struct ofi_library {
+	uint32_t (*version)(void);
+	const char *(*strerror)(int error);
+	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
+		       const struct fi_info *hints, struct fi_info **info);
+	void (*freeinfo)(struct fi_info *);
+	struct fi_info *(*dupinfo)(const struct fi_info *);
+	int (*fabric)(struct fi_fabric_attr *, struct fid_fabric **, void *context);
+};
+
+/* NULL, reported, if there is no libfabric.  The library stays loaded. */
+const struct ofi_library *ofi_library_load(void);
+
+/* The application's signal handlers before libfabric and its providers had a chance to replace them. */
+struct ofi_signals {
+	struct sigaction saved[NSIG];
+	size_t objects; /* shared objects loaded at that time */
+};
+void ofi_signals_save(struct ofi_signals *);
+void ofi_signals_restore(const struct ofi_signals *);
+
+/* What we know of a provider that it does not tell. */
+struct ofi_profile {
+	const char *alias;     /* what users call it */
+	const char *name;      /* what libfabric calls it */
+	uint32_t protocol;     /* FI_PROTO_* it must speak, 0: any */
+	bool best;             /* worth trying when the user names no provider */
+	bool owns_udp_port;    /* its endpoint binds our UDP port itself: no reservation beside it, no probes */
+	size_t short_max;      /* default size of the greatest message, below any rendezvous of the provider */
+	size_t short_greatest; /* what PTL_SHORT_MAX can raise it to */
+	size_t rma_chunk;      /* bytes of one read or write */
+	unsigned rma_depth;    /* of them in flight for one message */
+	size_t rma_window;     /* bytes of reads and writes in flight per peer, 0: no limit */
+};
+#define OFI_HEADER_ALLOWANCE 256 /* PTL_SHORT_MAX counts payload; the engine's header travels in the same message */
+
+enum ofi_operation_kind { OFI_RECEIVE, OFI_SEND, OFI_RMA };
+
+/* Context of everything posted.  Providers write into the first member (FI_CONTEXT2). */
+struct ofi_operation {
+	struct fi_context2 context;
+	enum ofi_operation_kind kind;
+	uint32_t peer; /* index in ofi.addresses; sends and RDMA */
+	union {
+		struct ofi_operation *next; /* in a free list */
+		void *owner_context;        /* RDMA: for rdma_done() */
+	};
+	union {
+		char *bytes;   /* send: the slot's memory */
+		size_t length; /* RDMA */
+	};
+};
+
+/* A multi-receive buffer: the provider fills it with messages one behind the other and releases it when full. */
+struct ofi_buffer {
+	struct ofi_operation operation;
+	char *bytes;
+	size_t received; /* bytes handed to the engine */
+	size_t end;      /* where the last message ended, known once released */
+	bool posted;
+	bool released;
+	struct fid_mr *mr;
+	struct ofi_buffer *next_queued; /* posted, in order, or spare */
+	struct ofi_buffer *next;        /* all of them, for close() */
+};
+
+struct ofi_region {
+	struct fid_mr *mr;
+	struct ofi_region *previous, *next;
+};
+
+/* One (nid, port) that was ever resolved; its index is its fi_addr_t. */
+struct ofi_address {
+	uint64_t rma_bytes; /* in flight */
+	uint32_t nid;
+	uint32_t probe;   /* number of the last probe sent */
+	uint16_t port;    /* host byte order */
+	uint8_t sends;    /* held by the provider, at most OFI_PEER_SENDS */
+	uint8_t injected; /* since the last send whose end we are told */
+	bool heard;       /* a message came since the last probe left */
+	bool refused;     /* the last probe was refused and nothing was heard since */
+};
+
+struct ofi {
+	struct transport base;
+
+	/* What poll() touches for each message. */
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	const struct transport_sink *sink;
+	void *owner;
+	struct ofi_address *addresses;
+	size_t address_count, address_room;
+	unsigned suspicion; /* polls since `suspect` lost something, 0: there is no suspect */
+	uint32_t suspect;
+	uint64_t received, receive_errors, send_errors;
+
+	/* What send() and RDMA touch. */
+	size_t inject_size;
+	struct ofi_operation *free_slots;
+	struct ofi_operation *free_rma;
+	void *slot_descriptor; /* FI_MR_LOCAL */
+	unsigned outstanding, outstanding_max;
+	size_t rma_greatest, rma_window;
+
+	/* Completions that arm() found and poll() has yet to handle. */
+	struct fi_cq_data_entry stash[OFI_BATCH];
+	fi_addr_t stash_source[OFI_BATCH];
+	int stashed;
+
+	/* Sleeping (ofi_sleep.c). */
+	int cq_fd, edge_fd; /* edge_fd: -1 unless fi_trywait is a stub */
+	uint64_t stale_event;
+
+	/* Identity (ofi_address.c). */
+	uint32_t nid, pid;
+	unsigned attempt;
+	uint16_t port;
+	int name_fd, port_fd, probe_fd;
+	uint32_t *address_index; /* (nid, port) -> index + 1; open addressing */
+	size_t address_index_size;
+
+	/* Made by open(). */
+	const struct ofi_library *library;
+	struct ofi_profile profile;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct ofi_buffer *buffers, *spare_buffers, *posted_first, *posted_last;
+	struct ofi_operation *slots;
+	char *slot_bytes;
+	size_t slot_size, slot_count;
+	struct fid_mr *slot_mr;
+	struct ofi_rma_block *rma_blocks;
+	struct ofi_region *regions, *free_regions;
+	uint64_t keys[32]; /* random, drawn together; key_count are left */
+	unsigned key_count;
+
+	uint64_t short_setting; /* PTL_SHORT_MAX or SETTING_AUTO */
+	char provider[64], iface[32];
+	char refusals[OFI_REFUSAL_LENGTH];
+};
+
+static inline struct ofi *ofi_of(struct transport *transport)
+{
+	return (struct ofi *)transport;
+}
+
+/* An errno value for a libfabric code; its own codes start at 256. */
+static inline int ofi_errno(ssize_t code)
+{
+	return code > -256 ? (int)code : -EIO;
+}
+
+/* ofi_provider.c: what there is to open */
+#define OFI_PROFILES 5
+size_t ofi_choose_profiles(const char *provider, struct ofi_profile chosen[OFI_PROFILES]);
+int ofi_query(struct ofi *); /* finds ofi->info for ofi->profile */
+size_t ofi_choose_short_max(const struct ofi *);
+void ofi_list_providers(const struct ofi *, char *text, size_t size);
+void ofi_limit_universe_for_soft_roce(void);
+/* Notes why a provider was refused, for describe() and the final error; both return `error`. */
+int ofi_refuse(struct ofi *, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int ofi_refuse_step(struct ofi *, const char *step, int code);
+
+/* ofi_open.c */
+int ofi_open(struct transport *);
+void ofi_release(struct ofi *); /* everything open() made */
+
+/* ofi_address.c: who we are and where the others are */
+const char *ofi_address_text(const struct ofi *); /* ours, dotted; valid until the next call of this thread */
+int ofi_claim(struct transport_config *, struct transport **out);
+void ofi_unclaim(struct ofi *);
+int ofi_claim_next_port(struct ofi *); /* the next free candidate after the present one */
+void ofi_yield_port(struct ofi *);     /* for a provider whose endpoint binds it itself */
+int ofi_resolve(struct transport *, uint32_t nid, uint32_t pid, unsigned attempt, transport_address *);
+struct ofi_address *ofi_find_address(struct ofi *, uint32_t nid, uint16_t port);
+
+/* ofi_probe.c: is a peer's port still held? */
+int ofi_probe(struct transport *, transport_address);
+
+/* ofi_send.c */
+int ofi_slots_create(struct ofi *);
+void ofi_slots_destroy(struct ofi *);
+int ofi_send(struct transport *, transport_address, const void *header, size_t header_length,
+	     const struct iovec *payload, int count);
+void ofi_slot_release(struct ofi *, struct ofi_operation *slot);
+int ofi_post_error(const struct ofi *, const char *what, uint64_t peer, ssize_t code);
+
+/* ofi_receive.c */
+int ofi_buffers_create(struct ofi *);
+void ofi_buffers_destroy(struct ofi *);
+int ofi_poll(struct transport *, int budget);
+
+/* ofi_rma.c */
+int ofi_expose(struct transport *, void *base, size_t length, unsigned uses, struct exposure *);
+void ofi_withdraw(struct transport *, struct exposure *);
+int ofi_read(struct transport *, transport_address, void *local, size_t length, const struct exposure *,
+	     uint64_t remote, uint64_t key, void *context);
+int ofi_write(struct transport *, transport_address, const void *local, size_t length, const struct exposure *,
+	      uint64_t remote, uint64_t key, void *context);
+void ofi_rma_done(struct ofi *, struct ofi_operation *, int status);
+void ofi_rma_destroy(struct ofi *);
+/* Registers with the provider's modes honoured; the key is random where we choose it. */
+int ofi_register(struct ofi *, const void *base, size_t length, uint64_t access, struct fid_mr **);
+
+/* ofi_sleep.c */
+void ofi_sleep_prepare(struct ofi *);
+void ofi_sleep_destroy(struct ofi *);
+int ofi_arm(struct transport *);
+int ofi_wait_fd(const struct transport *);
+
+#endif

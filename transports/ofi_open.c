@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening the first provider that will do: fabric, domain, address vector, completion queue, endpoint, buffers. */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "transports/ofi.h"
+
+static void set_limits(struct ofi *ofi)
+{
+	const struct fi_info *info = ofi->info;
+	size_t greatest = info->ep_attr->max_msg_size;
+
+	ofi->inject_size = info->tx_attr->inject_size;
+	ofi->outstanding_max = (unsigned)(info->tx_attr->size > 1 ? info->tx_attr->size / 2 : 1);
+	ofi->rma_greatest = greatest;
+	ofi->rma_window = ofi->profile.rma_window;
+	ofi->base.limits = (struct transport_limits){
+		.short_max = ofi_choose_short_max(ofi),
+		.rma_chunk = ofi->profile.rma_chunk < greatest ? ofi->profile.rma_chunk : greatest,
+		.rma_depth = ofi->profile.rma_depth,
+		.local_registration = (info->domain_attr->mr_mode & FI_MR_LOCAL) != 0,
+		.ordered_write = (info->tx_attr->msg_order & FI_ORDER_SAW) != 0,
+		/*
+		 * Closing a registration does not stop a write whose header has been read (tcp, net: 67 of 67 MB still
+		 * landed), and a peer that uses a key afterwards loses the connection and, without any error, what it
+		 * had sent behind.
+		 */
+		.revocable = false,
+		.verified_uid = false,
+	};
+}
+
+static int open_queue(struct ofi *ofi)
+{
+	struct fi_cq_attr attributes = {.size = ofi->info->tx_attr->size + ofi->info->rx_attr->size,
+					.format = FI_CQ_FORMAT_DATA,
+					.wait_obj = FI_WAIT_FD};
+	int error = fi_cq_open(ofi->domain, &attributes, &ofi->cq, NULL);
+
+	if (error == -FI_ENOSYS || error == -FI_EOPNOTSUPP) { /* shm, rxd: no descriptor to sleep on */
+		attributes.wait_obj = FI_WAIT_NONE;
+		error = fi_cq_open(ofi->domain, &attributes, &ofi->cq, NULL);
+	}
+	if (error)
+		return ofi_refuse_step(ofi, "fi_cq_open", error);
+	ofi_sleep_prepare(ofi);
+	return 0;
+}
+
+static int open_domain(struct ofi *ofi)
+{
+	struct fi_av_attr attributes = {.type = FI_AV_TABLE};
+	int error = ofi->library->fabric(ofi->info->fabric_attr, &ofi->fabric, NULL);
+
+	if (error)
+		return ofi_refuse_step(ofi, "fi_fabric", error);
+	if ((error = fi_domain(ofi->fabric, ofi->info, &ofi->domain, NULL)) != 0)
+		return ofi_refuse_step(ofi, "fi_domain", error);
+	if ((error = fi_av_open(ofi->domain, &attributes, &ofi->av, NULL)) != 0)
+		return ofi_refuse_step(ofi, "fi_av_open", error);
+	return open_queue(ofi);
+}
+
+/* Receives always complete, sends only if asked to (FI_COMPLETION). */
+static int bind_and_enable(struct ofi *ofi)
+{
+	size_t least = ofi->base.limits.short_max;
+	int error = fi_ep_bind(ofi->ep, &ofi->av->fid, 0);
+
+	if (!error)
+		error = fi_ep_bind(ofi->ep, &ofi->cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
+	if (!error)
+		error = fi_ep_bind(ofi->ep, &ofi->cq->fid, FI_RECV);
+	if (!error)
+		error = fi_setopt(&ofi->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least);
+	return error ? error : fi_enable(ofi->ep);
+}
+
+static int try_endpoint(struct ofi *ofi)
+{
+	((struct sockaddr_in *)ofi->info->src_addr)->sin_port = htons(ofi->port);
+	if (ofi->profile.owns_udp_port)
+		ofi_yield_port(ofi);
+	int error = fi_endpoint(ofi->domain, ofi->info, &ofi->ep, NULL);
+	if (error)
+		return error;
+	error = bind_and_enable(ofi);
+	if (error) {
+		fi_close(&ofi->ep->fid);
+		ofi->ep = NULL;
+	}
+	return error;
+}
+
+/* A stranger may hold the TCP port of which we hold the UDP twin: then the next of our candidates. */
+static int open_endpoint(struct ofi *ofi)
+{
+	for (;;) {
+		int error = try_endpoint(ofi);
+		if (error != -FI_EADDRINUSE)
+			return error ? ofi_refuse_step(ofi, "fi_endpoint", error) : 0;
+		report(LOG_INFO, "port %u at %s is in use, trying another", ofi->port, ofi_address_text(ofi));
+		if (ofi_claim_next_port(ofi) != 0)
+			return ofi_refuse(ofi, -EADDRINUSE, "all %d ports that pid %u may use at %s are taken",
+					  OFI_CANDIDATES, ofi->pid, ofi_address_text(ofi));
+	}
+}
+
+/* libfabric's listener would survive us in children that exec; connections it makes later are out of our reach. */
+static void close_listener_on_exec(const struct ofi *ofi)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	if (!directory)
+		return;
+	for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+		struct sockaddr_in name = {0};
+		socklen_t length = sizeof name;
+		int fd = atoi(entry->d_name);
+		if (entry->d_name[0] != '.' && getsockname(fd, (struct sockaddr *)&name, &length) == 0 &&
+		    name.sin_family == AF_INET && name.sin_port == htons(ofi->port) &&
+		    name.sin_addr.s_addr == htonl(ofi->nid))
+			fcntl(fd, F_SETFD, FD_CLOEXEC);
+	}
+	closedir(directory);
+}
+
+static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
+{
+	ofi->profile = *profile;
+	int error = ofi_query(ofi);
+	if (error)
+		return error;
+	set_limits(ofi);
+	if ((error = open_domain(ofi)) != 0 || (error = open_endpoint(ofi)) != 0)
+		return error;
+	if ((error = ofi_slots_create(ofi)) != 0 || (error = ofi_buffers_create(ofi)) != 0)
+		return ofi_refuse(ofi, error, "no memory for its buffers: %s", strerror(-error));
+	close_listener_on_exec(ofi);
+	return 0;
+}
+
+static int try_profiles(struct ofi *ofi)
+{
+	struct ofi_profile chosen[OFI_PROFILES];
+	size_t count = ofi_choose_profiles(ofi->provider, chosen);
+	int error = -ENODEV;
+
+	for (size_t i = 0; i < count && error; i++) {
+		error = open_profile(ofi, &chosen[i]);
+		if (error)
+			ofi_release(ofi);
+	}
+	return error;
+}
+
+static int open_some_provider(struct ofi *ofi)
+{
+	char available[256];
+
+	if (strncasecmp(ofi->provider, "shm", 3) == 0)
+		return report_error(-ENOTSUP,
+				    "interface %s (%s): provider shm is refused: a process killed while it sends can "
+				    "hang its peers for good, and unborn peers share one address; use tcp or net",
+				    ofi->iface, ofi_address_text(ofi));
+	ofi->library = ofi_library_load();
+	if (!ofi->library)
+		return -ELIBACC;
+	ofi_limit_universe_for_soft_roce();
+	int error = try_profiles(ofi);
+	if (!error)
+		return 0;
+	ofi_list_providers(ofi, available, sizeof available);
+	return report_error(error, "interface %s (%s): no libfabric provider can be opened (%s); available: %s",
+			    ofi->iface, ofi_address_text(ofi), ofi->refusals, available);
+}
+
+int ofi_open(struct transport *transport)
+{
+	struct ofi_signals signals;
+
+	ofi_signals_save(&signals);
+	int error = open_some_provider(ofi_of(transport));
+	ofi_signals_restore(&signals);
+	return error;
+}
+
+static void close_fid(struct fid *fid)
+{
+	if (fid)
+		fi_close(fid);
+}
+
+void ofi_release(struct ofi *ofi)
+{
+	close_fid(ofi->ep ? &ofi->ep->fid : NULL);
+	ofi_rma_destroy(ofi);
+	ofi_slots_destroy(ofi);
+	ofi_buffers_destroy(ofi);
+	ofi_sleep_destroy(ofi);
+	close_fid(ofi->cq ? &ofi->cq->fid : NULL);
+	close_fid(ofi->av ? &ofi->av->fid : NULL);
+	close_fid(ofi->domain ? &ofi->domain->fid : NULL);
+	close_fid(ofi->fabric ? &ofi->fabric->fid : NULL);
+	if (ofi->info)
+		ofi->library->freeinfo(ofi->info);
+	ofi->ep = NULL;
+	ofi->cq = NULL;
+	ofi->av = NULL;
+	ofi->domain = NULL;
+	ofi->fabric = NULL;
+	ofi->info = NULL;
+	ofi->stashed = 0;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which providers come into question, what we know of them that they do not tell, and what libfabric offers of them. */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "transports/ofi.h"
+
+#define NETWORK_CAPS                                                                                                   \
+	(FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | \
+	 FI_SOURCE)
+#define KIB 1024u
+
+/*
+ * In the order in which they are tried.  Sizes measured on loopback: reads of 128 KiB, three in flight, reach 6-7 GB/s
+ * on tcp and net whatever the message; whole messages 4 GB/s (see window_is_full() in ofi_rma.c).  64 KiB of payload
+ * still travel with their header on net, which has no rendezvous of its own; rxm's begins above 16384 bytes.
+ */
+static const struct ofi_profile profiles[OFI_PROFILES] = {
+	{.alias = "verbs",
+	 .name = "verbs;ofi_rxm",
+	 .best = true,
+	 .short_max = 16 * KIB,
+	 .short_greatest = 16 * KIB,
+	 .rma_chunk = 1024 * KIB,
+	 .rma_depth = 4},
+	{.alias = "tcp",
+	 .name = "tcp;ofi_rxm",
+	 .best = true,
+	 .short_max = 16 * KIB,
+	 .short_greatest = 16 * KIB,
+	 .rma_chunk = 128 * KIB,
+	 .rma_depth = 3,
+	 .rma_window = 384 * KIB},
+	{.alias = "net",
+	 .name = "net",
+	 .short_max = 64 * KIB + OFI_HEADER_ALLOWANCE,
+	 .short_greatest = 128 * KIB,
+	 .rma_chunk = 128 * KIB,
+	 .rma_depth = 3,
+	 .rma_window = 384 * KIB},
+	/* From libfabric 1.18 on, what was net is tcp itself. */
+	{.alias = "net",
+	 .name = "tcp",
+	 .protocol = FI_PROTO_XNET,
+	 .short_max = 64 * KIB + OFI_HEADER_ALLOWANCE,
+	 .short_greatest = 128 * KIB,
+	 .rma_chunk = 128 * KIB,
+	 .rma_depth = 3,
+	 .rma_window = 384 * KIB},
+	{.alias = "udp",
+	 .name = "udp;ofi_rxd",
+	 .owns_udp_port = true,
+	 .short_max = 1200,
+	 .short_greatest = 1200,
+	 .rma_chunk = 64 * KIB,
+	 .rma_depth = 2},
+};
+
+/* For a provider that is only known by its full name. */
+static const struct ofi_profile generic = {
+	.short_max = 4 * KIB, .short_greatest = 4 * KIB, .rma_chunk = 256 * KIB, .rma_depth = 4};
+
+static bool is_wanted(const char *provider, const struct ofi_profile *profile)
+{
+	if (provider[0] == 0)
+		return profile->best;
+	return strcasecmp(provider, profile->alias) == 0 || strcasecmp(provider, profile->name) == 0;
+}
+
+size_t ofi_choose_profiles(const char *provider, struct ofi_profile chosen[OFI_PROFILES])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < OFI_PROFILES; i++)
+		if (is_wanted(provider, &profiles[i]))
+			chosen[count++] = profiles[i];
+	if (count == 0) {
+		chosen[count] = generic;
+		chosen[count++].name = provider;
+	}
+	return count;
+}
+
+int ofi_refuse(struct ofi *ofi, int error, const char *format, ...)
+{
+	size_t used = strlen(ofi->refusals);
+	char why[256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(why, sizeof why, format, arguments);
+	va_end(arguments);
+	snprintf(ofi->refusals + used, sizeof ofi->refusals - used, "%s%s: %s", used ? "; " : "", ofi->profile.name,
+		 why);
+	return error;
+}
+
+int ofi_refuse_step(struct ofi *ofi, const char *step, int code)
+{
+	return ofi_refuse(ofi, ofi_errno(code), "%s fails: %s", step, ofi->library->strerror(-code));
+}
+
+/* What we ask for.  Modes and registration modes listed are those the code honours; only what comes back counts. */
+static struct fi_info *make_hints(const struct ofi *ofi, uint64_t order)
+{
+	struct fi_info *hints = ofi->library->dupinfo(NULL);
+	if (!hints)
+		return NULL;
+
+	hints->caps = NETWORK_CAPS;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->ep_attr->protocol = ofi->profile.protocol;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	/* Automatic progress makes rxm lock everything and start a thread for its listener. */
+	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->av_type = FI_AV_TABLE;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+	hints->tx_attr->msg_order = hints->rx_attr->msg_order = order;
+	hints->fabric_attr->prov_name = strdup(ofi->profile.name);
+	return hints;
+}
+
+static int query_with_order(struct ofi *ofi, uint64_t order)
+{
+	struct in_addr address = {htonl(ofi->nid)};
+	struct fi_info *hints = make_hints(ofi, order), *list = NULL;
+	char node[INET_ADDRSTRLEN], service[8];
+
+	if (!hints)
+		return -ENOMEM;
+	inet_ntop(AF_INET, &address, node, sizeof node);
+	snprintf(service, sizeof service, "%u", ofi->port);
+	int error = ofi->library->getinfo(OFI_API, node, service, FI_SOURCE, hints, &list);
+	ofi->library->freeinfo(hints);
+	if (error)
+		return error;
+	/* Naming tcp also yields layers over tcp. */
+	for (struct fi_info *info = list; info && !ofi->info; info = info->next)
+		if (strcasecmp(info->fabric_attr->prov_name, ofi->profile.name) == 0)
+			ofi->info = ofi->library->dupinfo(info);
+	ofi->library->freeinfo(list);
+	return ofi->info ? 0 : -FI_ENODATA;
+}
+
+/* Order of a message behind a write is worth having but not needed; order of messages is. */
+int ofi_query(struct ofi *ofi)
+{
+	int error = query_with_order(ofi, FI_ORDER_SAS | FI_ORDER_SAW);
+
+	if (error == -FI_ENODATA)
+		error = query_with_order(ofi, FI_ORDER_SAS);
+	if (error == -FI_ENODATA)
+		return ofi_refuse(ofi, -ENODEV, "not available at %s", ofi_address_text(ofi));
+	return error ? ofi_refuse_step(ofi, "fi_getinfo", error) : 0;
+}
+
+/* rxm's eager limit is a setting of its own, on which all processes of a job have to agree. */
+static size_t greatest_short(const struct ofi *ofi)
+{
+	const char *text = strstr(ofi->profile.name, "ofi_rxm") ? getenv("FI_OFI_RXM_BUFFER_SIZE") : NULL;
+	size_t size = text ? strtoul(text, NULL, 10) : 0;
+
+	if (size == 0)
+		return ofi->profile.short_greatest;
+	return size < OFI_BUFFER_BYTES / 2 ? size : OFI_BUFFER_BYTES / 2;
+}
+
+size_t ofi_choose_short_max(const struct ofi *ofi)
+{
+	size_t greatest = greatest_short(ofi);
+	size_t wanted = ofi->profile.short_max;
+
+	if (greatest > ofi->info->ep_attr->max_msg_size)
+		greatest = ofi->info->ep_attr->max_msg_size;
+	/* The setting raises it if need be; making it smaller is the engine's business, whose notices need room too. */
+	if (ofi->short_setting != SETTING_AUTO && ofi->short_setting > wanted - OFI_HEADER_ALLOWANCE)
+		wanted = ofi->short_setting < greatest ? ofi->short_setting + OFI_HEADER_ALLOWANCE : greatest;
+	return wanted < greatest ? wanted : greatest;
+}
+
+/* Names of the providers that could serve us, for a user who asked for one that cannot. */
+void ofi_list_providers(const struct ofi *ofi, char *text, size_t size)
+{
+	struct fi_info *hints = ofi->library->dupinfo(NULL), *list = NULL;
+	size_t used = 0;
+
+	text[0] = 0;
+	if (!hints)
+		return;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_MSG | FI_RMA;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+	if (ofi->library->getinfo(OFI_API, NULL, NULL, 0, hints, &list) == 0)
+		for (struct fi_info *info = list; info && used < size; info = info->next)
+			if (!strstr(text, info->fabric_attr->prov_name))
+				used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+							 info->fabric_attr->prov_name);
+	ofi->library->freeinfo(hints);
+	if (list)
+		ofi->library->freeinfo(list);
+}
+
+/*
+ * Soft-RoCE's completion queues are too small for rxm's idea of a job's size, and only the environment tells rxm
+ * otherwise.  Changing it is unwelcome in a process with threads, hence for machines with such a device only.
+ */
+void ofi_limit_universe_for_soft_roce(void)
+{
+	DIR *directory = opendir("/sys/class/infiniband");
+	if (!directory)
+		return;
+	for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+		if (strncmp(entry->d_name, "rxe", 3) == 0)
+			setenv("FI_UNIVERSE_SIZE", "127", 0);
+	closedir(directory);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The seam between the NIC and the ways bytes move.
+ *
+ * Threads: everything but claim() and open() is called by the owner of the engine only (offload/nic.c), so a
+ * transport needs no lock.  open() may take 100 ms (libfabric) and therefore runs on a helper thread before the
+ * transport is attached to an engine; ownership passes with an acquire/release pair.
+ *
+ * Errors are negative errno values.  -EAGAIN always means "not now, nothing happened"; the engine owns the retry
+ * queue, per peer and in order.  A transport never blocks in any call but open() and close().
+ */
+#ifndef PORTALS_TRANSPORTS_TRANSPORT_H
+#define PORTALS_TRANSPORTS_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/settings.h"
+
+struct transport;
+
+/* A peer as its transport knows it; the number means nothing outside that transport. */
+typedef uint64_t transport_address;
+#define TRANSPORT_ADDRESS_UNKNOWN UINT64_MAX
+
+/* Memory that RDMA can reach.  `region` belongs to the transport. */
+struct exposure {
+	uint64_t address; /* what the other side passes as `remote`: virtual address or offset, the provider's choice */
+	uint64_t key;
+	void *region;
+};
+
+enum exposure_use {
+	EXPOSE_READ = 1,  /* the other side reads it */
+	EXPOSE_WRITE = 2, /* the other side writes it */
+	EXPOSE_LOCAL = 4, /* our own end of a read or write; needed only if limits.local_registration */
+};
+
+struct transport_limits {
+	size_t short_max;   /* greatest message of send(): header and payload together, bytes; at least 1024 */
+	size_t rma_chunk;   /* preferred size of one read or write, bytes */
+	size_t rma_depth;   /* reads and writes worth having in flight for one message */
+	bool local_registration; /* read() and write() need an exposure of the local buffer (FI_MR_LOCAL) */
+	bool ordered_write;      /* a message sent after a write arrives after its data */
+	bool revocable;          /* after withdraw() no late read or write can touch the memory, and peers survive it */
+	bool verified_uid;       /* the transport proves the peer's uid */
+	bool sleepable;          /* wait_fd() works; otherwise the engine polls with a back-off */
+};
+
+/* What poll() hands to the engine, with the `owner` given to open().  Called under ownership, from poll() only. */
+struct transport_sink {
+	/*
+	 * A message from `from` (TRANSPORT_ADDRESS_UNKNOWN if the provider cannot tell or does not know it).  The
+	 * bytes belong to the transport and are valid until the call returns.
+	 */
+	void (*arrived)(void *owner, transport_address from, const void *bytes, size_t length);
+	/* The read or write started with `context` has ended: 0, or a negative errno value. */
+	void (*rdma_done)(void *owner, void *context, int status);
+	/* The transport has proof that the peer behind the address is gone. */
+	void (*peer_gone)(void *owner, transport_address peer);
+};
+
+struct transport_config {
+	const struct settings *settings;
+	const char *provider; /* part after "ofi:", or NULL for the best */
+	const char *iface;    /* device name, for messages to humans */
+	uint32_t nid, pid;    /* pid 0xffffffff: claim() chooses */
+	const struct transport_sink *sink;
+	void *owner;
+};
+
+struct transport_ops {
+	const char *name;
+
+	/*
+	 * Make (nid, pid) ours on this node, or choose a free pid and store it in the config.  Fast, no library is
+	 * loaded.  -EADDRINUSE if another live process holds it.  On success *out must be closed.
+	 */
+	int (*claim)(struct transport_config *config, struct transport **out);
+
+	/* The slow part of starting: opens the provider.  After it limits are valid and messages can arrive. */
+	int (*open)(struct transport *);
+
+	/* Withdraws everything; contexts of unfinished operations are forgotten.  Works at any stage after claim(). */
+	void (*close)(struct transport *);
+
+	/* In a forked child: closes our own descriptors there, so that the parent's claim ends with the parent. */
+	void (*forked)(struct transport *);
+
+	/*
+	 * Address of a peer that need not exist yet; no traffic.  A peer may be reachable under several addresses
+	 * (candidate ports): attempt = 0, 1, ... yields them, the most likely first; -ENOENT when there are no more.
+	 * The same (nid, pid, attempt) always yields the same address.
+	 */
+	int (*resolve)(struct transport *, uint32_t nid, uint32_t pid, unsigned attempt, transport_address *);
+
+	/* Which attempt other processes must use to reach us (goes into our HELLO). */
+	unsigned (*own_attempt)(const struct transport *);
+
+	/*
+	 * Append a message to the peer's queue: header and payload, together at most limits.short_max bytes, copied
+	 * before the call returns.  Messages to one address arrive in call order.
+	 * 0, -EAGAIN (full, connecting, refused or dead: indistinguishable), -EMSGSIZE, or -EHOSTUNREACH for good.
+	 */
+	int (*send)(struct transport *, transport_address, const void *header, size_t header_length,
+		    const struct iovec *payload, int count);
+
+	/*
+	 * RDMA between `local` and the peer's exposed memory; ends with rdma_done(context).  `exposure` covers the
+	 * local buffer, or is NULL unless limits.local_registration.  0 or -EAGAIN or an error, then no rdma_done.
+	 */
+	int (*read)(struct transport *, transport_address, void *local, size_t length, const struct exposure *,
+		    uint64_t remote, uint64_t key, void *context);
+	int (*write)(struct transport *, transport_address, const void *local, size_t length, const struct exposure *,
+		     uint64_t remote, uint64_t key, void *context);
+
+	/* Registers memory for the uses (enum exposure_use).  0, -ENOMEM (RLIMIT_MEMLOCK), ... */
+	int (*expose)(struct transport *, void *base, size_t length, unsigned uses, struct exposure *);
+	void (*withdraw)(struct transport *, struct exposure *);
+
+	/* Hands at most about `budget` arrivals and completions to the sink.  Returns how many, or a negative errno. */
+	int (*poll)(struct transport *, int budget);
+
+	/*
+	 * Prepare to sleep on wait_fd().  0: the descriptor will become readable for the next arrival or completion,
+	 * and whatever is unfinished on the sending side will also make it readable when it can go on.
+	 * -EAGAIN: something is there already, poll() first.
+	 */
+	int (*arm)(struct transport *);
+
+	/* Sends accepted by send() that have not left this process yet; 0: closing now loses nothing. */
+	unsigned (*unsent)(const struct transport *);
+
+	int (*wait_fd)(const struct transport *); /* pollable for input, or -1 */
+
+	/*
+	 * Is the process that (nid, pid, attempt) named still there?  Needs no help of its CPU, never blocks, may
+	 * answer from the previous call's evidence.  0: it is, or nobody knows; -ECONNREFUSED: certainly not.
+	 */
+	int (*probe)(struct transport *, transport_address);
+
+	/* One line for humans: provider, version, address, what was refused and why.  Returns its length. */
+	int (*describe)(const struct transport *, char *text, size_t size);
+};
+
+/* Every transport starts with this. */
+struct transport {
+	const struct transport_ops *ops;
+	struct transport_limits limits;
+};
+
+extern const struct transport_ops transport_self;
+extern const struct transport_ops transport_ofi;
+
+#endif
