@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How the two processes of an example find each other; nothing here is about moving data.
+ *
+ *     hello_put             forks its own target on this node
+ *     hello_put listen      is the target; prints the address to give to the other side
+ *     hello_put NID:PID     is the initiator
+ */
+#ifndef EXAMPLES_HELLO_H
+#define EXAMPLES_HELLO_H
+
+#include <portals3.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHECK(call) check(call, #call)
+
+static inline void check(int code, const char *call)
+{
+	if (code == PTL_OK)
+		return;
+	fprintf(stderr, "%s: %s\n", call, PtlErrorStr((unsigned)code));
+	exit(1);
+}
+
+/* The next event of the queue, which must be the report of a success within 40 s. */
+static inline ptl_event_t next_event(ptl_handle_eq_t queue)
+{
+	ptl_event_t event;
+	int which;
+	CHECK(PtlEQPoll(&queue, 1, 40000, &event, &which));
+	if (event.ni_fail_type == PTL_NI_OK)
+		return event;
+	ptl_handle_ni_t ni = PTL_INVALID_HANDLE;
+	CHECK(PtlNIHandle(queue, &ni));
+	fprintf(stderr, "%s: %s\n", PtlEventKindStr(event.type), PtlNIFailStr(ni, event.ni_fail_type));
+	exit(1);
+}
+
+typedef void target_function(FILE *address); /* writes its NID:PID to `address` once it may be reached */
+typedef void initiator_function(ptl_process_id_t target);
+
+static inline int fork_target(target_function *target, initiator_function *initiator)
+{
+	setenv("PTL_IFACE", "lo", 0); /* the loopback interface is enough for two processes of one node */
+	int ends[2];
+	ptl_process_id_t id;
+	if (pipe(ends) != 0)
+		return perror("pipe"), 1;
+	pid_t child = fork(); /* before PtlInit: interfaces do not survive a fork */
+	if (child < 0)
+		return perror("fork"), 1;
+	if (child == 0) {
+		close(ends[0]);
+		target(fdopen(ends[1], "w"));
+		exit(0);
+	}
+	close(ends[1]);
+	FILE *address = fdopen(ends[0], "r");
+	int status = 1;
+	if (fscanf(address, "%u:%u", &id.nid, &id.pid) == 2)
+		initiator(id);
+	fclose(address);
+	waitpid(child, &status, 0);
+	return status != 0;
+}
+
+static inline int hello_main(int argc, char **argv, target_function *target, initiator_function *initiator)
+{
+	ptl_process_id_t id;
+	char rest;
+	if (argc == 1)
+		return fork_target(target, initiator);
+	if (argc == 2 && strcmp(argv[1], "listen") == 0)
+		return target(stdout), 0;
+	if (argc == 2 && sscanf(argv[1], "%u:%u%c", &id.nid, &id.pid, &rest) == 2)
+		return initiator(id), 0;
+	fprintf(stderr, "usage: %s [listen | NID:PID]\n", argv[0]);
+	return 2;
+}
+
+#endif
