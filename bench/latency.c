@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests.h"
+
+#include "output.h"
+#include "raw.h"
+#include "size_table.h"
+
+static double half_round_trip(double nanoseconds, const struct run *run)
+{
+	(void)run;
+	return nanoseconds / 2000;
+}
+
+static double whole(double nanoseconds, const struct run *run)
+{
+	(void)run;
+	return nanoseconds / 1000;
+}
+
+int put_latency(struct session *session)
+{
+	static const struct quantity latency = {"Latency (us)", "latency_us", half_round_trip, false};
+
+	output_fact("latency", "half a round trip of puts; %s",
+		    session->load.persistent ? "one receive descriptor for all"
+					     : "each receive is attached inside the iteration");
+	raw_fact(session);
+	size_table(session, EXCHANGE_PUT, &latency);
+	return 0;
+}
+
+int get_latency(struct session *session)
+{
+	static const struct quantity latency = {"Latency (us)", "latency_us", whole, false};
+
+	output_fact("latency", "one get from %s to REPLY_END: request and reply, both ways",
+		    session->load.persistent ? "PtlGet" : "PtlMDBind of its destination");
+	raw_fact(session);
+	size_table(session, EXCHANGE_GET, &latency);
+	return 0;
+}

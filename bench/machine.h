@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Facts about the machine and what ptlbench runs on, for the head of every report. */
+#ifndef PTLBENCH_MACHINE_H
+#define PTLBENCH_MACHINE_H
+
+void machine_facts(void);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arch.h"
+#include "fail.h"
+#include "output.h"
+
+static const struct exchange *const exchanges[EXCHANGE_COUNT] = {
+	[EXCHANGE_PUT] = &put_exchange,
+	[EXCHANGE_GET] = &get_exchange,
+	[EXCHANGE_PUT_WINDOW] = &put_window_exchange,
+	[EXCHANGE_GET_WINDOW] = &get_window_exchange,
+	[EXCHANGE_PUT_BEHIND] = &put_behind_exchange,
+	[EXCHANGE_PUT_TO_BUSY] = &put_to_busy_exchange,
+	[EXCHANGE_GET_FROM_BUSY] = &get_from_busy_exchange,
+	[EXCHANGE_IDLE] = &idle_exchange,
+	[EXCHANGE_RAW_PUT] = &raw_put_exchange,
+	[EXCHANGE_RAW_GET] = &raw_get_exchange,
+	[EXCHANGE_RAW_PUT_WINDOW] = &raw_put_window_exchange,
+	[EXCHANGE_RAW_GET_WINDOW] = &raw_get_window_exchange,
+	[EXCHANGE_RMA_PUT] = &rma_put_exchange,
+	[EXCHANGE_RMA_GET] = &rma_get_exchange,
+	[EXCHANGE_RMA_PUT_WINDOW] = &rma_put_window_exchange,
+	[EXCHANGE_RMA_GET_WINDOW] = &rma_get_window_exchange,
+};
+
+struct order {
+	enum { ORDER_RUN, ORDER_COUNTERS, ORDER_TIMING_ON, ORDER_TIMING_OFF, ORDER_END } kind;
+	struct run run;
+};
+
+/* The table travels as text: its numbers live in the other process. */
+struct timing_text {
+	char text[8192];
+};
+
+static void read_timing(const struct session *session, struct timing_text *timing)
+{
+	FILE *memory = fmemopen(timing->text, sizeof timing->text, "w");
+
+	memset(timing, 0, sizeof *timing);
+	if (!memory)
+		fail("no memory for the NIC timing table");
+	PTL(PtlNicTimingPrint(session->ni, memory));
+	fclose(memory);
+	PTL(PtlNicTimingSet(session->ni, 0));
+}
+
+static void serve_run(struct session *session, const struct run *run)
+{
+	if (run->exchange >= EXCHANGE_COUNT)
+		fail("the initiator ordered an unknown exchange (%u)", run->exchange);
+	const struct exchange *exchange = exchanges[run->exchange];
+	uint32_t iterations = run_iterations(run);
+	session_forget(session);
+	if (exchange->prepare)
+		exchange->prepare(session, run);
+	control_meet(&session->peers);
+	for (uint32_t i = 0; i < iterations; i++)
+		exchange->serve(session, run, i);
+	if (exchange->finish)
+		exchange->finish(session, run);
+	control_meet(&session->peers);
+}
+
+static void serve_counters(struct session *session, const struct run *run)
+{
+	ptl_nic_counters_t counters;
+
+	(void)run;
+	PTL(PtlNicCounters(session->ni, &counters));
+	control_send(&session->peers, &counters, sizeof counters);
+}
+
+static void serve_timing_on(struct session *session, const struct run *run)
+{
+	(void)run;
+	PTL(PtlNicTimingSet(session->ni, 1));
+}
+
+static void serve_timing_off(struct session *session, const struct run *run)
+{
+	struct timing_text timing;
+
+	(void)run;
+	read_timing(session, &timing);
+	control_send(&session->peers, &timing, sizeof timing);
+}
+
+void measure_serve(struct session *session)
+{
+	static void (*const serve[ORDER_END])(struct session *, const struct run *) = {
+		[ORDER_RUN] = serve_run,
+		[ORDER_COUNTERS] = serve_counters,
+		[ORDER_TIMING_ON] = serve_timing_on,
+		[ORDER_TIMING_OFF] = serve_timing_off,
+	};
+	struct order order;
+
+	for (;;) {
+		control_receive(&session->peers, &order, sizeof order);
+		if (order.kind >= ORDER_END)
+			break;
+		serve[order.kind](session, &order.run);
+	}
+	peers_part(&session->peers);
+}
+
+void measure_end(struct session *session)
+{
+	struct order order = {.kind = ORDER_END};
+
+	control_send(&session->peers, &order, sizeof order);
+	peers_part(&session->peers);
+}
+
+static double timed_batches(struct session *session, const struct run *run, struct samples *samples)
+{
+	const struct exchange *exchange = exchanges[run->exchange];
+	uint32_t i = 0;
+
+	while (i < run->lead)
+		exchange->initiate(session, run, i++);
+	uint64_t first = monotonic_ns(), start = first;
+	for (uint32_t batch = 0; batch < run->batches; batch++) {
+		for (uint32_t end = i + run->batch; i < end; i++)
+			exchange->initiate(session, run, i);
+		uint64_t now = monotonic_ns();
+		if (samples)
+			samples_add(samples, (double)(now - start) / run->batch);
+		start = now;
+	}
+	return (double)(start - first);
+}
+
+double measure_run(struct session *session, const struct run *run, struct samples *samples)
+{
+	const struct exchange *exchange = exchanges[run->exchange];
+	struct order order = {.kind = ORDER_RUN, .run = *run};
+
+	control_send(&session->peers, &order, sizeof order);
+	session_forget(session);
+	if (exchange->prepare)
+		exchange->prepare(session, run);
+	control_meet(&session->peers);
+	double elapsed = timed_batches(session, run, samples);
+	if (exchange->finish)
+		exchange->finish(session, run);
+	control_meet(&session->peers);
+	return elapsed;
+}
+
+/* Time for one row of a table, ns.  24 rows from 0 to 4M must be done in 40 s, 13 quick ones in 8 s. */
+static double row_budget(const struct workload *load)
+{
+	return load->quick ? 0.3e9 : 1.1e9;
+}
+
+/* Mean time of an iteration, ns. */
+static double trial(struct session *session, struct run run, uint32_t iterations)
+{
+	run.batch = 1;
+	run.batches = iterations;
+	return measure_run(session, &run, NULL) / iterations;
+}
+
+/* The first trial makes the connection and is kept short, the second warms up, but not for long. */
+static void warm_up(struct session *session, struct contestant *contestant, double budget)
+{
+	double time = trial(session, contestant->run, 3);
+	double iterations = fmin(session->load.warmup, 0.1 * budget / time);
+
+	if (iterations >= 1)
+		time = trial(session, contestant->run, (uint32_t)iterations);
+	contestant->iteration_ns = time;
+}
+
+/* Plans anew each time: how long an iteration takes depends on what else the machine does. */
+static void take_turn(struct session *session, struct contestant *contestant, double budget)
+{
+	uint32_t turns = session->load.repeat, iterations = (session->load.iterations + turns - 1) / turns;
+	struct run *run = &contestant->run;
+	struct batch_limits limits = run->window ? (struct batch_limits){1, 1} : (struct batch_limits){10, 50};
+	struct plan plan = plan_batches(contestant->iteration_ns, budget, iterations, limits);
+
+	run->batch = plan.batch;
+	run->batches = plan.batches;
+	run->lead = (plan.batch + 4) / 5;
+	double elapsed = measure_run(session, run, &contestant->samples);
+	contestant->iteration_ns = elapsed / ((double)plan.batch * plan.batches);
+}
+
+void measure_row(struct session *session, struct contestant *contestants, size_t count)
+{
+	double budget = row_budget(&session->load) / (double)count;
+
+	for (size_t i = 0; i < count; i++)
+		warm_up(session, &contestants[i], budget);
+	for (uint32_t turn = 0; turn < session->load.repeat; turn++)
+		for (size_t i = 0; i < count; i++)
+			take_turn(session, &contestants[i], budget / session->load.repeat);
+}
+
+void measure_connect(struct session *session)
+{
+	struct run run = {.exchange = EXCHANGE_PUT, .size = 8, .batch = 10, .batches = 10};
+
+	measure_run(session, &run, NULL);
+}
+
+void measure_counters(struct session *session, ptl_nic_counters_t counters[2])
+{
+	struct order order = {.kind = ORDER_COUNTERS};
+
+	control_send(&session->peers, &order, sizeof order);
+	PTL(PtlNicCounters(session->ni, &counters[INITIATOR]));
+	control_receive(&session->peers, &counters[TARGET], sizeof counters[TARGET]);
+}
+
+double measure_host_percent(const ptl_nic_counters_t *before, const ptl_nic_counters_t *after)
+{
+	double host = (double)(after->driven_by_host - before->driven_by_host);
+	double nic = (double)(after->driven_by_nic - before->driven_by_nic);
+
+	return host + nic > 0 ? 100 * host / (host + nic) : NAN;
+}
+
+void measure_note_drivers(const ptl_nic_counters_t before[2], const ptl_nic_counters_t after[2])
+{
+	static const char *const names[] = {"initiator driven by", "target driven by"};
+
+	for (int role = INITIATOR; role <= TARGET; role++) {
+		double host = measure_host_percent(&before[role], &after[role]);
+		if (!isnan(host))
+			output_note(names[role], "host %.1f %%, NIC thread %.1f %%", host, 100 - host);
+	}
+}
+
+void measure_nic_timing(struct session *session, const struct run *run)
+{
+	struct order on = {.kind = ORDER_TIMING_ON}, off = {.kind = ORDER_TIMING_OFF};
+	struct timing_text timing[2];
+
+	if (!session->load.nic_timing)
+		return;
+	control_send(&session->peers, &on, sizeof on);
+	PTL(PtlNicTimingSet(session->ni, 1));
+	measure_run(session, run, NULL);
+	read_timing(session, &timing[INITIATOR]);
+	control_send(&session->peers, &off, sizeof off);
+	control_receive(&session->peers, &timing[TARGET], sizeof timing[TARGET]);
+	char name[96];
+	static const char *const roles[] = {"initiator", "target"};
+	for (int role = INITIATOR; role <= TARGET; role++) {
+		snprintf(name, sizeof name, "NIC timing of the %s, %u iterations of %llu bytes", roles[role],
+			 run_iterations(run), (unsigned long long)run->size);
+		output_block(name, timing[role].text);
+	}
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How anything between two processes is measured.  The initiator gives orders over the control channel, the target
+ * obeys; a run is an exchange repeated so many times, timed in batches at the initiator.
+ */
+#ifndef PTLBENCH_MEASURE_H
+#define PTLBENCH_MEASURE_H
+
+#include "session.h"
+#include "stats.h"
+
+enum exchange_id {
+	EXCHANGE_PUT,
+	EXCHANGE_GET,
+	EXCHANGE_PUT_WINDOW,
+	EXCHANGE_GET_WINDOW,
+	EXCHANGE_PUT_BEHIND,
+	EXCHANGE_PUT_TO_BUSY,
+	EXCHANGE_GET_FROM_BUSY,
+	EXCHANGE_IDLE,
+	EXCHANGE_RAW_PUT, /* messages */
+	EXCHANGE_RAW_GET,
+	EXCHANGE_RAW_PUT_WINDOW,
+	EXCHANGE_RAW_GET_WINDOW,
+	EXCHANGE_RMA_PUT,
+	EXCHANGE_RMA_GET,
+	EXCHANGE_RMA_PUT_WINDOW,
+	EXCHANGE_RMA_GET_WINDOW,
+	EXCHANGE_COUNT
+};
+
+/* What one run is.  The whole of it: (lead + batch * batches) iterations, of which the first `lead` are not timed. */
+struct run {
+	uint32_t exchange; /* enum exchange_id */
+	uint32_t window;   /* operations of an iteration, for windows */
+	uint64_t size;     /* bytes of a message */
+	uint32_t depth;    /* match entries in front of the one that matches */
+	uint32_t variant;  /* what else the exchange wants to know */
+	uint32_t lead, batch, batches;
+};
+
+/*
+ * Both sides' part of one kind of exchange.  prepare() is done on both sides before the first initiate(): what that
+ * one needs at the other side is attached there.  finish() puts everything back; either may be NULL.
+ */
+struct exchange {
+	void (*prepare)(struct session *, const struct run *);
+	void (*initiate)(struct session *, const struct run *, uint32_t iteration);
+	void (*serve)(struct session *, const struct run *, uint32_t iteration);
+	void (*finish)(struct session *, const struct run *);
+};
+
+extern const struct exchange put_exchange, get_exchange;                   /* pingpong.c */
+extern const struct exchange put_window_exchange, get_window_exchange;     /* bandwidth.c */
+extern const struct exchange put_behind_exchange;                          /* match_depth.c */
+extern const struct exchange put_to_busy_exchange, get_from_busy_exchange; /* bypass.c */
+extern const struct exchange idle_exchange;                                /* idle.c */
+extern const struct exchange raw_put_exchange, raw_get_exchange;           /* raw_messages.c */
+extern const struct exchange raw_put_window_exchange, raw_get_window_exchange;
+extern const struct exchange rma_put_exchange, rma_get_exchange; /* raw_rma.c */
+extern const struct exchange rma_put_window_exchange, rma_get_window_exchange;
+
+static inline uint32_t run_iterations(const struct run *run)
+{
+	return run->lead + run->batch * run->batches;
+}
+
+/* The target's life: obeys until the initiator says it is over. */
+void measure_serve(struct session *session);
+void measure_end(struct session *session);
+
+/*
+ * One run.  Adds nanoseconds per iteration, one sample a batch, unless `samples` is NULL; returns how long all batches
+ * took, ns.
+ */
+double measure_run(struct session *session, const struct run *run, struct samples *samples);
+
+/* Who shares a row of a table.  `run` says what; lead, batch and batches are chosen by measure_row(). */
+struct contestant {
+	struct run run;
+	struct samples samples; /* nanoseconds per iteration */
+	double iteration_ns;    /* how long one took lately, on average */
+};
+
+/* Warms up, then lets the contestants take turns so that the machine's moods hit them alike. */
+void measure_row(struct session *session, struct contestant *contestants, size_t count);
+
+/* A few round trips: the two sides know each other and everything is warm. */
+void measure_connect(struct session *session);
+
+/* Counters of both sides, by role. */
+void measure_counters(struct session *session, ptl_nic_counters_t counters[2]);
+
+/* Who drove the NIC between two readings: percent of the messages that the host handled; NaN if there were none. */
+double measure_host_percent(const ptl_nic_counters_t *before, const ptl_nic_counters_t *after);
+void measure_note_drivers(const ptl_nic_counters_t before[2], const ptl_nic_counters_t after[2]);
+
+/* With --nic-timing: repeats the run with stage clocks on and prints both sides' tables. */
+void measure_nic_timing(struct session *session, const struct run *run);
+
+#endif

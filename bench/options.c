@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "options.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool parse_size(const char *text, uint64_t *bytes)
+{
+	static const char suffixes[] = "KMG";
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	uint64_t value = strtoull(text, &end, 10);
+	if (errno || value > SIZE_LIMIT)
+		return false;
+	const char *suffix = *end ? strchr(suffixes, *end) : NULL;
+	if (suffix) {
+		value <<= 10 * (suffix - suffixes + 1);
+		end++;
+	}
+	if (*end || value > SIZE_LIMIT)
+		return false;
+	*bytes = value;
+	return true;
+}
+
+const char *transport_provider(const char *transport)
+{
+	return transport && !strncmp(transport, "ofi:", 4) && transport[4] ? transport + 4 : NULL;
+}
+
+/* A decimal number within limits. */
+static bool parse_number(const char *text, uint32_t least, uint32_t most, uint32_t *number)
+{
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	unsigned long long value = strtoull(text, &end, 10);
+	if (errno || *end || value < least || value > most)
+		return false;
+	*number = (uint32_t)value;
+	return true;
+}
+
+/* Position of `value` among the words of "one|two|three", or -1. */
+static int choose(const char *value, const char *words)
+{
+	size_t length = strlen(value);
+
+	for (int position = 0;; position++) {
+		size_t word = strcspn(words, "|");
+		if (word == length && !memcmp(words, value, length))
+			return position;
+		if (!words[word])
+			return -1;
+		words += word + 1;
+	}
+}
+
+/*
+ * One function per option with an argument.  Each returns NULL, or what it would have liked to read.
+ */
+static const char *set_transport(struct options *options, const char *value)
+{
+	options->transport = value;
+	return *value ? NULL : "auto, self, ofi or ofi:PROVIDER";
+}
+
+static const char *set_mode(struct options *options, const char *value)
+{
+	options->mode = value;
+	return choose(value, "shared|dedicated|host|auto") >= 0 ? NULL : "shared, dedicated, host or auto";
+}
+
+static const char *set_sizes(struct options *options, const char *value)
+{
+	static const char expected[] = "MIN:MAX in bytes with MIN <= MAX <= 1G, for example 0:4M";
+	char first[24];
+	const char *colon = strchr(value, ':');
+	size_t length = colon ? (size_t)(colon - value) : strlen(value);
+
+	if (length >= sizeof first)
+		return expected;
+	memcpy(first, value, length);
+	first[length] = '\0';
+	struct workload *load = &options->load;
+	if (!parse_size(first, &load->size_min) || !parse_size(colon ? colon + 1 : first, &load->size_max))
+		return expected;
+	return load->size_min <= load->size_max ? NULL : expected;
+}
+
+static const char *set_iterations(struct options *options, const char *value)
+{
+	return parse_number(value, 1, 100000000, &options->load.iterations) ? NULL : "a number from 1 to 100000000";
+}
+
+static const char *set_warmup(struct options *options, const char *value)
+{
+	return parse_number(value, 0, 1000000, &options->load.warmup) ? NULL : "a number from 0 to 1000000";
+}
+
+static const char *set_window(struct options *options, const char *value)
+{
+	return parse_number(value, 1, WINDOW_LIMIT, &options->load.window) ? NULL : "a number from 1 to 4096";
+}
+
+static const char *set_repeat(struct options *options, const char *value)
+{
+	return parse_number(value, 1, 1000, &options->load.repeat) ? NULL : "a number from 1 to 1000";
+}
+
+static const char *set_depths(struct options *options, const char *value)
+{
+	static const char expected[] = "at most 16 numbers from 0 to 1000000, for example 0,100,10000";
+	struct workload *load = &options->load;
+
+	for (load->depth_count = 0; load->depth_count < DEPTHS_MAX;) {
+		char number[16];
+		size_t length = strcspn(value, ",");
+		if (length >= sizeof number)
+			return expected;
+		memcpy(number, value, length);
+		number[length] = '\0';
+		if (!parse_number(number, 0, 1000000, &load->depths[load->depth_count++]))
+			return expected;
+		if (!value[length])
+			return NULL;
+		value += length + 1;
+	}
+	return expected;
+}
+
+static const char *set_format(struct options *options, const char *value)
+{
+	int format = choose(value, "text|csv|json");
+
+	options->format = (enum output_format)format;
+	return format >= 0 ? NULL : "text, csv or json";
+}
+
+static const char *set_raw(struct options *options, const char *value)
+{
+	int kind = choose(value, "msg|tagged|rma");
+
+	options->load.raw = (uint32_t)(kind + 1);
+	return kind >= 0 ? NULL : "msg, tagged or rma";
+}
+
+static const char *set_wait(struct options *options, const char *value)
+{
+	int call = choose(value, "eqwait|eqget");
+
+	options->load.wait = (uint32_t)call;
+	return call >= 0 ? NULL : "eqwait or eqget";
+}
+
+static const char *set_iface(struct options *options, const char *value)
+{
+	options->iface = value;
+	return *value ? NULL : "a network device or its IPv4 address";
+}
+
+static const char *set_listen(struct options *options, const char *value)
+{
+	options->listen = true;
+	if (!value)
+		return NULL;
+	return parse_number(value, 1, 65535, &options->listen_pid) ? NULL : "a pid from 1 to 65535";
+}
+
+/* NID is an IPv4 address, dotted or as the number PtlGetId shows. */
+static const char *set_connect(struct options *options, const char *value)
+{
+	static const char expected[] = "NID:PID as printed by the process that listens, for example 192.0.2.1:5000";
+	char nid[24];
+	struct in_addr address;
+	const char *colon = strrchr(value, ':');
+
+	if (!colon || (size_t)(colon - value) >= sizeof nid)
+		return expected;
+	memcpy(nid, value, (size_t)(colon - value));
+	nid[colon - value] = '\0';
+	options->connect = true;
+	if (inet_pton(AF_INET, nid, &address) == 1)
+		options->connect_nid = ntohl(address.s_addr);
+	else if (!parse_number(nid, 1, UINT32_MAX, &options->connect_nid))
+		return expected;
+	return parse_number(colon + 1, 1, 65535, &options->connect_pid) ? NULL : expected;
+}
+
+static const char *set_timeout(struct options *options, const char *value)
+{
+	return parse_number(value, 1, 1000000, &options->timeout) ? NULL : "seconds, from 1";
+}
+
+#define VALUE(function) function, 0
+#define FLAG(field)     NULL, offsetof(struct options, field)
+
+/* An argument in brackets may be left out, and is written --name=VALUE. */
+static const struct option_row {
+	const char *name, *argument;
+	const char *(*set)(struct options *, const char *value);
+	size_t flag;
+	const char *text;
+} rows[] = {
+	{"--transport", "T", VALUE(set_transport), "how bytes move: auto, ofi, ofi:PROVIDER (sets PTL_TRANSPORT)"},
+	{"--mode", "M", VALUE(set_mode), "who drives the NIC: shared, dedicated, host, auto (sets PTL_NIC_MODE)"},
+	{"--iface", "I", VALUE(set_iface), "network device (sets PTL_IFACE); lo when ptlbench forks its peer"},
+	{"--sizes", "MIN:MAX", VALUE(set_sizes),
+	 "bytes, K M G allowed; powers of two between, of four with --quick (0:4M)"},
+	{"--iterations", "N", VALUE(set_iterations), "iterations per row; default: what fits about a second"},
+	{"--warmup", "N", VALUE(set_warmup), "iterations before measuring (100, fewer if they are long)"},
+	{"--window", "N", VALUE(set_window), "bandwidth: operations in flight (64; 16 from 64K)"},
+	{"--depths", "N,N,...", VALUE(set_depths),
+	 "match-depth: entries in front of the one that matches (0,10,100,1000,10000)"},
+	{"--repeat", "N", VALUE(set_repeat), "how often the contestants of a row take turns (10; 5 with --quick)"},
+	{"--raw", "KIND", VALUE(set_raw), "also do it directly on libfabric, same provider: msg, tagged, rma"},
+	{"--persistent", NULL, FLAG(load.persistent), "attach receives once, not inside each iteration"},
+	{"--start-events", NULL, FLAG(load.start_events), "leave START events on"},
+	{"--wait", "CALL", VALUE(set_wait), "how events are awaited: eqwait (PtlEQWait) or eqget (a loop of PtlEQGet)"},
+	{"--check", NULL, FLAG(load.check), "verify the payload of every message (times include it)"},
+	{"--nic-timing", NULL, FLAG(load.nic_timing),
+	 "after the table, where the NIC's time went at the smallest size"},
+	{"--format", "F", VALUE(set_format), "text, csv or json"},
+	{"--quick", NULL, FLAG(load.quick), "fewer sizes, less time"},
+	{"--listen", "[=PID]", VALUE(set_listen),
+	 "be the target for a ptlbench that connects; PID is also its TCP port (4242)"},
+	{"--connect", "NID:PID", VALUE(set_connect), "use the target that listens there instead of forking one"},
+	{"--timeout", "S", VALUE(set_timeout), "give up after so many seconds (300)"},
+	{"--help", NULL, FLAG(help), "this text"},
+};
+
+#define ROWS (sizeof rows / sizeof rows[0])
+
+void options_print(FILE *out)
+{
+	for (const struct option_row *row = rows; row < rows + ROWS; row++) {
+		const char *argument = row->argument ? row->argument : "";
+		char left[40];
+		snprintf(left, sizeof left, "%s%s%s", row->name, *argument && *argument != '[' ? " " : "", argument);
+		fprintf(out, "  %-20s %s\n", left, row->text);
+	}
+}
+
+static const struct option_row *find_row(const char *argument)
+{
+	size_t length = strcspn(argument, "=");
+
+	for (const struct option_row *row = rows; row < rows + ROWS; row++)
+		if (strlen(row->name) == length && !memcmp(row->name, argument, length))
+			return row;
+	return NULL;
+}
+
+static int refuse(char *error, size_t size, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(error, size, format, arguments);
+	va_end(arguments);
+	return -EINVAL;
+}
+
+/* Handles the option at argv[0]; returns how many of the `left` arguments it took, or -EINVAL. */
+static int parse_one(char *const argv[], int left, struct options *options, char *error, size_t size)
+{
+	const struct option_row *row = find_row(argv[0]);
+
+	if (!row)
+		return refuse(error, size, "unknown option %s (ptlbench --help lists them)", argv[0]);
+	const char *equals = strchr(argv[0], '=');
+	const char *value = equals ? equals + 1 : NULL;
+	if (!row->argument) {
+		if (value)
+			return refuse(error, size, "%s takes no argument", row->name);
+		*(bool *)((char *)options + row->flag) = true;
+		return 1;
+	}
+	bool separate = !value && row->argument[0] != '[';
+	if (separate && left < 2)
+		return refuse(error, size, "%s needs an argument: %s", row->name, row->text);
+	if (separate)
+		value = argv[1];
+	const char *expected = row->set(options, value);
+	if (expected)
+		return refuse(error, size, "%s %s: expected %s", row->name, value, expected);
+	return separate ? 2 : 1;
+}
+
+static void set_defaults(struct options *options)
+{
+	static const uint32_t depths[] = {0, 10, 100, 1000, 10000};
+
+	*options = (struct options){.timeout = 300};
+	options->load = (struct workload){.size_max = 4 << 20, .warmup = 100, .depth_count = 5};
+	memcpy(options->load.depths, depths, sizeof depths);
+}
+
+int options_parse(int argc, char *const argv[], struct options *options, char *error, size_t error_size)
+{
+	set_defaults(options);
+	for (int at = 1; at < argc;) {
+		if (argv[at][0] == '-') {
+			int taken = parse_one(argv + at, argc - at, options, error, error_size);
+			if (taken < 0)
+				return taken;
+			at += taken;
+		} else if (!options->test) {
+			options->test = argv[at++];
+		} else {
+			return refuse(error, error_size, "one test at a time: %s, and then %s?", options->test,
+				      argv[at]);
+		}
+	}
+	if (options->listen && options->connect)
+		return refuse(error, error_size, "--listen and --connect exclude each other");
+	if (!options->load.repeat)
+		options->load.repeat = options->load.quick ? 5 : 10;
+	return 0;
+}

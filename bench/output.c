@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "output.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Sections of the document, in their order; JSON needs to know where it is to place brackets and commas. */
+enum section { SECTION_FACTS, SECTION_ROWS, SECTION_NOTES };
+
+static struct {
+	enum output_format format;
+	enum section section;
+	bool separate; /* the next JSON element follows another one */
+	const struct column *columns;
+	size_t count;
+} out;
+
+static void json_string(const char *text)
+{
+	putchar('"');
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+		if (c == '"' || c == '\\')
+			printf("\\%c", c);
+		else if (c < 0x20)
+			printf("\\u%04x", c);
+		else
+			putchar(c);
+	}
+	putchar('"');
+}
+
+/* Starts the next element of the current JSON object or array. */
+static void json_next(void)
+{
+	printf(out.separate ? ",\n    " : "\n    ");
+	out.separate = true;
+}
+
+static void go_to(enum section section)
+{
+	static const char *const opening[] = {
+		[SECTION_ROWS] = "\n  },\n  \"rows\": [",
+		[SECTION_NOTES] = "\n  ],\n  \"notes\": {",
+	};
+
+	while (out.section < section) {
+		out.section++;
+		out.separate = false;
+		if (out.format == FORMAT_JSON)
+			printf("%s", opening[out.section]);
+	}
+}
+
+void output_open(enum output_format format, const char *test)
+{
+	out.format = format;
+	if (format == FORMAT_JSON)
+		printf("{\n  \"test\": \"%s\",\n  \"environment\": {", test);
+	else
+		printf("# ptlbench %s\n", test);
+}
+
+static void print_pair(const char *name, const char *format, va_list arguments)
+{
+	char value[512];
+
+	vsnprintf(value, sizeof value, format, arguments);
+	if (out.format != FORMAT_JSON) {
+		printf("# %s: %s\n", name, value);
+		return;
+	}
+	json_next();
+	json_string(name);
+	printf(": ");
+	json_string(value);
+}
+
+void output_fact(const char *name, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_pair(name, format, arguments);
+	va_end(arguments);
+}
+
+void output_note(const char *name, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	go_to(SECTION_NOTES);
+	print_pair(name, format, arguments);
+	va_end(arguments);
+}
+
+static void print_line(const char *line, bool first)
+{
+	if (out.format == FORMAT_JSON) {
+		printf(first ? "\n      " : ",\n      ");
+		json_string(line);
+	} else {
+		printf("# %s\n", line);
+	}
+}
+
+void output_block(const char *name, const char *lines)
+{
+	go_to(SECTION_NOTES);
+	if (out.format == FORMAT_JSON) {
+		json_next();
+		json_string(name);
+		printf(": [");
+	} else {
+		printf("#\n# %s\n", name);
+	}
+	for (bool first = true; *lines; first = false) {
+		char line[256];
+		size_t length = strcspn(lines, "\n");
+		snprintf(line, sizeof line, "%.*s", (int)length, lines);
+		print_line(line, first);
+		lines += length + (lines[length] != '\0');
+	}
+	if (out.format == FORMAT_JSON)
+		printf("]");
+}
+
+static int column_width(const struct column *column)
+{
+	int least = column->decimals < 0 ? -column->decimals : 9;
+	int title = (int)strlen(column->title);
+
+	return title > least ? title : least;
+}
+
+/* Text to the left, numbers to the right; in a line of titles the first gives a place to '#'. */
+static void print_field(size_t index, const char *text, bool title)
+{
+	const struct column *column = &out.columns[index];
+	int width = column_width(column);
+
+	if (index)
+		printf("  ");
+	else if (title)
+		putchar('#'), width--;
+	if (column->decimals >= 0)
+		printf("%*s", width, text);
+	else
+		printf("%-*s", index + 1 < out.count ? width : 0, text);
+}
+
+static void print_titles(void)
+{
+	for (size_t i = 0; i < out.count; i++)
+		if (out.format == FORMAT_CSV)
+			printf("%s%s", i ? "," : "", out.columns[i].key);
+		else if (out.columns[i].title)
+			print_field(i, out.columns[i].title, true);
+	putchar('\n');
+}
+
+void output_table(const struct column *columns, size_t count)
+{
+	out.columns = columns;
+	out.count = count;
+	go_to(SECTION_ROWS);
+	if (out.format != FORMAT_JSON)
+		print_titles();
+}
+
+static void text_cell(size_t index, union cell cell)
+{
+	const struct column *column = &out.columns[index];
+	char text[32];
+
+	if (!column->title)
+		return;
+	if (column->decimals < 0)
+		print_field(index, cell.text, false);
+	else if (isnan(cell.number))
+		print_field(index, "-", false);
+	else if (snprintf(text, sizeof text, "%.*f", column->decimals, cell.number))
+		print_field(index, text, false);
+}
+
+static void csv_cell(size_t index, union cell cell)
+{
+	const struct column *column = &out.columns[index];
+
+	printf(index ? "," : "");
+	if (column->decimals < 0)
+		printf("\"%s\"", cell.text);
+	else if (!isnan(cell.number))
+		printf("%.*f", column->decimals, cell.number);
+}
+
+static void json_cell(size_t index, union cell cell)
+{
+	const struct column *column = &out.columns[index];
+
+	printf("%s\"%s\": ", index ? ", " : "", column->key);
+	if (column->decimals < 0)
+		json_string(cell.text);
+	else if (isnan(cell.number))
+		printf("null");
+	else
+		printf("%.*f", column->decimals, cell.number);
+}
+
+void output_row(const union cell *cells)
+{
+	static void (*const print_cell[])(size_t, union cell) = {
+		[FORMAT_TEXT] = text_cell, [FORMAT_CSV] = csv_cell, [FORMAT_JSON] = json_cell};
+	if (out.format == FORMAT_JSON) {
+		json_next();
+		putchar('{');
+	}
+	for (size_t i = 0; i < out.count; i++)
+		print_cell[out.format](i, cells[i]);
+	printf(out.format == FORMAT_JSON ? "}" : "\n");
+	fflush(stdout);
+}
+
+void output_close(void)
+{
+	go_to(SECTION_NOTES);
+	if (out.format == FORMAT_JSON)
+		printf("\n  }\n}\n");
+	fflush(stdout);
+}

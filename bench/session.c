@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/arch.h"
+#include "fail.h"
+#include "output.h"
+#include "raw.h"
+#include "stats.h"
+
+/* Room behind the greatest message for the header that the raw exchange sends with it. */
+#define HEADER_ROOM 4096
+
+/* From this size on fewer messages are kept in flight, bytes. */
+#define WINDOW_CHANGES 65536u
+
+/* What the two sides tell each other first. */
+struct hello {
+	char version[24];
+	ptl_process_id_t id;
+	int cpu;              /* where its host thread will run */
+	struct workload load; /* the initiator's counts */
+	struct raw_name raw;
+};
+
+static void set_environment(const struct options *options, bool forked)
+{
+	const char *iface = options->iface ? options->iface : forked ? "lo" : NULL;
+
+	if (options->transport)
+		setenv("PTL_TRANSPORT", options->transport, 1);
+	if (options->mode)
+		setenv("PTL_NIC_MODE", options->mode, 1);
+	if (iface)
+		setenv("PTL_IFACE", iface, options->iface != NULL);
+}
+
+/*
+ * While the interface opens the library's messages are held back: if it fails we say why ourselves, in one line; if
+ * not, its warnings are for the initiator's stderr only, for the target's would be the same.
+ */
+extern FILE *p3_out;
+
+void session_open_interface(struct session *session, ptl_pid_t pid)
+{
+	char *messages = NULL;
+	size_t length = 0;
+	int interfaces;
+
+	set_environment(session->options, session->peers.forked);
+	p3_out = open_memstream(&messages, &length);
+	uint64_t start = monotonic_ns();
+	PTL(PtlInit(&interfaces));
+	PTL(PtlNIInit(PTL_IFACE_DEFAULT, pid, NULL, &session->limits, &session->ni));
+	session->open_ns = (double)(monotonic_ns() - start);
+	PTL(PtlNicReady(session->ni));
+	session->ready_ns = (double)(monotonic_ns() - start);
+	PTL(PtlGetId(session->ni, &session->self));
+	PtlNicInfo(session->ni, session->info, sizeof session->info);
+	FILE *memory = p3_out;
+	p3_out = stderr;
+	fclose(memory);
+	if (session->peers.role == INITIATOR)
+		fputs(messages, stderr);
+	free(messages);
+}
+
+bool session_info(const struct session *session, const char *name, char *value, size_t size)
+{
+	size_t length = strlen(name);
+
+	for (const char *line = session->info; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		if (strncmp(line, name, length) != 0 || line[length] != ':')
+			continue;
+		line += length + 1;
+		line += strspn(line, " ");
+		snprintf(value, size, "%.*s", (int)strcspn(line, "\n"), line);
+		return true;
+	}
+	return false;
+}
+
+uint32_t session_window(const struct workload *load, uint64_t size)
+{
+	return load->window ? load->window : size < WINDOW_CHANGES ? 64 : 16;
+}
+
+static char *new_buffer(size_t size)
+{
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		fail("no memory for a buffer of %zu bytes", size);
+	return memory;
+}
+
+/* With --check the messages of a window must not overwrite each other before they were looked at. */
+static size_t sink_size(const struct workload *load)
+{
+	uint64_t largest = load->size_max, small = largest < WINDOW_CHANGES ? largest : WINDOW_CHANGES - 1;
+
+	if (!load->check)
+		return largest;
+	uint64_t for_largest = largest * session_window(load, largest), for_small = small * session_window(load, small);
+	return for_largest > for_small ? for_largest : for_small;
+}
+
+static void make_buffers(struct session *session)
+{
+	ptl_size_t events = 4 * (ptl_size_t)session_window(&session->load, 0) + 256;
+
+	session->source_size = session->load.size_max + HEADER_ROOM;
+	session->sink_size = sink_size(&session->load) + HEADER_ROOM;
+	session->source = new_buffer(session->source_size);
+	session->sink = new_buffer(session->sink_size);
+	PTL(PtlEQAlloc(session->ni, events, PTL_EQ_HANDLER_NONE, &session->eq));
+}
+
+static void send_hello(const struct session *session)
+{
+	struct hello hello = {.version = PTLBENCH_VERSION, .id = session->self, .load = session->load};
+
+	hello.cpu = session->peers.cpu[session->peers.role];
+	if (session->raw)
+		raw_get_name(session, &hello.raw);
+	control_send(&session->peers, &hello, sizeof hello);
+}
+
+static void receive_hello(struct session *session, struct hello *hello)
+{
+	control_receive(&session->peers, hello, sizeof *hello);
+	if (strncmp(hello->version, PTLBENCH_VERSION, sizeof hello->version) != 0)
+		fail("the other side is ptlbench %.24s, this is " PTLBENCH_VERSION, hello->version);
+	session->other = hello->id;
+	session->peers.cpu[!session->peers.role] = hello->cpu;
+}
+
+/* What depends on the workload; the target has learnt it by now. */
+static void open_rest(struct session *session)
+{
+	make_buffers(session);
+	if (session->load.raw)
+		session->raw = raw_open(session);
+}
+
+/*
+ * The initiator opens its interface first: what is wrong with the options is said once.  A listener must open before
+ * it can say where it listens.
+ */
+static void meet(struct session *session)
+{
+	struct hello hello;
+	bool initiator = session->peers.role == INITIATOR;
+
+	if (initiator) {
+		session_open_interface(session, PTL_PID_ANY);
+		open_rest(session);
+		send_hello(session);
+	}
+	receive_hello(session, &hello);
+	if (!initiator) {
+		session->load = hello.load;
+		if (session->peers.forked)
+			session_open_interface(session, PTL_PID_ANY);
+		open_rest(session);
+		send_hello(session);
+	}
+	if (session->raw)
+		raw_set_peer(session->raw, &hello.raw);
+}
+
+void session_open(struct session *session, const struct options *options)
+{
+	*session = (struct session){.options = options, .load = options->load};
+	peers_prepare(&session->peers);
+	if (options->listen) {
+		session->peers.role = TARGET;
+		session_open_interface(session, options->listen_pid ? options->listen_pid : DEFAULT_PID);
+		peers_listen(&session->peers, session->self.nid, (uint16_t)session->self.pid);
+	} else if (options->connect) {
+		peers_connect(&session->peers, options->connect_nid, (uint16_t)options->connect_pid);
+	} else {
+		peers_fork(&session->peers);
+	}
+	meet(session);
+	peers_pin(&session->peers);
+}
+
+void session_close(struct session *session)
+{
+	if (session->raw)
+		raw_close(session->raw);
+	PtlFini();
+	peers_finish(&session->peers);
+}
+
+void session_facts(const struct session *session)
+{
+	char name[64], value[256];
+
+	output_fact("pinning", "initiator on CPU %d, target on CPU %d", session->peers.cpu[INITIATOR],
+		    session->peers.cpu[TARGET]);
+	for (const char *line = session->info; *line; line += strcspn(line, "\n"), line += *line == '\n')
+		if (sscanf(line, "%63[^:\n]: %255[^\n]", name, value) == 2)
+			output_fact(name, "%s", value);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "size_table.h"
+
+#include <math.h>
+
+#include "output.h"
+#include "raw.h"
+
+#define SIZES_MAX 64
+
+/* Columns in their order; those without a title are for machines. */
+enum {
+	COLUMN_SIZE,
+	COLUMN_MEDIAN,
+	COLUMN_P10,
+	COLUMN_P90,
+	COLUMN_P99,
+	COLUMN_RATE,
+	COLUMN_RAW,
+	COLUMN_RATIO,
+	COLUMN_RAW_P10,
+	COLUMN_RAW_P90,
+	COLUMN_RAW_P99,
+	COLUMN_BATCH,
+	COLUMN_BATCHES,
+	COLUMN_INITIATOR_HOST,
+	COLUMN_TARGET_HOST,
+	COLUMN_COUNT
+};
+
+static double rate(double nanoseconds, const struct run *run)
+{
+	return run->window ? run->window * 1e9 / nanoseconds : NAN;
+}
+
+static struct summary summarise(struct contestant *contestant, double (*of)(double, const struct run *))
+{
+	struct samples *samples = &contestant->samples;
+
+	for (size_t i = 0; i < samples->count; i++)
+		samples->value[i] = of(samples->value[i], &contestant->run);
+	return samples_summary(samples);
+}
+
+static struct contestant new_contestant(const struct session *session, int exchange, const struct quantity *quantity,
+					uint64_t size)
+{
+	struct run run = {.exchange = (uint32_t)exchange, .size = size};
+
+	if (quantity->windowed)
+		run.window = session_window(&session->load, size);
+	return (struct contestant){.run = run};
+}
+
+static void measure_size(struct session *session, enum exchange_id exchange, const struct quantity *quantity,
+			 uint64_t size)
+{
+	int rival = raw_rival(session, exchange, size);
+	struct contestant contestants[] = {new_contestant(session, (int)exchange, quantity, size),
+					   new_contestant(session, rival, quantity, size)};
+	struct contestant *ours = &contestants[0], *raw = &contestants[1];
+	ptl_nic_counters_t before[2], after[2];
+
+	measure_counters(session, before);
+	measure_row(session, contestants, rival < 0 ? 1 : 2);
+	measure_counters(session, after);
+	double messages = samples_summary(&ours->samples).median;
+	struct summary mine = summarise(ours, quantity->of), its = summarise(raw, quantity->of);
+	output_row((union cell[COLUMN_COUNT]){
+		[COLUMN_SIZE] = {(double)size},
+		[COLUMN_MEDIAN] = {mine.median},
+		[COLUMN_P10] = {mine.p10},
+		[COLUMN_P90] = {mine.p90},
+		[COLUMN_P99] = {mine.p99},
+		[COLUMN_RATE] = {rate(messages, &ours->run)},
+		[COLUMN_RAW] = {its.median},
+		[COLUMN_RATIO] = {mine.median / its.median},
+		[COLUMN_RAW_P10] = {its.p10},
+		[COLUMN_RAW_P90] = {its.p90},
+		[COLUMN_RAW_P99] = {its.p99},
+		[COLUMN_BATCH] = {ours->run.batch},
+		[COLUMN_BATCHES] = {(double)mine.count},
+		[COLUMN_INITIATOR_HOST] = {measure_host_percent(&before[INITIATOR], &after[INITIATOR])},
+		[COLUMN_TARGET_HOST] = {measure_host_percent(&before[TARGET], &after[TARGET])},
+	});
+	samples_free(&ours->samples);
+	samples_free(&raw->samples);
+}
+
+static void time_smallest(struct session *session, enum exchange_id exchange, const struct quantity *quantity)
+{
+	struct run run = new_contestant(session, (int)exchange, quantity, session->load.size_min).run;
+
+	run.batch = quantity->windowed ? 1 : 10;
+	run.batches = 100;
+	measure_nic_timing(session, &run);
+}
+
+void size_table(struct session *session, enum exchange_id exchange, const struct quantity *quantity)
+{
+	const struct workload *load = &session->load;
+	struct column columns[COLUMN_COUNT] = {
+		[COLUMN_SIZE] = {"Size", "bytes", 0},
+		[COLUMN_MEDIAN] = {quantity->title, quantity->key, 2},
+		[COLUMN_P10] = {"p10", "p10", 2},
+		[COLUMN_P90] = {"p90", "p90", 2},
+		[COLUMN_P99] = {"p99", "p99", 2},
+		[COLUMN_RATE] = {quantity->windowed ? "messages/s" : NULL, "messages_per_second", 0},
+		[COLUMN_RAW] = {load->raw ? "raw" : NULL, "raw", 2},
+		[COLUMN_RATIO] = {load->raw ? "ours/raw" : NULL, "ratio", 3},
+		[COLUMN_RAW_P10] = {NULL, "raw_p10", 2},
+		[COLUMN_RAW_P90] = {NULL, "raw_p90", 2},
+		[COLUMN_RAW_P99] = {NULL, "raw_p99", 2},
+		[COLUMN_BATCH] = {NULL, "iterations_per_batch", 0},
+		[COLUMN_BATCHES] = {NULL, "batches", 0},
+		[COLUMN_INITIATOR_HOST] = {NULL, "initiator_host_percent", 1},
+		[COLUMN_TARGET_HOST] = {NULL, "target_host_percent", 1},
+	};
+	uint64_t sizes[SIZES_MAX];
+	size_t count = size_list(load->size_min, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
+	ptl_nic_counters_t before[2], after[2];
+
+	output_table(columns, COLUMN_COUNT);
+	measure_counters(session, before);
+	for (size_t i = 0; i < count; i++)
+		measure_size(session, exchange, quantity, sizes[i]);
+	measure_counters(session, after);
+	measure_note_drivers(before, after);
+	time_smallest(session, exchange, quantity);
+}
