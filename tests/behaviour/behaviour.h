@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables of behaviour tests, one per subject. */
+#ifndef TESTS_BEHAVIOUR_H
+#define TESTS_BEHAVIOUR_H
+
+#include "tests/peers.h"
+
+#define BEHAVIOUR_TABLES(X)                                                                                            \
+	X(call_tests)                                                                                                  \
+	X(handle_tests)                                                                                                \
+	X(put_tests)                                                                                                   \
+	X(ack_tests)                                                                                                   \
+	X(get_tests)                                                                                                   \
+	X(getput_tests)                                                                                                \
+	X(match_tests)                                                                                                 \
+	X(unlink_tests)                                                                                                \
+	X(drop_tests)                                                                                                  \
+	X(event_tests)                                                                                                 \
+	X(wait_tests)                                                                                                  \
+	X(update_tests)                                                                                                \
+	X(iovec_tests)                                                                                                 \
+	X(order_tests)                                                                                                 \
+	X(bypass_tests)                                                                                                \
+	X(revoke_tests)                                                                                                \
+	X(contact_tests)                                                                                               \
+	X(failure_tests)                                                                                               \
+	X(life_tests)                                                                                                  \
+	X(cost_tests)
+
+#define DECLARE_TABLE(table) extern const struct test table[];
+BEHAVIOUR_TABLES(DECLARE_TABLE)
+#undef DECLARE_TABLE
+
+#endif

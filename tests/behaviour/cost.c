@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a message costs beyond time: memory, system calls; and whether the stage clocks tell the truth. */
+#include "tests/behaviour/allocations.h"
+#include "tests/behaviour/behaviour.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <math.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define WARM_UP  2000
+#define MEASURED 2000
+
+static struct traffic {
+	ptl_handle_eq_t out, in;
+	ptl_handle_md_t md;
+} traffic;
+
+static char near[64], far[64];
+
+static void open_traffic(void)
+{
+	unsigned options = PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE;
+	traffic.out = new_eq(64);
+	traffic.in = new_eq(64);
+	traffic.md = bind_md(md_over(near, sizeof near, PTL_MD_EVENT_START_DISABLE, traffic.out));
+	if (am_target())
+		open_window(BITS, md_over(far, sizeof far, options, traffic.in));
+	barrier();
+}
+
+/* The next event, by polling alone; checks nothing that could cost something. */
+static bool poll_event(ptl_handle_eq_t eq, ptl_event_kind_t kind)
+{
+	ptl_event_t event;
+	int rc;
+	while ((rc = PtlEQGet(eq, &event)) == PTL_EQ_EMPTY)
+		;
+	return rc == PTL_OK && event.type == kind && event.ni_fail_type == PTL_NI_OK;
+}
+
+/* Acknowledged short puts, both sides polling with PtlEQGet. */
+static bool exchange(int count)
+{
+	for (int i = 0; i < count; i++) {
+		if (am_initiator() && PtlPut(traffic.md, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0) != PTL_OK)
+			return false;
+		if (am_target() && !poll_event(traffic.in, PTL_EVENT_PUT_END))
+			return false;
+		if (am_initiator() &&
+		    !(poll_event(traffic.out, PTL_EVENT_SEND_END) && poll_event(traffic.out, PTL_EVENT_ACK)))
+			return false;
+	}
+	return true;
+}
+
+static void short_messages_allocate_nothing(void)
+{
+	open_traffic();
+	allocations_watch();
+	ptl_handle_eq_t big = new_eq(1 << 18);
+	CHECK_LESS(0, allocations_seen().ours); /* the counter sees the library */
+	CHECK_OK(PtlEQFree(big));
+	CHECK(exchange(WARM_UP));
+	barrier();
+	allocations_watch();
+	bool good = exchange(MEASURED);
+	struct allocations seen = allocations_seen();
+	CHECK(good);
+	CHECK_EQUAL(seen.ours, 0);
+	/* libfabric's pools may still grow now and then; per message it must not be. */
+	CHECK_LESS(seen.others, MEASURED / 20);
+	barrier();
+}
+
+/* ---- System calls ---- */
+
+static volatile sig_atomic_t system_calls, last_system_call;
+
+static void on_system_call(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *interrupted = context;
+	(void)number;
+	system_calls++;
+	last_system_call = info->si_syscall;
+#if defined(__x86_64__)
+	interrupted->uc_mcontext.gregs[REG_RAX] = -ENOSYS;
+#elif defined(__aarch64__)
+	interrupted->uc_mcontext.regs[0] = (unsigned long long)-ENOSYS;
+#else
+	(void)interrupted;
+#endif
+}
+
+/* From here on every system call of this thread but the end of the process is refused and counted. */
+static bool trap_system_calls(void)
+{
+	struct sock_filter instructions[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = {sizeof instructions / sizeof instructions[0], instructions};
+	struct sigaction action = {.sa_sigaction = on_system_call, .sa_flags = SA_SIGINFO};
+	return sigaction(SIGSYS, &action, NULL) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+/*
+ * Over transport self in host mode every instruction between PtlPut and the last event is the library's and runs in
+ * this thread, so a filter on this thread sees all there is, and what it sees is the library's.  (Over libfabric the
+ * provider's own system calls would be in the count: there only allocations are counted.)  A filter cannot be taken
+ * away again, hence the process ends inside the test.
+ */
+static void short_messages_make_no_system_call(void)
+{
+	open_traffic();
+	CHECK(exchange(WARM_UP));
+	if (!trap_system_calls())
+		skip_test("the kernel refuses a seccomp filter");
+	syscall(SYS_getppid);
+	if (system_calls != 1)
+		FAIL("the filter saw %d system calls, not the one made", (int)system_calls);
+	system_calls = 0;
+	bool good = exchange(MEASURED);
+	if (system_calls != 0)
+		FAIL("%d system calls in %d messages, the last one number %d", (int)system_calls, MEASURED,
+		     (int)last_system_call);
+	CHECK(good);
+	_exit(0);
+}
+
+/* ---- The instrument ---- */
+
+static void check_stages(const ptl_nic_timing_t *timing)
+{
+	double stages = 0;
+	for (int i = 0; i < PTL_STAGE_COUNT; i++) {
+		const ptl_stage_times_t *stage = &timing->stage[i];
+		CHECK(stage->name != NULL);
+		if (stage->count == 0)
+			continue;
+		CHECK(stage->min <= stage->mean && stage->mean <= stage->max);
+		CHECK(stage->p50 <= stage->p99);
+		CHECK(fabs(stage->mean * (double)stage->count - stage->total) <= 0.001 * stage->total + 1);
+		if (stage->group == PTL_STAGE_NIC)
+			stages += stage->total;
+	}
+	double total = timing->stage[PTL_STAGE_MESSAGE].total;
+	if (fabs(stages - total) > 0.05 * total)
+		FAIL("the stages add up to %.0f ns, the messages took %.0f ns", stages, total);
+}
+
+static void the_stages_of_a_message_add_up_to_its_total(void)
+{
+	ptl_nic_timing_t timing;
+	open_traffic();
+	CHECK_OK(PtlNicTimingSet(ni, 1));
+	barrier();
+	CHECK(exchange(FEWER(2000)));
+	barrier();
+	CHECK_OK(PtlNicTimingGet(ni, &timing));
+	CHECK_OK(PtlNicTimingSet(ni, 0));
+	CHECK_LESS(FEWER(2000) - 1, timing.messages);
+	CHECK_EQUAL(timing.stage[PTL_STAGE_MESSAGE].count, timing.messages);
+	CHECK_LESS(0, timing.stage[PTL_STAGE_INSPECT].count);
+	CHECK(timing.clock != NULL && timing.clock_cost > 0);
+	if (am_target()) {
+		CHECK_LESS(FEWER(2000) - 1, timing.stage[PTL_STAGE_MATCH].count);
+		CHECK_LESS(FEWER(2000) - 1, timing.entries_walked);
+	}
+	check_stages(&timing);
+	/* Off: nothing is added any more. */
+	CHECK(exchange(10));
+	ptl_nic_timing_t later;
+	CHECK_OK(PtlNicTimingGet(ni, &later));
+	CHECK_EQUAL(later.messages, timing.messages);
+	barrier();
+}
+
+static void the_counters_say_who_drove(void)
+{
+	ptl_nic_counters_t before, after;
+	open_traffic();
+	CHECK_OK(PtlNicCounters(ni, &before));
+	CHECK(exchange(FEWER(500)));
+	barrier();
+	CHECK_OK(PtlNicCounters(ni, &after));
+	if (am_target())
+		CHECK_LESS(FEWER(500) - 1, after.requests_received - before.requests_received);
+	if (am_initiator()) {
+		CHECK_LESS(FEWER(500) - 1, after.requests_sent - before.requests_sent);
+		CHECK_LESS(FEWER(500) - 1, after.responses_received - before.responses_received);
+	}
+	CHECK_EQUAL(after.malformed, 0);
+	CHECK_EQUAL(after.drops, drops());
+	if (in_mode("host"))
+		CHECK_EQUAL(after.driven_by_nic, 0);
+	if (in_mode("dedicated"))
+		CHECK_EQUAL(after.driven_by_host, 0);
+	CHECK_LESS(0, after.driven_by_host + after.driven_by_nic);
+}
+
+static void an_idle_process_uses_no_cpu(void)
+{
+	struct rusage before, after;
+	struct timespec second = {1, 0};
+	open_traffic();
+	CHECK(exchange(100));
+	barrier();
+	harness_while_waiting(NULL);
+	CHECK(getrusage(RUSAGE_SELF, &before) == 0);
+	nanosleep(&second, NULL);
+	CHECK(getrusage(RUSAGE_SELF, &after) == 0);
+	long used = (after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) *
+			    1000000 +
+		    after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_stime.tv_usec;
+	CHECK_LESS(used, 50000 * SLOWNESS); /* microseconds of 1 000 000; a spinning thread would use all */
+	barrier();
+}
+
+static void the_instrument_returns_the_right_code(void)
+{
+	ptl_nic_timing_t timing;
+	ptl_nic_counters_t counters;
+	char text[4096], small[8];
+	CHECK_RC(PtlNicTimingSet(PTL_INVALID_HANDLE, 1), PTL_NI_INVALID);
+	CHECK_RC(PtlNicTimingGet(PTL_INVALID_HANDLE, &timing), PTL_NI_INVALID);
+	CHECK_RC(PtlNicTimingGet(ni, NULL), PTL_SEGV);
+	CHECK_RC(PtlNicTimingPrint(ni, NULL), PTL_SEGV);
+	CHECK_RC(PtlNicCounters(PTL_INVALID_HANDLE, &counters), PTL_NI_INVALID);
+	CHECK_RC(PtlNicCounters(ni, NULL), PTL_SEGV);
+	CHECK_RC(PtlNicInfo(PTL_INVALID_HANDLE, text, sizeof text), PTL_NI_INVALID);
+	CHECK_RC(PtlNicInfo(ni, NULL, 100), PTL_SEGV);
+	CHECK_RC(PtlNicInfo(ni, small, sizeof small), PTL_NO_SPACE);
+	CHECK_EQUAL(strnlen(small, sizeof small), sizeof small - 1);
+	CHECK_RC(PtlNicReady(PTL_INVALID_HANDLE), PTL_NI_INVALID);
+	CHECK_OK(PtlNicReady(ni));
+	CHECK_OK(PtlNicInfo(ni, text, sizeof text));
+	CHECK(strstr(text, getenv("PTL_NIC_MODE")) != NULL);
+	CHECK(PtlNicErrorText() != NULL);
+}
+
+const struct test cost_tests[] = {
+	{.name = "short_messages_allocate_nothing",
+	 .run = short_messages_allocate_nothing,
+	 .processes = 2,
+	 .traits = TRAIT_PAIR | TRAIT_NO_SANITIZER},
+	{.name = "short_messages_make_no_system_call",
+	 .run = short_messages_make_no_system_call,
+	 .processes = 1,
+	 .traits = TRAIT_SELF | TRAIT_HOST_MODE | TRAIT_NO_SANITIZER},
+	PAIR(the_stages_of_a_message_add_up_to_its_total),
+	PAIR(the_counters_say_who_drove),
+	{.name = "an_idle_process_uses_no_cpu",
+	 .run = an_idle_process_uses_no_cpu,
+	 .processes = 2,
+	 .traits = TRAIT_PAIR | TRAIT_SLEEPS},
+	ALONE(the_instrument_returns_the_right_code),
+	{0},
+};

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Beginnings and ends: of the library, of interfaces, of processes, with traffic in flight. */
+#include "tests/behaviour/behaviour.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define QUIET (PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE)
+
+static void put_to_myself(void)
+{
+	static char source[8] = "myself", buffer[8];
+	ptl_process_id_t self;
+	ptl_handle_eq_t eq = new_eq(8);
+	CHECK_OK(PtlGetId(ni, &self));
+	memset(buffer, 0, sizeof buffer);
+	struct window window = open_window(BITS, md_over(buffer, 8, PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, eq));
+	ptl_handle_md_t md = bind_md(md_over(source, 8, QUIET, PTL_EQ_NONE));
+	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
+	take(eq, PTL_EVENT_PUT_END);
+	CHECK_STRING(buffer, "myself");
+	close_window(window);
+	CHECK_OK(PtlMDUnlink(md));
+	CHECK_OK(PtlEQFree(eq));
+}
+
+static void the_library_can_be_started_and_ended_again_and_again(void)
+{
+	for (int i = 0; i < 10; i++) {
+		open_interface(PTL_PID_ANY);
+		put_to_myself();
+		if (i % 2)
+			CHECK_OK(PtlNIFini(ni));
+		PtlFini();
+	}
+}
+
+static void an_interface_can_be_closed_right_after_it_was_opened(void)
+{
+	int interfaces;
+	CHECK_OK(PtlInit(&interfaces));
+	for (int i = 0; i < 5; i++) {
+		CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));
+		CHECK_OK(PtlNIFini(ni));
+		CHECK_RC(PtlNIFini(ni), PTL_NI_INVALID);
+	}
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));
+	PtlFini();
+}
+
+/* Everything the initiator can have under way at once, towards a target that is there and one that is not. */
+static void start_traffic(char *bytes)
+{
+	ptl_process_id_t nobody = {id_of[0].nid, 0xe0000000u + (ptl_pid_t)getpid()};
+	ptl_handle_eq_t eq = new_eq(1024);
+	ptl_handle_md_t md = bind_md(md_over(bytes, LONG, 0, eq));
+	for (int i = 0; i < 20; i++) {
+		CHECK_OK(PtlPut(md, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
+		CHECK_OK(PtlGet(md, target_id(), INDEX, 0, BITS, 0));
+		CHECK_OK(PtlPutRegion(md, 0, 8, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
+		CHECK_OK(PtlGetRegion(md, 0, 8, target_id(), INDEX, 0, BITS, 0));
+	}
+	if (!over_self())
+		CHECK_OK(PtlPut(md, PTL_ACK_REQ, nobody, INDEX, 0, BITS, 0, 0));
+}
+
+/* Until as many ENDs as STARTs have come and the initiator is gone. */
+static void every_start_has_its_end(ptl_handle_eq_t eq)
+{
+	uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 1000000;
+	int open = 0, seen = 0;
+	do {
+		ptl_event_t event;
+		int which;
+		if (PtlEQPoll(&eq, 1, 200, &event, &which) != PTL_OK)
+			continue;
+		bool start = event.type == PTL_EVENT_PUT_START || event.type == PTL_EVENT_GET_START;
+		open += start ? 1 : -1;
+		seen++;
+		deadline = now_ns() + (uint64_t)PATIENCE * 1000000;
+	} while ((open > 0 || seen == 0) && now_ns() < deadline);
+	CHECK_EQUAL(open, 0);
+}
+
+static void an_interface_can_be_closed_with_traffic_in_flight(void)
+{
+	ptl_handle_eq_t eq = new_eq(1024);
+	char *near = memory(LONG), *far = memory(LONG);
+	if (am_target())
+		open_window(BITS, md_over(far, LONG, PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE, eq));
+	open_door();
+	barrier();
+	if (am_initiator()) {
+		knock(target_id());
+		start_traffic(near);
+		harness_while_waiting(NULL);
+		uint64_t start = now_ns();
+		CHECK_OK(PtlNIFini(ni));
+		CHECK_LESS(now_ns() - start, 4000000000ll * SLOWNESS); /* PTL_LINGER is 1 s */
+		open_interface(PTL_PID_ANY);
+	} else {
+		every_start_has_its_end(eq);
+	}
+	exchange_ids();
+	if (am_initiator()) {
+		drive_while_waiting();
+		put_to_myself();
+		if (process_count > 1)
+			knock(target_id());
+	}
+	barrier();
+}
+
+static void a_process_may_exit_without_fini_and_with_traffic_in_flight(void)
+{
+	ptl_handle_eq_t eq = new_eq(1024);
+	char *near = memory(LONG), *far = memory(LONG);
+	if (am_target())
+		open_window(BITS, md_over(far, LONG, PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE, eq));
+	open_door();
+	barrier();
+	if (am_initiator()) {
+		knock(target_id());
+		start_traffic(near);
+		exit(0);
+	}
+	every_start_has_its_end(eq);
+	put_to_myself();
+}
+
+static void a_process_may_exit_without_closing_anything(void)
+{
+	put_to_myself();
+	exit(0);
+}
+
+/* ---- fork ---- */
+
+static void check_child_is_refused(ptl_handle_eq_t eq, ptl_handle_md_t md)
+{
+	ptl_process_id_t id;
+	ptl_event_t event;
+	int interfaces, which;
+	CHECK_RC(PtlGetId(ni, &id), PTL_NO_INIT);
+	CHECK_RC(PtlEQGet(eq, &event), PTL_NO_INIT);
+	CHECK_RC(PtlEQWait(eq, &event), PTL_NO_INIT);
+	CHECK_RC(PtlEQPoll(&eq, 1, 10, &event, &which), PTL_NO_INIT);
+	CHECK_RC(PtlPut(md, PTL_NO_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0), PTL_NO_INIT);
+	CHECK_RC(PtlMDUnlink(md), PTL_NO_INIT);
+	CHECK_RC(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni), PTL_NO_INIT);
+	CHECK(PtlInit(&interfaces) != PTL_OK);
+	CHECK_RC(PtlNIFini(ni), PTL_NO_INIT);
+}
+
+static _Noreturn void live_as_child(ptl_handle_eq_t eq, ptl_handle_md_t md)
+{
+	check_child_is_refused(eq, md);
+	PtlFini();
+	open_interface(PTL_PID_ANY);
+	ptl_process_id_t id;
+	CHECK_OK(PtlGetId(ni, &id));
+	CHECK(id.pid != id_of[my_rank].pid);
+	put_to_myself();
+	if (!over_self())
+		knock(target_id());
+	PtlFini();
+	_exit(0);
+}
+
+/* The target puts into the parent while the child lives: the data must reach the parent's pages, not a copy. */
+static void a_forked_child_starts_anew_and_the_parent_goes_on(void)
+{
+	ptl_handle_eq_t eq = new_eq(8), out = new_eq(8);
+	char *near = memory(LONG), *far = memory(LONG);
+	fill_pattern(near, LONG, 1);
+	if (am_initiator())
+		open_window(BITS,
+			    md_over(far, LONG, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE, eq));
+	open_door();
+	ptl_handle_md_t md = bind_md(md_over(near, LONG, PTL_MD_EVENT_START_DISABLE, out));
+	barrier();
+	if (am_initiator())
+		knock(target_id());
+	barrier();
+	pid_t child = am_initiator() ? fork_child() : 0;
+	if (am_initiator() && child == 0)
+		live_as_child(eq, md);
+	for (int i = 0; i < 4; i++) {
+		barrier();
+		if (am_target()) {
+			size_t length = i % 2 ? LONG : 100;
+			CHECK_OK(PtlPutRegion(md, 0, length, PTL_ACK_REQ, initiator_id(), INDEX, 0, BITS, 0, 0));
+			take(out, PTL_EVENT_SEND_END);
+			take(out, PTL_EVENT_ACK);
+		}
+		if (am_initiator()) {
+			ptl_event_t end = take(eq, PTL_EVENT_PUT_END);
+			CHECK_PATTERN(far, end.mlength, 1);
+			memset(far, 0, LONG);
+			knock(target_id());
+		}
+	}
+	barrier();
+	if (am_initiator()) {
+		join_child(child);
+		knock(target_id());
+	}
+	barrier();
+}
+
+static void a_child_that_uses_no_portals_disturbs_nobody(void)
+{
+	open_door();
+	barrier();
+	for (int i = 0; i < 3 && am_initiator(); i++) {
+		knock(target_id());
+		pid_t child = fork_child();
+		if (child == 0)
+			exit(0); /* runs the exit handlers of the library in the child */
+		join_child(child);
+		knock(target_id());
+	}
+	barrier();
+}
+
+#define BARE(test)                                                                                                     \
+	{                                                                                                              \
+		.name = #test, .run = test, .processes = 1, .traits = TRAIT_BARE                                       \
+	}
+
+const struct test life_tests[] = {
+	BARE(the_library_can_be_started_and_ended_again_and_again),
+	BARE(an_interface_can_be_closed_right_after_it_was_opened),
+	{.name = "an_interface_can_be_closed_with_traffic_in_flight",
+	 .run = an_interface_can_be_closed_with_traffic_in_flight,
+	 .processes = 2,
+	 .traits = TRAIT_PAIR,
+	 .environment = "PTL_PEER_TIMEOUT=5s"},
+	{.name = "a_process_may_exit_without_fini_and_with_traffic_in_flight",
+	 .run = a_process_may_exit_without_fini_and_with_traffic_in_flight,
+	 .processes = 2,
+	 .traits = TRAIT_PAIR,
+	 .environment = "PTL_PEER_TIMEOUT=5s"},
+	ALONE(a_process_may_exit_without_closing_anything),
+	{.name = "a_forked_child_starts_anew_and_the_parent_goes_on",
+	 .run = a_forked_child_starts_anew_and_the_parent_goes_on,
+	 .processes = 2,
+	 .traits = TRAIT_PAIR | TRAIT_NO_TSAN},
+	PAIR(a_child_that_uses_no_portals_disturbs_nobody),
+	{0},
+};

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waiting: timeouts, several waiters, sleeping and waking, signals. */
+#include "tests/behaviour/behaviour.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/time.h>
+
+#define QUIET (PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE)
+
+static char area[64];
+
+static struct window open_area(ptl_match_bits_t bits, ptl_handle_eq_t eq)
+{
+	unsigned options = PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE;
+	return open_window(bits, md_over(area, sizeof area, options, eq));
+}
+
+static ptl_handle_md_t quiet_source(void)
+{
+	static char bytes[8];
+	return bind_md(md_over(bytes, sizeof bytes, QUIET, PTL_EQ_NONE));
+}
+
+static ptl_process_id_t myself(void)
+{
+	ptl_process_id_t self;
+	CHECK_OK(PtlGetId(ni, &self));
+	return self;
+}
+
+static void poll_waits_as_long_as_it_was_told_and_no_longer(void)
+{
+	static const ptl_time_t timeouts[] = {0, 1, 30, 300};
+	ptl_handle_eq_t eq[3] = {new_eq(4), new_eq(4), new_eq(4)};
+	for (size_t i = 0; i < 4; i++) {
+		ptl_event_t event, untouched;
+		int which = -7;
+		memset(&event, 0xa5, sizeof event);
+		memset(&untouched, 0xa5, sizeof untouched);
+		uint64_t start = now_ns();
+		CHECK_RC(PtlEQPoll(eq, 3, timeouts[i], &event, &which), PTL_EQ_EMPTY);
+		uint64_t passed = now_ns() - start;
+		CHECK_LESS(timeouts[i] * 1000000ull, passed + 1);
+		CHECK_LESS(passed, timeouts[i] * 1000000ull + 1000000000ull * SLOWNESS);
+		CHECK(memcmp(&event, &untouched, sizeof event) == 0);
+	}
+}
+
+static void poll_takes_from_the_first_queue_that_has_an_event(void)
+{
+	ptl_handle_eq_t eq[3] = {new_eq(4), new_eq(4), new_eq(4)};
+	for (unsigned i = 0; i < 3 && am_target(); i++)
+		open_area(BITS + i, eq[i]);
+	open_door();
+	barrier();
+	if (am_initiator()) {
+		for (unsigned i = 3; i-- > 1;)
+			put(quiet_source(), PTL_NO_ACK_REQ, BITS + i);
+		knock(target_id());
+	}
+	barrier();
+	if (am_target()) {
+		ptl_event_t event;
+		int which = -1;
+		CHECK_OK(PtlEQPoll(eq, 3, PTL_TIME_FOREVER, &event, &which));
+		CHECK_EQUAL(which, 1);
+		CHECK_EQUAL(event.match_bits, BITS + 1);
+		CHECK_OK(PtlEQPoll(eq, 3, 0, &event, &which));
+		CHECK_EQUAL(which, 2);
+		CHECK_RC(PtlEQPoll(eq, 3, 0, &event, &which), PTL_EQ_EMPTY);
+	}
+	barrier();
+}
+
+/*
+ * Pauses between the messages let the waiter fall asleep, and just not, and just about to: no wake-up may be lost.
+ * The pauses are what is tested; nothing depends on their length.
+ */
+static void a_sleeping_waiter_is_woken_by_every_message(void)
+{
+	enum { ROUNDS = FEWER(400) };
+	static const long pauses[] = {0, 20, 80, 100, 120, 200, 1000, 5000}; /* microseconds */
+	ptl_handle_eq_t eq = new_eq(8);
+	struct window window = open_area(BITS, eq);
+	int peer = process_count - 1 - my_rank;
+	ptl_handle_md_t md = quiet_source();
+	barrier();
+	for (int i = 0; i < ROUNDS; i++) {
+		bool mine = (i & 1) == my_rank;
+		if (mine || process_count == 1) {
+			struct timespec pause = {0, pauses[(i / 2) % 8] * 1000};
+			nanosleep(&pause, NULL);
+			CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, id_of[peer], INDEX, 0, BITS, 0, (ptl_hdr_data_t)i));
+		}
+		if (!mine || process_count == 1) {
+			ptl_event_t event;
+			CHECK_OK(PtlEQWait(eq, &event));
+			CHECK_EQUAL(event.type, PTL_EVENT_PUT_END);
+			CHECK_EQUAL(event.hdr_data, i);
+		}
+	}
+	barrier();
+	close_window(window);
+}
+
+/* ---- Several waiters ---- */
+
+#define WAITERS 4
+
+static struct waiters {
+	ptl_handle_eq_t eq;
+	_Atomic int left;
+	unsigned events;
+	_Atomic unsigned char *seen;
+} waiters;
+
+/* hdr_data ~0 ends a waiter. */
+static void *wait_for_events(void *argument)
+{
+	(void)argument;
+	for (;;) {
+		ptl_event_t event;
+		CHECK_OK(PtlEQWait(waiters.eq, &event));
+		CHECK_EQUAL(event.type, PTL_EVENT_PUT_END);
+		if (event.hdr_data == UINT64_MAX)
+			return NULL;
+		CHECK_LESS(event.hdr_data, waiters.events);
+		CHECK_EQUAL(atomic_fetch_add(&waiters.seen[event.hdr_data], 1), 0);
+		atomic_fetch_sub(&waiters.left, 1);
+	}
+}
+
+static void each_event_wakes_exactly_one_of_several_waiters(void)
+{
+	unsigned events = FEWER(4000);
+	pthread_t threads[WAITERS];
+	waiters.eq = new_eq(2 * events);
+	waiters.events = events;
+	waiters.seen = memory(events);
+	atomic_store(&waiters.left, (int)events);
+	open_door();
+	if (am_target()) {
+		open_area(BITS, waiters.eq);
+		for (int i = 0; i < WAITERS; i++)
+			CHECK(pthread_create(&threads[i], NULL, wait_for_events, NULL) == 0);
+	}
+	barrier();
+	if (am_initiator()) {
+		ptl_handle_md_t md = quiet_source();
+		for (unsigned i = 0; i < events; i++) {
+			put_word(md, PTL_NO_ACK_REQ, BITS, 0, i);
+			if (i % 64 == 0)
+				knock(target_id()); /* lets the waiters run dry now and then */
+		}
+		for (int i = 0; i < WAITERS; i++)
+			put_word(md, PTL_NO_ACK_REQ, BITS, 0, UINT64_MAX);
+		knock(target_id());
+	}
+	if (am_target()) {
+		for (int i = 0; i < WAITERS; i++)
+			pthread_join(threads[i], NULL);
+		CHECK_EQUAL(atomic_load(&waiters.left), 0);
+		CHECK_EMPTY(waiters.eq);
+	}
+	barrier();
+}
+
+/* Waiter i sleeps on queues i and i + 1; events go to one queue after the other. */
+static struct {
+	ptl_handle_eq_t eq[WAITERS + 1];
+	_Atomic unsigned taken[WAITERS + 1];
+	_Atomic bool over;
+} sets;
+
+static void *wait_for_sets(void *argument)
+{
+	uintptr_t first = (uintptr_t)argument;
+	while (!atomic_load(&sets.over)) {
+		ptl_event_t event;
+		int which;
+		int rc = PtlEQPoll(&sets.eq[first], 2, 50, &event, &which);
+		if (rc == PTL_EQ_EMPTY)
+			continue;
+		CHECK_EQUAL(rc, PTL_OK);
+		CHECK_EQUAL(event.match_bits, BITS + first + (unsigned)which);
+		atomic_fetch_add(&sets.taken[first + (unsigned)which], 1);
+	}
+	return NULL;
+}
+
+static void waiters_on_overlapping_sets_of_queues_share_the_events(void)
+{
+	enum { EACH = FEWER(300) };
+	pthread_t threads[WAITERS];
+	for (unsigned i = 0; i <= WAITERS; i++) {
+		sets.eq[i] = new_eq(EACH + 1);
+		if (am_target())
+			open_area(BITS + i, sets.eq[i]);
+	}
+	open_door();
+	for (uintptr_t i = 0; i < WAITERS && am_target(); i++)
+		CHECK(pthread_create(&threads[i], NULL, wait_for_sets, (void *)i) == 0);
+	barrier();
+	if (am_initiator()) {
+		ptl_handle_md_t md = quiet_source();
+		for (int round = 0; round < EACH; round++) {
+			for (unsigned i = 0; i <= WAITERS; i++)
+				put(md, PTL_NO_ACK_REQ, BITS + i);
+			if (round % 8 == 0)
+				knock(target_id());
+		}
+	}
+	for (unsigned i = 0; i <= WAITERS && am_target(); i++) {
+		uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 1000000;
+		while (atomic_load(&sets.taken[i]) < EACH && now_ns() < deadline)
+			sched_yield();
+		CHECK_EQUAL(atomic_load(&sets.taken[i]), EACH);
+	}
+	atomic_store(&sets.over, true);
+	for (int i = 0; i < WAITERS && am_target(); i++)
+		pthread_join(threads[i], NULL);
+	barrier();
+}
+
+static void *put_to_myself(void *argument)
+{
+	_Atomic bool *waiting = argument;
+	while (!atomic_load(waiting))
+		sched_yield();
+	struct timespec pause = {0, 5000000}; /* most likely asleep by then; it need not be */
+	nanosleep(&pause, NULL);
+	CHECK_OK(PtlPut(quiet_source(), PTL_NO_ACK_REQ, myself(), INDEX, 0, BITS, 0, 3));
+	return NULL;
+}
+
+static void a_put_by_another_thread_of_the_process_wakes_a_waiter(void)
+{
+	ptl_handle_eq_t eq = new_eq(8);
+	open_area(BITS, eq);
+	for (int i = 0; i < 20; i++) {
+		_Atomic bool waiting = false;
+		pthread_t thread;
+		ptl_event_t event;
+		CHECK(pthread_create(&thread, NULL, put_to_myself, &waiting) == 0);
+		atomic_store(&waiting, true);
+		CHECK_OK(PtlEQWait(eq, &event));
+		CHECK_EQUAL(event.hdr_data, 3);
+		pthread_join(thread, NULL);
+	}
+}
+
+static _Atomic bool about_to_wait;
+
+static void *wait_for_nothing(void *argument)
+{
+	ptl_handle_eq_t *eq = argument;
+	ptl_event_t event;
+	atomic_store(&about_to_wait, true);
+	CHECK_RC(PtlEQWait(*eq, &event), PTL_EQ_INVALID);
+	return NULL;
+}
+
+static void freeing_a_queue_sends_its_waiters_home(void)
+{
+	static const long pauses[] = {0, 1000000, 20000000};
+	for (int i = 0; i < 3; i++) {
+		ptl_handle_eq_t eq = new_eq(8);
+		pthread_t thread;
+		struct timespec pause = {0, pauses[i]};
+		atomic_store(&about_to_wait, false);
+		CHECK(pthread_create(&thread, NULL, wait_for_nothing, &eq) == 0);
+		while (!atomic_load(&about_to_wait))
+			sched_yield();
+		nanosleep(&pause, NULL);
+		CHECK_OK(PtlEQFree(eq));
+		pthread_join(thread, NULL);
+	}
+}
+
+/* ---- Signals ---- */
+
+static _Atomic unsigned alarms;
+
+static void on_alarm(int number)
+{
+	(void)number;
+	atomic_fetch_add(&alarms, 1);
+}
+
+/* A timer interrupts everything, every 200 us, without SA_RESTART, while messages of both kinds go to and fro. */
+static void waiting_survives_a_storm_of_signals(void)
+{
+	enum { ROUNDS = FEWER(1500) };
+	ptl_handle_eq_t eq = new_eq(8);
+	char *bytes = memory(LONG);
+	int peer = process_count - 1 - my_rank;
+	open_window(BITS, md_over(bytes, LONG, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE, eq));
+	ptl_handle_md_t md = bind_md(md_over(memory(LONG), LONG, QUIET, PTL_EQ_NONE));
+	barrier();
+	struct sigaction action = {.sa_handler = on_alarm};
+	CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+	struct itimerval storm = {{0, 200 * SLOWNESS}, {0, 200 * SLOWNESS}}, calm = {{0, 0}, {0, 0}};
+	CHECK(setitimer(ITIMER_REAL, &storm, NULL) == 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		bool mine = (i & 1) == my_rank;
+		ptl_event_t event;
+		int which;
+		size_t length = i % 100 == 0 ? LONG : 8;
+		if (mine || process_count == 1)
+			CHECK_OK(PtlPutRegion(md, 0, length, PTL_NO_ACK_REQ, id_of[peer], INDEX, 0, BITS, 0, 0));
+		if (mine && process_count > 1)
+			continue;
+		if (i % 3)
+			CHECK_OK(PtlEQWait(eq, &event));
+		else
+			CHECK_OK(PtlEQPoll(&eq, 1, PATIENCE, &event, &which));
+		CHECK_EQUAL(event.ni_fail_type, PTL_NI_OK);
+	}
+	CHECK(setitimer(ITIMER_REAL, &calm, NULL) == 0);
+	uint64_t start = now_ns();
+	CHECK(setitimer(ITIMER_REAL, &storm, NULL) == 0);
+	ptl_event_t event;
+	int which;
+	CHECK_RC(PtlEQPoll(&eq, 1, 200, &event, &which), PTL_EQ_EMPTY);
+	CHECK(setitimer(ITIMER_REAL, &calm, NULL) == 0);
+	CHECK_LESS(199999999ull, now_ns() - start);
+	CHECK_LESS(10, atomic_load(&alarms));
+	barrier();
+}
+
+const struct test wait_tests[] = {
+	ALONE(poll_waits_as_long_as_it_was_told_and_no_longer),
+	PAIR(poll_takes_from_the_first_queue_that_has_an_event),
+	PAIR(a_sleeping_waiter_is_woken_by_every_message),
+	PAIR(each_event_wakes_exactly_one_of_several_waiters),
+	PAIR(waiters_on_overlapping_sets_of_queues_share_the_events),
+	ALONE(a_put_by_another_thread_of_the_process_wakes_a_waiter),
+	ALONE(freeing_a_queue_sends_its_waiters_home),
+	PAIR(waiting_survives_a_storm_of_signals),
+	{0},
+};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libFuzzer target: whatever bytes arrive, wire_decode() reads only them, and what it accepts is exactly what
+ * wire_encode() would have written: one message, one spelling.  A broken promise traps.
+ */
+#include "offload/wire.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define REQUIRE(condition)                                                                                             \
+	do {                                                                                                           \
+		if (!(condition))                                                                                      \
+			__builtin_trap();                                                                              \
+	} while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+/* How long a body the fields promise to those who read it. */
+static uint64_t promised_body(const struct wire_message *message)
+{
+	switch (message->operation) {
+	case WIRE_PUT:
+	case WIRE_GETPUT:
+		return message->length;
+	case WIRE_REPLY:
+		return message->mlength;
+	case WIRE_PUT_LONG:
+	case WIRE_REPLY_LONG:
+		return (uint64_t)message->segment_count * WIRE_SEGMENT_SIZE;
+	default:
+		return 0;
+	}
+}
+
+static void require_body_inside(const struct wire_message *message, const uint8_t *bytes, size_t length)
+{
+	size_t header = wire_header_size((enum wire_operation)message->operation);
+
+	REQUIRE(header <= WIRE_MAX_HEADER && header + message->body_length == length);
+	REQUIRE(message->body == bytes + header);
+	REQUIRE(message->body_length == promised_body(message));
+	REQUIRE(message->operation != WIRE_GETPUT || message->length <= WIRE_SWAP_MAX);
+}
+
+static void require_same_header(const struct wire_message *message, const uint8_t *bytes)
+{
+	uint8_t again[WIRE_MAX_HEADER];
+	size_t header = wire_encode(message, again);
+
+	REQUIRE(header == wire_header_size((enum wire_operation)message->operation));
+	again[1] = bytes[1]; /* a refusal is accepted from any version */
+	REQUIRE(memcmp(again, bytes, header) == 0);
+}
+
+/* Segments cover the data completely, however large the numbers in them. */
+static void require_segments(const struct wire_message *message)
+{
+	static uint8_t again[WIRE_MAX_SEGMENTS * WIRE_SEGMENT_SIZE];
+	static struct wire_segment segments[WIRE_MAX_SEGMENTS];
+	uint64_t left = message->operation == WIRE_PUT_LONG ? message->length : message->mlength;
+
+	REQUIRE(message->segment_count <= WIRE_MAX_SEGMENTS);
+	for (unsigned i = 0; i < message->segment_count; i++) {
+		segments[i] = wire_segment(message, i);
+		REQUIRE(segments[i].length > 0 && segments[i].length <= left);
+		left -= segments[i].length;
+	}
+	REQUIRE(left == 0);
+	REQUIRE(wire_encode_segments(segments, message->segment_count, again) == message->body_length);
+	REQUIRE(memcmp(again, message->body, message->body_length) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+	struct wire_message message;
+	int code = wire_decode(bytes, length, &message);
+
+	REQUIRE(code == 0 || code == -EBADMSG || code == -EPROTONOSUPPORT);
+	if (code == -EPROTONOSUPPORT)
+		REQUIRE(length >= WIRE_PREFIX_SIZE && message.version == bytes[1] && message.version != WIRE_VERSION);
+	if (code != 0)
+		return 0;
+	require_body_inside(&message, bytes, length);
+	require_same_header(&message, bytes);
+	if (message.operation == WIRE_PUT_LONG || message.operation == WIRE_REPLY_LONG)
+		require_segments(&message);
+	return 0;
+}

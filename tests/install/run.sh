@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# usage: tests/install/run.sh BUILD
+# Installs a compiled BUILD into a temporary place and uses it from there as a stranger would: through pkg-config, shared and
+# static, from C and C++; then runs the examples.  Ends with the line "N passed, N failed, N skipped".
+set -u
+build=$(realpath "${1:?usage: tests/install/run.sh BUILD}")
+cd "$(dirname "$0")" || exit 1
+stage=$(mktemp -d) || exit 1
+trap 'rm -rf "$stage"' EXIT
+export PTL_IFACE=lo
+
+passed=0 failed=0
+check() # NAME COMMAND...
+{
+	local name=$1
+	shift
+	if "$@" >"$stage/log" 2>&1 </dev/null; then
+		echo "ok   $name"
+		passed=$((passed + 1))
+	else
+		cat "$stage/log"
+		echo "FAIL $name"
+		failed=$((failed + 1))
+	fi
+}
+summary()
+{
+	echo "$passed passed, $failed failed, 0 skipped"
+	[ $failed -eq 0 ]
+}
+
+check "meson install" meson install -C "$build" --no-rebuild --destdir "$stage/root"
+description=$(find "$stage/root" -name portals3.pc -print -quit)
+check "portals3.pc is installed" test -n "$description"
+[ $failed -eq 0 ] || { summary; exit 1; }
+
+# The place it was configured for is the prefix in portals3.pc; the place it lies in is below the stage.
+prefix=$stage/root$(sed -n 's/^prefix=//p' "$description")
+export PKG_CONFIG_PATH=${description%/*}
+portals3()
+{
+	pkg-config --define-variable=prefix="$prefix" "$@" portals3
+}
+libraries=$(portals3 --variable=libdir)
+read -ra cflags < <(portals3 --cflags)
+read -ra shared < <(portals3 --libs)
+read -ra static < <(portals3 --static --libs)
+static=("${static[@]/#-lportals3/$libraries/libportals3.a}")
+strict=(-Wall -Wextra -Wpedantic -Werror)
+
+soname()
+{
+	readelf -d "$libraries/libportals3.so" | grep -E 'SONAME.*\[libportals3\.so\.[0-9]+\]'
+}
+
+headers() # COMPILER...: each alone, without any other before it
+{
+	local header
+	for header in "$prefix"/include/*.h; do
+		echo "#include <${header##*/}>" | "$@" "${strict[@]}" "${cflags[@]}" -fsyntax-only - || return 1
+	done
+}
+
+version()
+{
+	meson introspect "$build" --projectinfo | grep -F "\"version\": \"$(portals3 --modversion)\""
+}
+
+use() # COMMAND...: with the installed shared library
+{
+	LD_LIBRARY_PATH=$libraries timeout 60 "$@"
+}
+
+misuse() # PROGRAM
+{
+	use "$1" nonsense
+	[ $? -eq 2 ]
+}
+
+check "the library has a soname" soname
+check "the library exports the API and nothing else" \
+	../symbols.sh "$libraries/libportals3.so" "$prefix/include/portals3.h" "$prefix/include/portals3_nic.h"
+check "portals3.pc has the version of the project" version
+check "every header compiles alone as C11" headers cc -std=c11 -x c
+check "every header compiles alone as C++17" headers c++ -std=c++17 -x c++
+
+check "compile against the shared library" \
+	cc -std=c11 "${strict[@]}" "${cflags[@]}" program.c -o "$stage/shared" "${shared[@]}"
+check "run with the shared library" use "$stage/shared"
+check "compile against the static library" \
+	cc -std=c11 "${strict[@]}" "${cflags[@]}" program.c -o "$stage/static" "${static[@]}"
+check "run with the static library" timeout 60 "$stage/static"
+
+for example in hello_put hello_get; do
+	check "compile $example as a user would" \
+		cc -std=gnu11 "${cflags[@]}" "../../examples/$example.c" -o "$stage/$example" "${shared[@]}"
+	for transport in ofi:tcp ofi:net; do
+		check "$example over $transport" \
+			use env PTL_TRANSPORT=$transport "$stage/$example"
+	done
+	check "$example refuses nonsense with the exit status for wrong usage" \
+		misuse "$stage/$example"
+done
+summary

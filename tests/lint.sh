@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# usage: tests/lint.sh BUILD
+# What tools can tell about the sources without running them.  BUILD is a configured meson directory.  Ends with the
+# line "N passed, N failed, N skipped"; each check is one test.
+set -u
+build=$(realpath "${1:?usage: tests/lint.sh BUILD}")
+cd "$(dirname "$0")/.." || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+# Everything that belongs to the project, whether or not it has been committed.
+mapfile -t files < <(git ls-files --cached --others --exclude-standard 2>/dev/null | sort)
+[ ${#files[@]} -gt 0 ] || mapfile -t files < <(find . -name 'build*' -prune -o -type f -print | sed 's|^\./||' | sort)
+select_files() # PATTERN: the existing files whose path matches
+{
+	printf '%s\n' "${files[@]}" | grep -E "$1" | while read -r file; do
+		[ ! -f "$file" ] || printf '%s\n' "$file"
+	done
+}
+mapfile -t sources < <(select_files '\.c$')
+mapfile -t c_files < <(select_files '\.[ch]$')
+mapfile -t scripts < <(select_files '\.sh$|^\.ci/run$')
+
+passed=0 failed=0 skipped=0
+check() # NAME TOOL COMMAND...: skipped without the tool
+{
+	local name=$1 tool=$2 began=$SECONDS
+	shift 2
+	if ! command -v "$tool" >/dev/null; then
+		echo "skip $name: no $tool on this machine"
+		skipped=$((skipped + 1))
+	elif "$@" >"$work/log" 2>&1; then
+		echo "ok   $name ($((SECONDS - began)) s)"
+		passed=$((passed + 1))
+	else
+		tail -n 100 "$work/log"
+		echo "FAIL $name"
+		failed=$((failed + 1))
+	fi
+}
+
+format()
+{
+	clang-format --dry-run -Werror "${c_files[@]}"
+}
+
+# Only files the build compiles: clang-tidy needs their options.  One at a time: version 14 sees uninitialised va_lists in
+# the second file of a run.
+tidy()
+{
+	local file
+	for file in "${sources[@]}"; do
+		! grep -qF "/$file\"" "$build/compile_commands.json" || printf '%s\0' "$file"
+	done >"$work/compiled"
+	[ -s "$work/compiled" ] || { echo "none of the sources is in $build/compile_commands.json"; return 1; }
+	xargs -0 -n 1 -P "$(nproc)" clang-tidy --quiet -p "$build" <"$work/compiled"
+}
+
+# Version 2.10 knows what does not return by the attribute only; and one definition would make it skip other configurations.
+analyse()
+{
+	cppcheck --quiet --std=c11 --language=c --library=posix --enable=warning,performance,portability \
+		'-D_Noreturn=__attribute__((noreturn))' --max-configs=12 -I. -Iinclude -j "$(nproc)" --inline-suppr \
+		--suppressions-list=tests/lint/cppcheck.supp --error-exitcode=1 "${sources[@]}"
+}
+
+shell()
+{
+	shellcheck -x "${scripts[@]}"
+}
+
+# The licence is named at the top of every file; the files that cannot say it are listed here.
+licences()
+{
+	local file missing=0
+	while read -r file; do
+		head -n 3 "$file" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' && continue
+		echo "$file: no SPDX line"
+		missing=1
+	done < <(select_files . | grep -vE '^LICENSE$|\.md$|^\.clang-format$|^\.editorconfig$|^\.clang-tidy$')
+	return $missing
+}
+
+# The README's table of settings (variable, default, meaning) is the table the library is compiled from.
+settings()
+{
+	printf '%s\n' '#include "base/settings.h"' '#include <stdio.h>' \
+		'#define ROW(field, variable, type, value, text) puts(variable " " value);' \
+		'int main(void) { PORTALS_SETTINGS(ROW) return 0; }' >"$work/settings.c" &&
+		cc -Iinclude -o "$work/settings" "$work/settings.c" && "$work/settings" | sort >"$work/compiled" &&
+		tr -d '`' <README.md | awk -F ' *[|] *' '$2 ~ /^PTL_[A-Z_]+$/ { print $2 " " $3 }' | sort >"$work/documented" &&
+		diff -u --label README.md --label include/base/settings.h "$work/documented" "$work/compiled"
+}
+
+check "format of C files" clang-format format
+check "clang-tidy" clang-tidy tidy
+check "cppcheck" cppcheck analyse
+check "shellcheck" shellcheck shell
+check "SPDX line in every file" grep licences
+check "README's settings are the library's" cc settings
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

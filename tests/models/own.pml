@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ownership word of offload/nic.c: two hosts that call, the NIC thread, and who closes the interface.
+ *
+ *     (nothing)       shared mode: the NIC thread takes ownership now and then, as hosts do
+ *     -DDEDICATED     it keeps ownership, and sleeps with it (SLEEPING)
+ *     -DMUTANT_...    one thing wrong, see the list in run.sh; verification has to fail
+ *
+ * Claimed: one owner at a time; every command runs exactly once, on the arguments its caller wrote and on the engine
+ * as the previous owner left it; every caller returns, with its own result or because the interface is closed (no
+ * invalid end state: all processes end); FREE never comes with a command; the NIC thread never falls asleep over a
+ * command, and is kicked at most once for each sleep.
+ *
+ * Memory.  Stores are buffered in their thread until they are flushed at any time, in any order: weaker than x86,
+ * where they leave in order.  An operation with release semantics, and a system call, flushes those of its thread
+ * first; a relaxed or acquire one does not.  Read-modify-writes act on memory.  So what release (and x86) forbids is
+ * covered, and what acquire forbids is not: loads happen in program order.  `own` needs no buffer: nothing but
+ * read-modify-writes ever changes it.
+ */
+#define HOSTS 2
+#ifndef CALLS
+#define CALLS 2
+#endif
+#define NIC HOSTS /* the NIC thread as a thread */
+#define THREADS (HOSTS + 1)
+#define CLOSER THREADS /* writes nothing that is buffered */
+
+mtype = { FREE, HOST, THREAD, SLEEPING, DEAD };
+
+/* The word: state and newest command; command c + 1 belongs to host c and lives on its stack: reused at every call. */
+mtype own = FREE;
+byte head;
+
+/* --- memory --- */
+
+#define ARGUMENT(c) (c)
+#define NEXT(c) (HOSTS + (c))
+#define STATE(c) (2 * HOSTS + (c))
+#define RESULT(c) (3 * HOSTS + (c))
+#define ENGINE (4 * HOSTS) /* all that owners read and write: how often it was touched */
+#define PLACES (4 * HOSTS + 1)
+
+byte memory[PLACES];
+byte buffer[THREADS * PLACES]; /* value + 1, or 0 */
+
+#define SLOT(t, place) buffer[(t)*PLACES + (place)]
+#define LOAD(t, place) (SLOT(t, place) -> SLOT(t, place) - 1 : memory[place])
+
+inline store(t, place, value)
+{
+	SLOT(t, place) = (value) + 1
+}
+
+inline flush(t, place)
+{
+	if
+	:: SLOT(t, place) -> memory[place] = SLOT(t, place) - 1; SLOT(t, place) = 0
+	:: else
+	fi
+}
+
+inline flush_all(t)
+{
+	flush(t, ARGUMENT(0)); flush(t, ARGUMENT(1)); flush(t, NEXT(0)); flush(t, NEXT(1)); flush(t, STATE(0));
+	flush(t, STATE(1)); flush(t, RESULT(0)); flush(t, RESULT(1)); flush(t, ENGINE)
+}
+
+#define FLUSHABLE(t, place) :: atomic { SLOT(t, place) -> flush(t, place) }
+
+active proctype flusher()
+{
+end:	do
+	FLUSHABLE(0, ARGUMENT(0))
+	FLUSHABLE(0, NEXT(0))
+	FLUSHABLE(0, STATE(0))
+	FLUSHABLE(1, ARGUMENT(1))
+	FLUSHABLE(1, NEXT(1))
+	FLUSHABLE(1, STATE(1))
+	FLUSHABLE(0, RESULT(1))
+	FLUSHABLE(1, RESULT(0))
+	FLUSHABLE(NIC, RESULT(0))
+	FLUSHABLE(NIC, RESULT(1))
+	FLUSHABLE(0, ENGINE)
+	FLUSHABLE(1, ENGINE)
+	FLUSHABLE(NIC, ENGINE)
+	od
+}
+
+/* What of a read-modify-write the mutants weaken. */
+#ifdef MUTANT_PUSH_RELAXED
+#define PUSH_RELEASE(t)
+#else
+#define PUSH_RELEASE(t) flush_all(t)
+#endif
+#ifdef MUTANT_GIVE_BACK_RELAXED
+#define GIVE_BACK_RELEASE(t)
+#else
+#define GIVE_BACK_RELEASE(t) flush_all(t)
+#endif
+#ifdef MUTANT_COMPLETE_RELAXED
+#define COMPLETE_RELEASE(t)
+#else
+#define COMPLETE_RELEASE(t) flush_all(t)
+#endif
+
+/* --- what is claimed --- */
+
+byte owners;         /* threads that believe to own */
+byte touched;        /* true value of ENGINE */
+byte asked[HOSTS];   /* argument of the command under way */
+bool ran[HOSTS];     /* it has run */
+bool kick_due;       /* the NIC thread sleeps and nobody has undertaken to kick it */
+bool early;          /* the interface is closed while hosts still call */
+
+#define FREE_MEANS_EMPTY assert(own != FREE || head == 0)
+
+inline now_owner()
+{
+	owners++;
+	assert(owners == 1)
+}
+
+/* --- futex and doorbell --- */
+
+#define PENDING 0
+#define DONE 1
+#define SLEEPER 2
+
+bool blocked[HOSTS]; /* in futex_wait() on the state of its command */
+bool bell;           /* the NIC thread's eventfd */
+bool stop, nic_ended, dead;
+byte returned;       /* hosts that have made all their calls */
+
+/* --- owner's side --- */
+
+inline touch_engine(t)
+{
+	assert(LOAD(t, ENGINE) == touched);
+	touched++;
+	store(t, ENGINE, touched)
+}
+
+inline execute(t, c)
+{
+	atomic {
+		assert(LOAD(t, ARGUMENT(c)) == asked[c] && !ran[c]);
+		ran[c] = true;
+		touch_engine(t);
+		store(t, RESULT(c), asked[c] + 10)
+	}
+}
+
+inline complete(t, c)
+{
+#ifdef MUTANT_COMPLETE_BY_STORE
+	woke = (LOAD(t, STATE(c)) == SLEEPER);
+	atomic { flush_all(t); memory[STATE(c)] = DONE };
+#else
+	atomic {
+		COMPLETE_RELEASE(t);
+		woke = (memory[STATE(c)] == SLEEPER);
+		memory[STATE(c)] = DONE
+	};
+#endif
+	if
+	:: woke -> blocked[c] = false; woke = false
+	:: else
+	fi
+}
+
+/* The stack is newest first, and has two at most. */
+inline drain(t, owner)
+{
+	do
+	:: head == 0 -> break
+	:: else ->
+#ifdef MUTANT_DRAIN_BY_STORE
+		newest = head;
+		head = 0;
+#else
+		atomic { newest = head; own = owner; head = 0 };
+#endif
+		oldest = LOAD(t, NEXT(newest - 1));
+		if
+		:: oldest != 0 -> execute(t, oldest - 1); complete(t, oldest - 1)
+		:: else
+		fi;
+		execute(t, newest - 1);
+		complete(t, newest - 1);
+		atomic { newest = 0; oldest = 0 }
+	od
+}
+
+inline give_back(t, owner)
+{
+	do
+	:: drain(t, owner);
+#ifdef MUTANT_GIVE_BACK_BY_STORE
+		atomic { flush_all(t); owners--; own = FREE; FREE_MEANS_EMPTY; head = 0; break }
+#elif defined(MUTANT_GIVE_BACK_BLIND)
+		atomic { flush_all(t); owners--; own = FREE; head = 0; break }
+#else
+		atomic {
+			GIVE_BACK_RELEASE(t);
+			if
+			:: own == owner && head == 0 -> owners--; own = FREE; break
+			:: else
+			fi
+		}
+#endif
+	od
+}
+
+/* --- caller's side --- */
+
+inline await(c)
+{
+	if
+	:: LOAD(c, STATE(c)) == DONE
+	:: true -> /* patience is over */
+#ifdef MUTANT_AWAIT_BY_STORE
+		atomic { flush_all(c); memory[STATE(c)] = SLEEPER };
+#else
+		atomic {
+			flush_all(c);
+			if
+			:: memory[STATE(c)] == PENDING -> memory[STATE(c)] = SLEEPER
+			:: else
+			fi
+		};
+#endif
+		do
+		:: atomic { memory[STATE(c)] == DONE -> break }
+		:: atomic { memory[STATE(c)] != DONE -> skip };
+			atomic {
+				if
+				:: memory[STATE(c)] == SLEEPER -> blocked[c] = true
+				:: else
+				fi
+			};
+			!blocked[c]
+		od
+	fi;
+	assert(ran[c] && LOAD(c, RESULT(c)) == asked[c] + 10)
+}
+
+/* True in `pushed` if the word was still what the caller had seen. */
+inline push(c)
+{
+	atomic { store(c, NEXT(c), seen_head) };
+	atomic {
+		PUSH_RELEASE(c);
+		if
+		:: own == seen && head == seen_head ->
+			pushed = true;
+			head = c + 1;
+			if
+			:: own == SLEEPING ->
+				assert(kick_due);
+#ifndef MUTANT_PUSH_STAYS_ASLEEP
+				own = THREAD;
+				kick_due = false;
+#endif
+				kicks = true
+			:: else
+			fi;
+			FREE_MEANS_EMPTY
+		:: else -> pushed = false
+		fi
+	};
+	if
+	:: kicks ->
+#ifndef MUTANT_PUSH_KICKS_NOBODY
+		bell = true;
+#endif
+		kicks = false
+	:: else
+	fi
+}
+
+proctype host(byte me)
+{
+	byte newest, oldest, seen_head, calls;
+	mtype seen;
+	bool woke, pushed, kicks, made;
+
+	do
+	:: calls == CALLS || dead -> break
+	:: else ->
+		atomic {
+			calls++;
+			made = false;
+			asked[me] = calls;
+			ran[me] = false;
+			store(me, ARGUMENT(me), calls);
+			store(me, STATE(me), PENDING)
+		};
+		do
+		:: atomic { seen = own; seen_head = head };
+			if
+			:: seen == DEAD -> break
+			:: seen == FREE ->
+#ifdef MUTANT_PUSH_ON_FREE
+				push(me);
+				if
+				:: pushed -> await(me); break
+				:: else
+				fi
+#else
+				if
+				:: atomic { own == FREE && head == 0 -> own = HOST; now_owner() };
+					atomic { touch_engine(me) };
+					give_back(me, HOST);
+					break
+				:: atomic { own != FREE || head != 0 -> skip }
+				fi
+#endif
+			:: else ->
+				push(me);
+				if
+				:: pushed -> await(me); break
+				:: else
+				fi
+			fi
+		od;
+		atomic { seen = 0; seen_head = 0; pushed = false }
+	od;
+	returned++
+}
+
+/* --- the NIC thread --- */
+
+#ifdef DEDICATED
+
+inline sleep_as_owner()
+{
+#ifdef MUTANT_SLEEP_BY_STORE
+	atomic { own = SLEEPING; kick_due = true; assert(head == 0) };
+	slept = true;
+#elif defined(MUTANT_SLEEP_BY_STORE_UNSEEN)
+	atomic { own = SLEEPING; kick_due = true };
+	slept = true;
+#else
+	atomic {
+		if
+		:: own == THREAD && head == 0 -> own = SLEEPING; kick_due = true; slept = true
+		:: else
+		fi
+	};
+#endif
+	if
+	:: slept ->
+		if
+		:: bell -> bell = false
+		:: arrival -> arrival = false /* the transport's descriptor */
+		fi;
+#ifdef MUTANT_WAKE_BY_STORE
+		atomic { own = THREAD; head = 0; kick_due = false };
+#else
+		atomic {
+			if
+			:: own == SLEEPING && head == 0 -> own = THREAD; kick_due = false
+			:: else
+			fi
+		};
+#endif
+		slept = false
+	:: else
+	fi
+}
+
+proctype nic()
+{
+	byte newest, oldest;
+	bool woke, slept, arrival = true;
+
+	atomic { own == FREE && head == 0 -> own = THREAD; now_owner() };
+	do
+	:: stop -> break
+	:: else ->
+		drain(NIC, THREAD);
+		atomic { touch_engine(NIC); touched = touched % 8; store(NIC, ENGINE, touched) };
+		sleep_as_owner()
+	od;
+	give_back(NIC, THREAD);
+	nic_ended = true
+}
+
+#else
+
+proctype nic()
+{
+	byte newest, oldest, turns;
+	bool woke;
+
+	do
+	:: turns == 2 -> break
+	:: turns < 2 ->
+		turns++;
+		if
+		:: atomic { own == FREE && head == 0 -> own = THREAD; now_owner() };
+			atomic { touch_engine(NIC) };
+			drain(NIC, THREAD);
+			give_back(NIC, THREAD)
+		:: stop
+		fi
+	od;
+	nic_ended = true
+}
+
+#endif
+
+/* nic_close(): stops the NIC thread, then nic_bury().  Either while hosts call, or to let a sleeping NIC thread end. */
+active proctype closer()
+{
+	if
+	:: early = true
+	:: returned == HOSTS
+	fi;
+	stop = true;
+	bell = true;
+	nic_ended;
+#ifdef MUTANT_BURY_BY_STORE
+	atomic { own = DEAD; head = 0 };
+#else
+	atomic { own == FREE && head == 0 -> own = DEAD };
+#endif
+	dead = true;
+	assert(owners == 0)
+}
+
+init {
+	atomic {
+		run host(0);
+		run host(1);
+		run nic()
+	}
+}

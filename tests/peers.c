@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the processes of a Portals test share; see peers.h. */
+#include "tests/peers.h"
+
+#include <dlfcn.h>
+#include <getopt.h>
+#include <rdma/fabric.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DOOR 0xd00full
+
+ptl_handle_ni_t ni = PTL_INVALID_HANDLE;
+ptl_process_id_t id_of[MAX_PROCESSES];
+const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
+
+static const char *transport = "self";
+static const char *mode = "shared";
+static bool nightly;
+static ptl_handle_eq_t idle_eq = PTL_INVALID_HANDLE;
+
+bool am_initiator(void)
+{
+	return my_rank == 0;
+}
+
+bool am_target(void)
+{
+	return my_rank == process_count - 1;
+}
+
+ptl_process_id_t initiator_id(void)
+{
+	return id_of[0];
+}
+
+ptl_process_id_t target_id(void)
+{
+	return id_of[process_count - 1];
+}
+
+bool over_self(void)
+{
+	return strcmp(transport, "self") == 0;
+}
+
+bool in_mode(const char *name)
+{
+	return strcmp(mode, name) == 0;
+}
+
+/* ---- Interfaces ---- */
+
+void open_interface(ptl_pid_t pid)
+{
+	int interfaces;
+	CHECK_OK(PtlInit(&interfaces));
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, pid, NULL, NULL, &ni));
+}
+
+void exchange_ids(void)
+{
+	ptl_process_id_t mine = {0, 0};
+	if (ni != PTL_INVALID_HANDLE)
+		CHECK_OK(PtlGetId(ni, &mine));
+	gather(&mine, sizeof mine, id_of);
+}
+
+/* PtlEQGet on an empty queue drives the engine one step. */
+static void drive(void)
+{
+	ptl_event_t event;
+	PtlEQGet(idle_eq, &event);
+}
+
+ptl_handle_eq_t idle_queue(void)
+{
+	return idle_eq;
+}
+
+void drive_while_waiting(void)
+{
+	if (!in_mode("host"))
+		return;
+	idle_eq = new_eq(2);
+	harness_while_waiting(drive);
+}
+
+static void begin(const struct test *test)
+{
+	if (test->traits & TRAIT_BARE)
+		return;
+	open_interface(PTL_PID_ANY);
+	exchange_ids();
+	drive_while_waiting();
+}
+
+/* Nobody leaves while others still talk to him. */
+static void end(const struct test *test)
+{
+	(void)test;
+	barrier();
+	harness_while_waiting(NULL);
+	PtlFini();
+}
+
+/* ---- Checks ---- */
+
+void check_code_at(const char *file, int line, const char *text, int actual, int expected)
+{
+	if (actual != expected)
+		fail_at(file, line, "%s returned %s, not %s (%s)", text, PtlErrorStr((unsigned)actual),
+			PtlErrorStr((unsigned)expected), PtlNicErrorText());
+}
+
+void check_id_at(const char *file, int line, const char *text, ptl_process_id_t actual, ptl_process_id_t expected)
+{
+	harness_here(file, line);
+	if (actual.nid != expected.nid || actual.pid != expected.pid)
+		fail_at(file, line, "%s is %08x:%u, not %08x:%u", text, actual.nid, actual.pid, expected.nid,
+			expected.pid);
+}
+
+static unsigned char pattern_byte(size_t i, unsigned seed)
+{
+	return (unsigned char)((i * 167 + (i >> 8) * 31 + (i >> 16) * 7 + seed * 101u + 13) & 0xff);
+}
+
+void fill_pattern(void *bytes, size_t length, unsigned seed)
+{
+	unsigned char *byte = bytes;
+	for (size_t i = 0; i < length; i++)
+		byte[i] = pattern_byte(i, seed);
+}
+
+void check_pattern_at(const char *file, int line, const void *bytes, size_t length, unsigned seed)
+{
+	const unsigned char *byte = bytes;
+	harness_here(file, line);
+	for (size_t i = 0; i < length; i++)
+		if (byte[i] != pattern_byte(i, seed))
+			fail_at(file, line, "byte %zu of %zu is 0x%02x, not 0x%02x (pattern %u)", i, length, byte[i],
+				pattern_byte(i, seed), seed);
+}
+
+/* ---- Objects ---- */
+
+/* Kept reachable so that a leak checker sees it is not lost. */
+static struct allocation {
+	struct allocation *next;
+	_Alignas(64) char bytes[];
+} * allocations;
+
+void *memory(size_t length)
+{
+	struct allocation *mine = calloc(1, sizeof *mine + length + 1);
+	CHECK(mine != NULL);
+	mine->next = allocations;
+	allocations = mine;
+	return mine->bytes;
+}
+
+ptl_md_t md_over(void *start, size_t length, unsigned options, ptl_handle_eq_t eq)
+{
+	return (ptl_md_t){
+		.start = start, .length = length, .threshold = PTL_MD_THRESH_INF, .options = options, .eq_handle = eq};
+}
+
+ptl_handle_eq_t new_eq_at(const char *file, int line, ptl_size_t count)
+{
+	ptl_handle_eq_t eq;
+	harness_here(file, line);
+	check_code_at(file, line, "PtlEQAlloc", PtlEQAlloc(ni, count, PTL_EQ_HANDLER_NONE, &eq), PTL_OK);
+	return eq;
+}
+
+ptl_handle_md_t bind_md_at(const char *file, int line, ptl_md_t md, ptl_unlink_t unlink)
+{
+	ptl_handle_md_t handle;
+	harness_here(file, line);
+	check_code_at(file, line, "PtlMDBind", PtlMDBind(ni, md, unlink, &handle), PTL_OK);
+	return handle;
+}
+
+struct window open_window_at(const char *file, int line, ptl_pt_index_t index, ptl_match_bits_t bits, ptl_md_t md,
+			     ptl_unlink_t unlink)
+{
+	struct window window;
+	harness_here(file, line);
+	int rc = PtlMEAttach(ni, index, anyone, bits, 0, unlink, PTL_INS_AFTER, &window.me);
+	check_code_at(file, line, "PtlMEAttach", rc, PTL_OK);
+	check_code_at(file, line, "PtlMDAttach", PtlMDAttach(window.me, md, unlink, &window.md), PTL_OK);
+	return window;
+}
+
+void close_window_at(const char *file, int line, struct window window)
+{
+	harness_here(file, line);
+	check_code_at(file, line, "PtlMEUnlink", PtlMEUnlink(window.me), PTL_OK);
+}
+
+/* ---- Events ---- */
+
+ptl_event_t take_any_at(const char *file, int line, ptl_handle_eq_t eq)
+{
+	ptl_event_t event = {0};
+	int which = -1;
+	harness_here(file, line);
+	int rc = PtlEQPoll(&eq, 1, PATIENCE, &event, &which);
+	if (rc == PTL_EQ_EMPTY)
+		fail_at(file, line, "no event within %d ms", PATIENCE);
+	check_code_at(file, line, "PtlEQPoll", rc, PTL_OK);
+	check_equal_at(file, line, "which_eq == 0", which, 0);
+	return event;
+}
+
+ptl_event_t take_at(const char *file, int line, ptl_handle_eq_t eq, ptl_event_kind_t kind, bool failed)
+{
+	ptl_event_t event = {0};
+	int which;
+	harness_here(file, line);
+	int rc = PtlEQPoll(&eq, 1, PATIENCE, &event, &which);
+	if (rc == PTL_EQ_EMPTY)
+		fail_at(file, line, "no %s within %d ms", PtlEventKindStr(kind), PATIENCE);
+	check_code_at(file, line, "PtlEQPoll", rc, PTL_OK);
+	if (event.type != kind)
+		fail_at(file, line, "%s (%s) came, not %s", PtlEventKindStr(event.type),
+			PtlNIFailStr(ni, event.ni_fail_type), PtlEventKindStr(kind));
+	if ((event.ni_fail_type != PTL_NI_OK) != failed)
+		fail_at(file, line, "%s came with %s", PtlEventKindStr(kind), PtlNIFailStr(ni, event.ni_fail_type));
+	return event;
+}
+
+void check_empty_at(const char *file, int line, ptl_handle_eq_t eq)
+{
+	ptl_event_t event;
+	harness_here(file, line);
+	int rc = PtlEQGet(eq, &event);
+	if (rc == PTL_OK)
+		fail_at(file, line, "an unexpected %s (%s) came, bits 0x%llx", PtlEventKindStr(event.type),
+			PtlNIFailStr(ni, event.ni_fail_type), (unsigned long long)event.match_bits);
+	check_code_at(file, line, "PtlEQGet", rc, PTL_EQ_EMPTY);
+}
+
+ptl_sr_value_t drops(void)
+{
+	ptl_sr_value_t count = -1;
+	CHECK_OK(PtlNIStatus(ni, PTL_SR_DROP_COUNT, &count));
+	return count;
+}
+
+void lend_time(void)
+{
+	static ptl_handle_eq_t empty_eq = PTL_INVALID_HANDLE;
+	ptl_event_t event;
+	int which;
+	if (PtlEQPoll(&empty_eq, 1, 1, &event, &which) != PTL_EQ_EMPTY)
+		empty_eq = new_eq(2); /* the first time, and when the interface is another one */
+}
+
+void await_drops_at(const char *file, int line, long long count)
+{
+	uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 1000000;
+	while (drops() < count && now_ns() < deadline)
+		lend_time();
+	check_equal_at(file, line, "drops == expected", drops(), count);
+}
+
+void open_door(void)
+{
+	ptl_md_t md = md_over(NULL, 0, PTL_MD_OP_PUT | PTL_MD_TRUNCATE, PTL_EQ_NONE);
+	open_window_on(INDEX_SIDE, DOOR, md);
+}
+
+void knock_at(const char *file, int line, ptl_process_id_t peer)
+{
+	ptl_handle_eq_t eq = new_eq_at(file, line, 8);
+	unsigned quiet = PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE;
+	ptl_handle_md_t md = bind_md_at(file, line, md_over(NULL, 0, quiet, eq), PTL_RETAIN);
+	check_code_at(file, line, "PtlPut", PtlPut(md, PTL_ACK_REQ, peer, INDEX_SIDE, 0, DOOR, 0, 0), PTL_OK);
+	take_at(file, line, eq, PTL_EVENT_ACK, false);
+	check_code_at(file, line, "PtlMDUnlink", PtlMDUnlink(md), PTL_OK);
+	check_code_at(file, line, "PtlEQFree", PtlEQFree(eq), PTL_OK);
+}
+
+/* ---- The program ---- */
+
+static enum verdict suits(const struct test *test, int *processes, const char **reason)
+{
+	const struct {
+		bool unfit;
+		const char *reason;
+	} rules[] = {
+		{(test->traits & TRAIT_SEVERAL) && over_self(), "needs several processes, transport self has one"},
+		{(test->traits & TRAIT_NETWORK) && over_self(), "transport self reaches nobody else"},
+		{(test->traits & TRAIT_SELF) && !over_self(), "is about transport self"},
+		{(test->traits & TRAIT_NIC_THREAD) && in_mode("host"), "needs a NIC thread, host mode has none"},
+		{(test->traits & TRAIT_SLEEPS) && in_mode("dedicated"), "a dedicated NIC thread never sleeps"},
+		{(test->traits & TRAIT_HOST_MODE) && !in_mode("host"), "is about host mode"},
+		{(test->traits & TRAIT_NIGHTLY) && !nightly, "takes long; run with --nightly"},
+		{(test->traits & TRAIT_NO_TSAN) && UNDER_TSAN,
+		 "starts threads after fork, which the sanitizer forbids"},
+		{(test->traits & TRAIT_NO_SANITIZER) && UNDER_SANITIZER, "is disturbed by the sanitizer"},
+	};
+	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+		if (rules[i].unfit) {
+			*reason = rules[i].reason;
+			return NOT_APPLICABLE;
+		}
+	}
+	if ((test->traits & TRAIT_PAIR) && over_self())
+		*processes = 1;
+	return PASSED;
+}
+
+/*
+ * The first fi_getinfo() of a process takes 0.3 s of a CPU here, mostly for libfabric's search of /proc/kallsyms.  Done
+ * once by the runner, its result is inherited by every process it forks; --cold leaves it out.  Constructors of what is
+ * loaded replace signal handlers (libinfinipath does), which must not hide a crash: they are put back.
+ */
+static void initialise_libfabric_once(void)
+{
+	struct sigaction saved[NSIG];
+	struct fi_info *info = NULL;
+	int (*getinfo)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *, struct fi_info **);
+	for (int number = 1; number < NSIG; number++)
+		sigaction(number, NULL, &saved[number]);
+	void *library = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (library) {
+		*(void **)&getinfo = dlsym(library, "fi_getinfo");
+		getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &info); /* the list itself is not needed */
+	}
+	for (int number = 1; number < NSIG; number++)
+		sigaction(number, &saved[number], NULL);
+}
+
+static int usage(const char *program)
+{
+	fprintf(stderr,
+		"usage: %s [--transport self|ofi:tcp|ofi:net] [--mode shared|dedicated|host]\n"
+		"       [--only PART-OF-A-NAME] [--repeat TIMES] [--nightly] [--cold] [--list]\n",
+		program);
+	return 2;
+}
+
+int peers_main(int argc, char **argv, const struct test *const *tables)
+{
+	static const struct option options[] = {
+		{"transport", required_argument, NULL, 't'},
+		{"mode", required_argument, NULL, 'm'},
+		{"only", required_argument, NULL, 'o'},
+		{"repeat", required_argument, NULL, 'r'},
+		{"nightly", no_argument, NULL, 'n'},
+		{"cold", no_argument, NULL, 'c'},
+		{"list", no_argument, NULL, 'l'},
+		{NULL, 0, NULL, 0},
+	};
+	const char *nightly_wanted = getenv("PORTALS_TEST_NIGHTLY");
+	nightly = nightly_wanted && strcmp(nightly_wanted, "yes") == 0;
+	struct harness harness = {.tables = tables, .suits = suits, .begin = begin, .end = end};
+	bool list = false, cold = false;
+	for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		switch (option) {
+		case 't':
+			transport = optarg;
+			break;
+		case 'm':
+			mode = optarg;
+			break;
+		case 'o':
+			harness.only = optarg;
+			break;
+		case 'r':
+			harness.repeat = atoi(optarg);
+			break;
+		case 'c':
+			cold = true;
+			break;
+		case 'n':
+			nightly = true;
+			break;
+		case 'l':
+			list = true;
+			break;
+		default:
+			return usage(argv[0]);
+		}
+	}
+	if (optind != argc || !(in_mode("shared") || in_mode("dedicated") || in_mode("host")))
+		return usage(argv[0]);
+	if (list) {
+		harness_list(&harness);
+		return 0;
+	}
+	if (!over_self() && !cold)
+		initialise_libfabric_once();
+	setenv("PTL_IFACE", "lo", 1);
+	setenv("PTL_TRANSPORT", transport, 1);
+	setenv("PTL_NIC_MODE", mode, 1);
+	printf("transport %s, mode %s\n", transport, mode);
+	return harness_run(&harness);
+}

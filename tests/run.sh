@@ -1,0 +1,285 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Builds everything and tests everything; `tests/run.sh --help` says how.  A group is a function group_NAME; it counts
+# with pass, fail, skip and add.  Logs and builds stay in build-tests/ (or $PORTALS_TEST_BUILD) for whoever looks for a cause.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+source=$PWD
+builds=${PORTALS_TEST_BUILD:-$source/build-tests}
+groups="unit behaviour stress models fuzz lint install"
+jobs=$(nproc)
+
+usage()
+{
+	cat <<-TEXT
+	usage: tests/run.sh [--only GROUP[,GROUP...]] [--no-skip] [--nightly]
+
+	Installs what is missing (Debian; as root or with sudo), builds in build-tests/ or \$PORTALS_TEST_BUILD, runs all
+	groups or those named, and ends with the line "N passed, N failed, N skipped".
+
+	groups:
+	  unit       one part of the library at a time; release build, address+undefined and thread sanitizers
+	  behaviour  what each Portals call does, over every transport and NIC mode; release, address+undefined
+	  stress     many threads, dying peers, floods; release, address+undefined, thread
+	  models     Spin: nobody sleeps through work, whoever owns the NIC; and the same broken on purpose
+	  fuzz       malformed bytes against the decoder of messages (libFuzzer)
+	  lint       format, clang-tidy, cppcheck, shellcheck, licences, settings and documentation
+	  install    an installed library found by pkg-config, shared and static, and the examples
+
+	  --only     run these groups only
+	  --no-skip  a skipped test is a failure
+	  --nightly  longer tests and fuzzing, and all combinations under the sanitizers
+	  --help     this text
+
+	exit status: 0 nothing failed, 1 something did, 2 wrong usage
+	TEXT
+}
+
+misuse()
+{
+	echo "tests/run.sh: $1; groups: ${groups// /, }; see tests/run.sh --help" >&2
+	exit 2
+}
+
+selected=$groups no_skip=no nightly=no
+while [ $# -gt 0 ]; do
+	case $1 in
+	--only)
+		[ -n "${2:-}" ] || misuse "--only needs the name of a group"
+		selected=${2//,/ }
+		shift
+		;;
+	--no-skip) no_skip=yes ;;
+	--nightly) nightly=yes ;;
+	--help) usage; exit 0 ;;
+	*) misuse "unknown argument '$1'" ;;
+	esac
+	shift
+done
+for group in $selected; do
+	[[ " $groups " == *" $group "* ]] || misuse "unknown group '$group'"
+done
+
+# Settings of the caller's shell would change what is tested.
+unset "${!PTL_@}" "${!FI_@}"
+export PORTALS_TEST_NIGHTLY=$nightly
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+export LSAN_OPTIONS=suppressions=$source/tests/sanitizers/lsan.supp:print_suppressions=0
+export TSAN_OPTIONS=suppressions=$source/tests/sanitizers/tsan.supp:second_deadlock_stack=1
+logs=$builds/logs
+mkdir -p "$logs" || exit 1
+
+passed=0 failed=0 skipped=0
+add() # PASSED FAILED SKIPPED
+{
+	passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+}
+
+pass() # NAME
+{
+	echo "  ok   $1"
+	add 1 0 0
+}
+
+fail() # NAME REASON [LOG]
+{
+	echo "  FAIL $1: $2"
+	[ -z "${3:-}" ] || tail -n 40 "$3" | sed 's/^/    | /'
+	add 0 1 0
+}
+
+skip() # NAME REASON
+{
+	echo "  skip $1: $2"
+	add 0 0 1
+}
+
+# One test that is one command: passes if the command does.
+check() # NAME COMMAND...
+{
+	local name=$1 log=$logs/${1//[^a-zA-Z0-9]/-}.txt
+	shift
+	if timeout 1200 "$@" >"$log" 2>&1 </dev/null; then
+		pass "$name"
+	else
+		fail "$name" "'$*' ended with status $?" "$log"
+	fi
+}
+
+# Results of meson or of a program, counted and described by results.py.
+collect() # its arguments
+{
+	local text
+	text=$(python3 tests/results.py "$@") || { fail "$*" "results cannot be read"; return; }
+	[ "$text" != "0 0 0" ] || { fail "$*" "no test ran"; return; }
+	printf '%s\n' "$text" | head -n -1
+	# shellcheck disable=SC2046 # three numbers
+	add $(printf '%s\n' "$text" | tail -n 1)
+}
+
+# A program of ours that counts for itself.
+program() # NAME COMMAND...
+{
+	local log=$logs/$1.txt began=$SECONDS
+	shift
+	timeout 1200 "$@" >"$log" 2>&1 </dev/null
+	collect "$log" $? $((SECONDS - began))
+}
+
+apt_updated=no
+install_packages() # PACKAGE...
+{
+	local root=()
+	command -v apt-get >/dev/null || return 1
+	[ "$(id -u)" -eq 0 ] || root=(sudo -n)
+	root+=(env DEBIAN_FRONTEND=noninteractive)
+	if [ $apt_updated = no ]; then
+		apt_updated=yes
+		"${root[@]}" apt-get -qq update || return 1
+	fi
+	echo "  installing $*"
+	"${root[@]}" apt-get -qq install -y --no-install-recommends -o Acquire::Retries=3 "$@"
+} >>"$logs/packages.txt" 2>&1 </dev/null
+
+# Makes sure that all of these are there: COMMAND=PACKAGE, or PKG-CONFIG-MODULE.pc=PACKAGE, or /a/file/pattern=PACKAGE.
+need()
+{
+	local pair what missing=()
+	for pair; do
+		what=${pair%=*}
+		case $what in
+		*.pc) pkg-config --exists "${what%.pc}" 2>/dev/null || missing+=("${pair#*=}") ;;
+		/*) compgen -G "$what" >/dev/null || missing+=("${pair#*=}") ;;
+		*) command -v "$what" >/dev/null || missing+=("${pair#*=}") ;;
+		esac
+	done
+	[ ${#missing[@]} -eq 0 ] && return 0
+	echo "  installing: ${missing[*]}"
+	install_packages "${missing[@]}" && return 0
+	echo "  cannot install: ${missing[*]} (see $logs/packages.txt)"
+	return 1
+}
+
+# Configures and compiles one variant, once.
+declare -A built
+build() # release | address | thread
+{
+	local name=$1 dir=$builds/$1 log=$logs/build-$1.txt began=$SECONDS options
+	[ -z "${built[$name]:-}" ] || return "${built[$name]}"
+	# Warnings that only instrumented code gets are about the instruments: fences, flow of values.
+	options=(-Dbuildtype=debugoptimized -Dwerror=false -Db_lundef=false -Dsanitize="$name")
+	[ "$name" != release ] || options=(-Dbuildtype=release -Dwerror=true)
+	[ ! -f "$dir/build.ninja" ] || options+=(--reconfigure)
+	meson setup "$dir" "$source" "${options[@]}" -Dtests=enabled -Dexamples=enabled -Dbench=enabled >"$log" 2>&1 &&
+		ninja -C "$dir" -j "$jobs" --quiet >>"$log" 2>&1
+	built[$name]=$?
+	if [ "${built[$name]}" -eq 0 ]; then
+		echo "  build $name: $((SECONDS - began)) s"
+	else
+		fail "build $name" "meson or ninja failed" "$log"
+	fi
+	return "${built[$name]}"
+}
+
+# Runs one suite of one build, one program after the other: they time and they fork.
+suite() # BUILD SUITE [TEST...]
+{
+	local name=$1 group=$2 dir=$builds/$1 patience=1
+	shift 2
+	build "$name" || return
+	[ "$name" = release ] || patience=4
+	[ $nightly = no ] || patience=$((patience * 10))
+	local log=$dir/meson-logs/$group.json
+	rm -f "$log"
+	meson test -C "$dir" --no-rebuild --suite "$group" --num-processes 1 --timeout-multiplier $patience \
+		--logbase "$group" "$@" >"$logs/$name-$group.txt" 2>&1 </dev/null
+	[ -f "$log" ] || { fail "$name $group" "meson ran nothing" "$logs/$name-$group.txt"; return; }
+	collect "$name" "$log"
+}
+
+# Under a sanitizer every transport and every mode of the NIC once, instead of nine combinations; all of them at night.
+suite_sanitized() # BUILD SUITE [TEST...]
+{
+	local name=$1 group=$2 combination chosen=()
+	shift 2
+	if [ $nightly = no ]; then
+		for combination in "self host" "ofi_tcp shared" "ofi_net dedicated"; do
+			chosen+=("portals3:$group $combination")
+		done
+		echo "  $name: $group in 3 of 9 combinations (all with --nightly)"
+		set -- "${chosen[@]}" "$@"
+	fi
+	suite "$name" "$group" "$@"
+}
+
+group_unit()
+{
+	suite release unit
+	suite address unit
+	suite thread unit
+}
+
+group_behaviour()
+{
+	suite release behaviour
+	suite_sanitized address behaviour hello_put hello_get
+}
+
+group_stress()
+{
+	suite release stress
+	suite_sanitized address stress
+	suite_sanitized thread stress
+}
+
+group_models()
+{
+	need spin=spin || { skip models "no spin"; return; }
+	program models tests/models/run.sh
+}
+
+group_fuzz()
+{
+	need clang=clang "/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a=libclang-rt-dev" ||
+		{ skip fuzz "no clang with libFuzzer"; return; }
+	local seconds=20
+	[ $nightly = no ] || seconds=900
+	check "fuzz wire, $seconds s" tests/fuzz/run.sh "$builds/fuzz" $seconds
+}
+
+group_lint()
+{
+	need clang-format=clang-format clang-tidy=clang-tidy cppcheck=cppcheck shellcheck=shellcheck
+	build release || return
+	program lint tests/lint.sh "$builds/release"
+}
+
+group_install()
+{
+	need g++=g++
+	build release || return
+	program install tests/install/run.sh "$builds/release"
+}
+
+began=$SECONDS
+if need gcc=gcc meson=meson ninja=ninja-build pkg-config=pkg-config libfabric.pc=libfabric-dev cmocka.pc=libcmocka-dev \
+	python3=python3 /usr/include/stdlib.h=libc6-dev; then
+	for group in $selected; do
+		echo "== $group"
+		group_began=$SECONDS before=("$passed" "$failed" "$skipped")
+		"group_$group"
+		echo "== $group: $((passed - before[0])) passed, $((failed - before[1])) failed," \
+			"$((skipped - before[2])) skipped, $((SECONDS - group_began)) s"
+	done
+else
+	fail tests "the compiler, meson, libfabric and cmocka are needed for all of them"
+fi
+if [ $no_skip = yes ] && [ "$skipped" -gt 0 ]; then
+	echo "  FAIL --no-skip: what was skipped above ($skipped) counts as failed"
+	failed=$((failed + skipped)) skipped=0
+fi
+echo "total $((SECONDS - began)) s; logs in $logs"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

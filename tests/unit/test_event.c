@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Event queues: order, loss told once, and every event to one reader only. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "offload/event.h"
+
+enum { GENERATION = 7, HANDLE = 0x1234567, SIZE = 4 };
+
+static struct event_queue eq;
+static ptl_event_t event;
+
+static int open_queue(void **state)
+{
+	(void)state;
+	memset(&eq, 0, sizeof(eq));
+	memset(&event, 0, sizeof(event));
+	atomic_store(&eq.item.generation, GENERATION);
+	atomic_store(&eq.ring, event_ring_get(SIZE));
+	eq.handle = HANDLE;
+	return atomic_load(&eq.ring) ? 0 : -1;
+}
+
+static int close_queue(void **state)
+{
+	(void)state;
+	event_ring_put(atomic_load(&eq.ring));
+	event_rings_free();
+	return 0;
+}
+
+/* Event number n: every word of it depends on n, so that one that is half another's shows. */
+static void post(uint64_t n)
+{
+	const struct event_record record = {
+		.info = {.initiator = {.nid = (uint32_t)n, .pid = (uint32_t)n + 1},
+			 .uid = (uint32_t)n + 2,
+			 .jid = (uint32_t)n + 3,
+			 .pt_index = (uint32_t)n + 4,
+			 .link = (uint32_t)n + 5,
+			 .match_bits = n * 3,
+			 .rlength = n * 5,
+			 .mlength = n * 7,
+			 .offset = ~n,
+			 .hdr_data = n},
+		.md_start = (void *)(uintptr_t)(n * 11),
+		.md_user_ptr = (void *)(uintptr_t)(n * 13),
+		.md_length = n * 17,
+		.md_max_size = n * 19,
+		.md_handle = (uint32_t)n + 6,
+		.md_options = (uint32_t)n + 7,
+		.md_threshold = -(int32_t)n,
+		.kind = (uint16_t)(n % 12),
+		.ni_fail = (uint16_t)(n % 6),
+	};
+
+	event_post(&eq, &record);
+}
+
+static bool is_number(const ptl_event_t *e, uint64_t n)
+{
+	uint32_t low = (uint32_t)n;
+
+	return e->type == n % 12 && e->initiator.nid == low && e->initiator.pid == low + 1 && e->uid == low + 2 &&
+	       e->jid == low + 3 && e->pt_index == low + 4 && e->link == low + 5 && e->match_bits == n * 3 &&
+	       e->rlength == n * 5 && e->mlength == n * 7 && e->offset == ~n && e->hdr_data == n &&
+	       e->md.start == (void *)(uintptr_t)(n * 11) && e->md.user_ptr == (void *)(uintptr_t)(n * 13) &&
+	       e->md.length == n * 17 && e->md.max_size == n * 19 && e->md_handle == low + 6 &&
+	       e->md.options == low + 7 && e->md.threshold == -(int)n && e->md.eq_handle == HANDLE &&
+	       e->ni_fail_type == n % 6 && e->sequence == low + 1;
+}
+
+static void assert_taken(uint64_t n, int rc)
+{
+	assert_int_equal(event_take(&eq, GENERATION, &event), rc);
+	assert_true(is_number(&event, n));
+}
+
+static void assert_empty(void)
+{
+	event.hdr_data = 99;
+	assert_false(event_ready(&eq));
+	assert_int_equal(event_take(&eq, GENERATION, &event), -EAGAIN);
+	assert_int_equal(event_peek(&eq, GENERATION, &event), -EAGAIN);
+	assert_int_equal(event.hdr_data, 99);
+}
+
+static void a_ring_has_room_for_as_many_as_asked(void **state)
+{
+	static const uint64_t counts[] = {1, 2, 3, 4, 5, 1000, 1024, 1025};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		struct event_ring *ring = event_ring_get(counts[i]);
+
+		assert_non_null(ring);
+		assert_true(ring->size >= counts[i] && (ring->size & (ring->size - 1)) == 0);
+		assert_int_equal((uintptr_t)ring->slots % (2 * CACHE_LINE), 0);
+		event_ring_put(ring);
+	}
+	assert_null(event_ring_get(UINT64_C(1) << 32));
+	assert_null(event_ring_get(UINT64_MAX));
+}
+
+static void a_ring_given_back_serves_an_equal_request_without_its_events(void **state)
+{
+	struct event_ring *ring = atomic_load(&eq.ring), *other;
+
+	(void)state;
+	post(0);
+	post(1);
+	event_ring_put(ring);
+	other = event_ring_get(SIZE + 1);
+	assert_ptr_not_equal(other, ring);
+	event_ring_put(other);
+	assert_ptr_equal(event_ring_get(SIZE), ring);
+	for (uint64_t i = 0; i < ring->size; i++)
+		assert_int_equal(atomic_load(&ring->slots[i].sequence), 0);
+}
+
+static void events_come_in_their_order_and_once(void **state)
+{
+	(void)state;
+	assert_empty();
+	for (uint64_t n = 0; n < 10 * SIZE; n += SIZE) {
+		for (uint64_t i = 0; i < SIZE; i++)
+			post(n + i);
+		assert_true(event_ready(&eq));
+		for (uint64_t i = 0; i < SIZE; i++) {
+			assert_int_equal(event_unread(&eq), SIZE - i);
+			assert_taken(n + i, 0);
+		}
+		assert_empty();
+	}
+}
+
+static void a_look_consumes_nothing(void **state)
+{
+	(void)state;
+	for (uint64_t n = 0; n < SIZE + 3; n++)
+		post(n);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(event_peek(&eq, GENERATION, &event), -EOVERFLOW);
+		assert_true(is_number(&event, 3));
+	}
+	assert_taken(3, -EOVERFLOW);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(event_peek(&eq, GENERATION, &event), 0);
+		assert_true(is_number(&event, 4));
+	}
+	assert_taken(4, 0);
+}
+
+static void a_full_queue_has_lost_nothing_and_one_more_loses_the_oldest(void **state)
+{
+	(void)state;
+	for (uint64_t n = 0; n < SIZE; n++)
+		post(n);
+	assert_taken(0, 0);
+	post(SIZE);
+	post(SIZE + 1);
+	assert_taken(2, -EOVERFLOW);
+	for (uint64_t n = 3; n < SIZE + 2; n++)
+		assert_taken(n, 0);
+	assert_empty();
+}
+
+static void each_overrun_is_told_once_and_the_newest_events_survive_it(void **state)
+{
+	uint64_t n = 0;
+
+	(void)state;
+	for (int overrun = 0; overrun < 3; overrun++) {
+		for (int i = 0; i < 3 * SIZE + 1 + overrun; i++)
+			post(n++);
+		assert_taken(n - SIZE, -EOVERFLOW);
+		for (uint64_t newest = n - SIZE + 1; newest < n; newest++)
+			assert_taken(newest, 0);
+		assert_empty();
+	}
+}
+
+static void a_stale_generation_finds_no_event(void **state)
+{
+	static const uint32_t stale[] = {0, GENERATION - 1, GENERATION + 1, UINT32_MAX};
+
+	(void)state;
+	post(0);
+	for (size_t i = 0; i < sizeof(stale) / sizeof(stale[0]); i++) {
+		assert_int_equal(event_take(&eq, stale[i], &event), -EBADF);
+		assert_int_equal(event_peek(&eq, stale[i], &event), -EBADF);
+	}
+	assert_taken(0, 0);
+	assert_int_equal(event_take(&eq, GENERATION + 1, &event), -EBADF);
+}
+
+static void a_freed_queue_is_stale(void **state)
+{
+	struct pool pool;
+
+	(void)state;
+	assert_int_equal(pool_open(&pool, sizeof(struct event_queue), 1, GENERATION, 0), 0);
+	struct event_queue *pooled = pool_take(&pool);
+	struct event_ring *ring = event_ring_get(SIZE);
+
+	atomic_store(&pooled->ring, ring);
+	assert_int_equal(event_take(pooled, 1, &event), -EAGAIN);
+	pool_give(&pool, pooled);
+	assert_int_equal(event_take(pooled, 1, &event), -EBADF);
+	assert_int_equal(event_peek(pooled, 1, &event), -EBADF);
+	event_ring_put(ring);
+	pool_close(&pool);
+}
+
+static void the_greatest_values_of_a_record_reach_the_event(void **state)
+{
+	struct event_record record;
+
+	(void)state;
+	memset(&record, 0xff, sizeof(record));
+	record.kind = PTL_EVENT_UNLINK;
+	record.md_threshold = INT32_MIN;
+	event_post(&eq, &record);
+	assert_int_equal(event_take(&eq, GENERATION, &event), 0);
+	assert_int_equal(event.type, PTL_EVENT_UNLINK);
+	assert_int_equal(event.initiator.nid, UINT32_MAX);
+	assert_true(event.match_bits == UINT64_MAX && event.hdr_data == UINT64_MAX && event.offset == UINT64_MAX);
+	assert_true(event.rlength == UINT64_MAX && event.mlength == UINT64_MAX && event.md.length == UINT64_MAX);
+	assert_true(event.md.max_size == UINT64_MAX && event.md.options == UINT32_MAX);
+	assert_int_equal(event.md.threshold, INT32_MIN);
+	assert_int_equal(event.ni_fail_type, UINT16_MAX);
+}
+
+/* --- several readers while the writer overruns them --- */
+
+enum { READERS = 3, EVENTS = 200000, HEAD_START = 3 * SIZE };
+enum verdict { LOST, IN_ORDER, AFTER_LOSS };
+
+static struct {
+	_Atomic uint8_t verdicts[EVENTS];
+	_Atomic unsigned torn, twice;
+	_Atomic bool finished;
+} race;
+
+static void *read_events(void *unused)
+{
+	for (;;) {
+		bool finished = atomic_load(&race.finished); /* before the look: nothing comes after it */
+		ptl_event_t e;
+		int rc = event_take(&eq, GENERATION, &e);
+
+		if (rc == -EAGAIN) {
+			if (finished)
+				return unused;
+			sched_yield();
+		} else if (e.hdr_data >= EVENTS || !is_number(&e, e.hdr_data)) {
+			atomic_fetch_add(&race.torn, 1);
+		} else if (atomic_exchange(&race.verdicts[e.hdr_data], rc ? AFTER_LOSS : IN_ORDER) != LOST) {
+			atomic_fetch_add(&race.twice, 1);
+		}
+	}
+}
+
+static void readers_get_each_event_at_most_once_and_whole_while_the_writer_overruns_them(void **state)
+{
+	pthread_t readers[READERS];
+	unsigned lost = 0;
+
+	(void)state;
+	for (uint64_t n = 0; n < HEAD_START; n++)
+		post(n);
+	for (int i = 0; i < READERS; i++)
+		assert_int_equal(pthread_create(&readers[i], NULL, read_events, NULL), 0);
+	for (uint64_t n = HEAD_START; n < EVENTS; n++) {
+		post(n);
+		if (n % 64 == 0)
+			sched_yield();
+	}
+	atomic_store(&race.finished, true);
+	for (int i = 0; i < READERS; i++)
+		pthread_join(readers[i], NULL);
+	assert_int_equal(race.torn, 0);
+	assert_int_equal(race.twice, 0);
+	assert_empty();
+	/* Whoever took an event heard of a loss if and only if the event before it was lost. */
+	for (int n = 0; n < EVENTS; n++) {
+		bool before_lost = n > 0 && race.verdicts[n - 1] == LOST;
+
+		lost += race.verdicts[n] == LOST;
+		if (race.verdicts[n] != LOST && (race.verdicts[n] == AFTER_LOSS) != before_lost)
+			fail_msg("event %d: verdict %d, the one before was %s", n, race.verdicts[n],
+				 before_lost ? "lost" : "taken");
+	}
+	for (int n = EVENTS - SIZE; n < EVENTS; n++)
+		assert_int_not_equal(race.verdicts[n], LOST);
+	assert_in_range(lost, HEAD_START - SIZE, EVENTS - SIZE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_queue, close_queue)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_ring_has_room_for_as_many_as_asked),
+		TEST(a_ring_given_back_serves_an_equal_request_without_its_events),
+		TEST(events_come_in_their_order_and_once),
+		TEST(a_look_consumes_nothing),
+		TEST(a_full_queue_has_lost_nothing_and_one_more_loses_the_oldest),
+		TEST(each_overrun_is_told_once_and_the_newest_events_survive_it),
+		TEST(a_stale_generation_finds_no_event),
+		TEST(a_freed_queue_is_stale),
+		TEST(the_greatest_values_of_a_record_reach_the_event),
+		TEST(readers_get_each_event_at_most_once_and_whole_while_the_writer_overruns_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The libfabric transport between processes of this machine, without an engine: what its operations promise.
+ * usage: test_ofi [PROVIDER [TEST]]; the provider is tcp unless said otherwise.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/report.h"
+#include "tests/harness.h"
+#include "transports/transport.h"
+
+#define LOOPBACK   0x7f000001u
+#define ANY_PID    0xffffffffu
+#define PATIENCE   (10000000000u * SLOWNESS) /* ns until something that must happen is missed */
+#define PENDING    1                         /* no status of a read or write */
+#define LONG       (4u << 20)
+#define CHUNK_LONG (1u << 16)
+
+#define ROW(processes_, test)                                                                                          \
+	{                                                                                                              \
+		.name = #test, .run = test, .processes = processes_                                                    \
+	}
+
+/* Every message begins so; the bytes behind follow from sequence and position. */
+struct message {
+	uint32_t rank, sequence, length;
+};
+
+static const char *provider = "tcp";
+static struct settings settings = {.short_max = SETTING_AUTO};
+static struct transport_config config;
+static struct transport *transport;
+static uint32_t pid_at[MAX_PROCESSES], attempt_at[MAX_PROCESSES];
+static transport_address address_of[MAX_PROCESSES];
+
+/* What the sink saw. */
+static uint32_t received[MAX_PROCESSES];
+static bool repeats_allowed;
+static transport_address last_from;
+static unsigned char *watched; /* memory whose last byte is looked at when a message arrives */
+static unsigned char watched_value;
+static int gone_count;
+static transport_address gone_address;
+
+static unsigned char pattern(uint32_t sequence, size_t position)
+{
+	return (unsigned char)(sequence * 31 + position * 7 + (position >> 8));
+}
+
+static void fill(unsigned char *bytes, size_t length, uint32_t sequence)
+{
+	for (size_t i = 0; i < length; i++)
+		bytes[i] = pattern(sequence, i);
+}
+
+static void check_filled(const unsigned char *bytes, size_t length, uint32_t sequence)
+{
+	for (size_t i = 0; i < length; i++)
+		if (bytes[i] != pattern(sequence, i))
+			FAIL("byte %zu of %zu, sequence %u, is %u instead of %u", i, length, sequence, bytes[i],
+			     pattern(sequence, i));
+}
+
+static void arrived(void *owner, transport_address from, const void *bytes, size_t length)
+{
+	struct message message;
+
+	CHECK(owner == &config);
+	CHECK(length >= sizeof message);
+	memcpy(&message, bytes, sizeof message);
+	CHECK(message.rank < MAX_PROCESSES);
+	CHECK_EQUAL(message.length, length);
+	CHECK(message.sequence == received[message.rank] || repeats_allowed);
+	check_filled((const unsigned char *)bytes + sizeof message, length - sizeof message, message.sequence);
+	received[message.rank]++;
+	last_from = from;
+	if (watched)
+		watched_value = watched[LONG - 1];
+}
+
+static void rdma_done(void *owner, void *context, int status)
+{
+	CHECK(owner == &config);
+	CHECK_EQUAL(*(int *)context, PENDING);
+	*(int *)context = status;
+}
+
+static void peer_gone(void *owner, transport_address peer)
+{
+	CHECK(owner == &config);
+	gone_count++;
+	gone_address = peer;
+}
+
+static const struct transport_sink sink = {.arrived = arrived, .rdma_done = rdma_done, .peer_gone = peer_gone};
+
+/* ---- One process ---- */
+
+static void configure(uint32_t pid)
+{
+	config = (struct transport_config){.settings = &settings,
+					   .provider = provider,
+					   .iface = "lo",
+					   .nid = LOOPBACK,
+					   .pid = pid,
+					   .sink = &sink,
+					   .owner = &config};
+}
+
+static int open_as(uint32_t pid)
+{
+	configure(pid);
+	int error = transport_ofi.claim(&config, &transport);
+	if (error)
+		return error;
+	error = transport_ofi.open(transport);
+	if (error)
+		fprintf(stderr, "%s\n", report_last_error());
+	return error;
+}
+
+static void drive(void)
+{
+	CHECK(transport_ofi.poll(transport, 64) >= 0);
+}
+
+static void shut(void)
+{
+	transport_ofi.close(transport);
+	transport = NULL;
+}
+
+/* ---- Several processes ---- */
+
+static void exchange_addresses(void)
+{
+	uint32_t mine[2] = {config.pid, transport_ofi.own_attempt(transport)}, all[MAX_PROCESSES][2];
+
+	gather(mine, sizeof mine, all);
+	for (int rank = 0; rank < process_count; rank++) {
+		pid_at[rank] = all[rank][0];
+		attempt_at[rank] = all[rank][1];
+		CHECK_EQUAL(
+			transport_ofi.resolve(transport, LOOPBACK, pid_at[rank], attempt_at[rank], &address_of[rank]),
+			0);
+	}
+}
+
+static void open_and_meet(void)
+{
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	harness_while_waiting(drive);
+	exchange_addresses();
+}
+
+static void drive_until(const char *what, bool (*reached)(const void *), const void *argument)
+{
+	uint64_t limit = now_ns() + PATIENCE;
+
+	while (!reached(argument)) {
+		drive();
+		if (now_ns() > limit)
+			FAIL("in vain: %s", what);
+	}
+}
+
+struct progress {
+	int rank;
+	uint32_t count;
+};
+
+static bool has_received(const void *argument)
+{
+	const struct progress *wanted = argument;
+	return received[wanted->rank] >= wanted->count;
+}
+
+static void await_messages(int rank, uint32_t count)
+{
+	struct progress wanted = {rank, count};
+
+	drive_until("wait for messages", has_received, &wanted);
+	CHECK_EQUAL(received[rank], count);
+}
+
+static bool has_ended(const void *status)
+{
+	return *(const volatile int *)status != PENDING;
+}
+
+static int try_send(transport_address to, uint32_t sequence, size_t length)
+{
+	static unsigned char payload[1 << 20];
+	struct message message = {(uint32_t)my_rank, sequence, (uint32_t)length};
+	struct iovec parts[3];
+
+	length -= sizeof message;
+	fill(payload, length, sequence);
+	parts[0] = (struct iovec){payload, length / 3};
+	parts[1] = (struct iovec){payload + length / 3, 0};
+	parts[2] = (struct iovec){payload + length / 3, length - length / 3};
+	return transport_ofi.send(transport, to, &message, sizeof message, parts, length ? 3 : 0);
+}
+
+/* Retries as an engine does, driving in between. */
+static void send_message(transport_address to, uint32_t sequence, size_t length)
+{
+	uint64_t limit = now_ns() + PATIENCE;
+	int error;
+
+	while ((error = try_send(to, sequence, length)) == -EAGAIN) {
+		drive();
+		if (now_ns() > limit)
+			FAIL("message %u of %zu bytes cannot be sent", sequence, length);
+	}
+	CHECK_EQUAL(error, 0);
+}
+
+/* As open_and_meet(), and every pair has exchanged message 0: they are connected. */
+static void open_and_greet(void)
+{
+	open_and_meet();
+	for (int rank = 0; rank < process_count; rank++)
+		if (rank != my_rank)
+			send_message(address_of[rank], 0, 40);
+	for (int rank = 0; rank < process_count; rank++)
+		if (rank != my_rank)
+			await_messages(rank, 1);
+	barrier();
+}
+
+static int move(bool write, transport_address peer, void *local, size_t length, const struct exposure *own,
+		uint64_t remote, uint64_t key, int *status)
+{
+	uint64_t limit = now_ns() + PATIENCE;
+	int error;
+
+	*status = PENDING;
+	do {
+		error = write ? transport_ofi.write(transport, peer, local, length, own, remote, key, status)
+			      : transport_ofi.read(transport, peer, local, length, own, remote, key, status);
+		if (error == -EAGAIN)
+			drive();
+	} while (error == -EAGAIN && now_ns() < limit);
+	return error;
+}
+
+/* Whole transfer in chunks, all of them waited for. */
+static void transfer(bool write, transport_address peer, unsigned char *local, size_t length,
+		     const struct exposure *remote)
+{
+	static int status[LONG / CHUNK_LONG];
+	struct exposure own = {0};
+	bool local_registration = transport->limits.local_registration;
+	size_t count = 0;
+
+	if (local_registration)
+		CHECK_EQUAL(transport_ofi.expose(transport, local, length, EXPOSE_LOCAL, &own), 0);
+	for (size_t at = 0; at < length; at += CHUNK_LONG, count++)
+		CHECK_EQUAL(move(write, peer, local + at, length - at < CHUNK_LONG ? length - at : CHUNK_LONG,
+				 local_registration ? &own : NULL, remote->address + at, remote->key, &status[count]),
+			    0);
+	for (size_t i = 0; i < count; i++) {
+		drive_until("wait for reads or writes", has_ended, &status[i]);
+		CHECK_EQUAL(status[i], 0);
+	}
+	if (local_registration)
+		transport_ofi.withdraw(transport, &own);
+}
+
+static unsigned char *new_memory(size_t length)
+{
+	unsigned char *bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(bytes != MAP_FAILED);
+	return bytes;
+}
+
+/* Rank 1 exposes `bytes`; everybody learns where. */
+static struct exposure publish(unsigned char *bytes, size_t length, unsigned uses)
+{
+	struct exposure mine = {0}, all[MAX_PROCESSES];
+
+	if (my_rank == 1)
+		CHECK_EQUAL(transport_ofi.expose(transport, bytes, length, uses, &mine), 0);
+	gather(&mine, sizeof mine, all);
+	return all[1];
+}
+
+/* ---- Messages ---- */
+
+static void messages_arrive_both_ways(void)
+{
+	open_and_meet();
+	for (uint32_t i = 0; i < 20; i++)
+		send_message(address_of[1 - my_rank], i, 40);
+	await_messages(1 - my_rank, 20);
+	CHECK_EQUAL(last_from, address_of[1 - my_rank]);
+	barrier();
+	shut();
+}
+
+static void every_size_arrives_intact(void)
+{
+	open_and_meet();
+	size_t greatest = transport->limits.short_max;
+	uint32_t sequence = 0;
+
+	for (size_t size = sizeof(struct message); size <= greatest; size = size < 300 ? size + 1 : size + size / 7) {
+		if (my_rank == 0)
+			send_message(address_of[1], sequence, size);
+		sequence++;
+	}
+	if (my_rank == 0) {
+		send_message(address_of[1], sequence, greatest);
+		CHECK_EQUAL(try_send(address_of[1], sequence + 1, greatest + 1), -EMSGSIZE);
+	} else {
+		await_messages(0, sequence + 1);
+	}
+	barrier();
+	shut();
+}
+
+static void mixed_messages_keep_their_order(void)
+{
+	open_and_meet();
+	uint32_t count = 2000;
+	size_t span = transport->limits.short_max - sizeof(struct message);
+
+	for (uint32_t i = 0; i < count; i++)
+		send_message(address_of[1 - my_rank], i,
+			     sizeof(struct message) + (i % 3 == 0 ? i * 7919u % (span + 1) : i % 200));
+	await_messages(1 - my_rank, count);
+	barrier();
+	shut();
+}
+
+static void several_senders_share_the_buffers(void)
+{
+	open_and_meet();
+	uint32_t count = 500;
+
+	if (my_rank > 0)
+		for (uint32_t i = 0; i < count; i++)
+			send_message(address_of[0], i, sizeof(struct message) + i * 7919u % 16000);
+	else
+		for (int rank = 1; rank < process_count; rank++)
+			await_messages(rank, count);
+	barrier();
+	shut();
+}
+
+static void a_process_reaches_itself(void)
+{
+	open_and_meet();
+	for (uint32_t i = 0; i < 10; i++)
+		send_message(address_of[0], i, 16 + i * 100);
+	await_messages(0, 10);
+	shut();
+}
+
+static void an_unknown_sender_is_known_once_it_is_resolved(void)
+{
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	harness_while_waiting(drive);
+	uint32_t mine[2] = {config.pid, transport_ofi.own_attempt(transport)}, all[2][2];
+	gather(mine, sizeof mine, all);
+
+	transport_address address;
+	if (my_rank == 0) {
+		CHECK_EQUAL(transport_ofi.resolve(transport, LOOPBACK, all[1][0], all[1][1], &address), 0);
+		send_message(address, 0, 40);
+		barrier();
+		send_message(address, 1, 40);
+	} else {
+		await_messages(0, 1);
+		CHECK(last_from == TRANSPORT_ADDRESS_UNKNOWN);
+		CHECK_EQUAL(transport_ofi.resolve(transport, LOOPBACK, all[0][0], all[0][1], &address), 0);
+		barrier();
+		await_messages(0, 2);
+		CHECK_EQUAL(last_from, address);
+	}
+	barrier();
+	shut();
+}
+
+/* A stopped process must not make its peers collect messages without end. */
+static void a_peer_that_does_not_read_is_refused_in_the_end(void)
+{
+	open_and_greet();
+	if (my_rank == 0) {
+		stop_process(1);
+		uint32_t accepted = 0;
+		uint64_t last = now_ns();
+		while (now_ns() - last < 100000000 && accepted < 100000) {
+			if (try_send(address_of[1], 1 + accepted, 40) == 0) {
+				accepted++;
+				last = now_ns();
+			} else {
+				drive();
+			}
+		}
+		CHECK_LESS(accepted, 100000);
+		continue_process(1);
+		gather(&accepted, sizeof accepted, (uint32_t[2]){0});
+	} else {
+		uint32_t accepted[2] = {0};
+		gather(&accepted[1], sizeof accepted[1], accepted);
+		await_messages(0, 1 + accepted[0]);
+	}
+	barrier();
+	shut();
+}
+
+/* Sends long messages until the pipe is full and stays full, until it is stopped and let go on. */
+static void fill_the_pipe(atomic_uint *sent, const atomic_uint *over)
+{
+	for (uint32_t i = 1; !atomic_load(over); i++) {
+		while (try_send(address_of[0], i, transport->limits.short_max) != 0)
+			if (atomic_load(over))
+				return;
+			else
+				drive();
+		atomic_store(sent, i + 1);
+	}
+}
+
+/* Returns when the counter has moved and then stood still for a while. */
+static uint32_t await_standstill(const atomic_uint *counter)
+{
+	uint32_t before = atomic_load(counter), now;
+
+	for (uint64_t last = now_ns(); before == 0 || now_ns() - last < 100000000; before = now)
+		if ((now = atomic_load(counter)) != before)
+			last = now_ns();
+	return before;
+}
+
+/*
+ * Rank 1 is stopped when one of its messages has half arrived; what rank 2 sends meanwhile fills the receive buffers
+ * several times over and must leave the half message alone.
+ */
+static void a_sender_stopped_in_mid_message_keeps_its_place(void)
+{
+	open_and_greet();
+	atomic_uint *sent = shared_memory(), *over = sent + 1, *stopped = sent + 2;
+	uint32_t others = (3u << 20) / 1000;
+
+	if (my_rank == 1) {
+		fill_the_pipe(sent, over);
+	} else if (my_rank == 2) {
+		while (!atomic_load(stopped))
+			drive();
+		for (uint32_t i = 1; i <= others; i++)
+			send_message(address_of[0], i, 1000);
+	} else {
+		uint32_t before = await_standstill(sent);
+		stop_process(1);
+		atomic_store(stopped, 1);
+		await_messages(2, others + 1);
+		CHECK_LESS(received[1], before);
+		atomic_store(over, 1);
+		continue_process(1);
+		struct progress all = {1, before};
+		drive_until("wait for the rest", has_received, &all);
+	}
+	barrier();
+	shut();
+}
+
+#define VICTIMS 8 /* transports of one process */
+
+struct slaughter {
+	uint32_t pid, attempt; /* of rank 0 */
+	atomic_uint greeted;   /* lives that rank 0 has heard; it then lets the next messages pile up */
+	atomic_uint sent;      /* in the present life */
+	atomic_uint ended;     /* lives */
+};
+
+/*
+ * Reaches rank 0 with several transports, sends until nothing moves any more, is killed.  Every transport begins with
+ * one message more than the one before, so that half messages lie at every place of a receive buffer.
+ */
+static void be_killed_in_mid_message(struct slaughter *slaughter, uint32_t life)
+{
+	struct transport *victims[VICTIMS];
+	uint32_t sequence[VICTIMS] = {0};
+
+	for (uint32_t i = 0; i < VICTIMS; i++) {
+		CHECK_EQUAL(open_as(ANY_PID), 0);
+		victims[i] = transport;
+		CHECK_EQUAL(
+			transport_ofi.resolve(transport, LOOPBACK, slaughter->pid, slaughter->attempt, &address_of[0]),
+			0);
+		for (; sequence[i] <= i; sequence[i]++)
+			send_message(address_of[0], sequence[i], transport->limits.short_max);
+	}
+	for (uint32_t i = 0;; i = (i + 1) % VICTIMS) {
+		transport = victims[i];
+		drive();
+		if (atomic_load(&slaughter->greeted) <= life)
+			continue;
+		/* All of them know rank 0 under the number they gave it first, 0. */
+		if (try_send(address_of[0], sequence[i], transport->limits.short_max) == 0) {
+			sequence[i]++;
+			atomic_fetch_add(&slaughter->sent, 1);
+		}
+	}
+}
+
+static void survive(struct slaughter *slaughter, uint32_t life)
+{
+	await_messages(1, received[1] + VICTIMS * (VICTIMS + 1) / 2);
+	atomic_store(&slaughter->greeted, life + 1);
+	while (atomic_load(&slaughter->ended) <= life)
+		;
+	for (int i = 0; i < 5000; i++)
+		drive();
+}
+
+static void kill_at_standstill(struct slaughter *slaughter, uint32_t life)
+{
+	pid_t child = fork_child();
+
+	if (child == 0)
+		be_killed_in_mid_message(slaughter, life);
+	await_standstill(&slaughter->sent);
+	kill(child, SIGKILL);
+	CHECK_EQUAL(waitpid(child, NULL, 0), child);
+	atomic_store(&slaughter->sent, 0);
+	atomic_fetch_add(&slaughter->ended, 1);
+}
+
+/* Many of the deaths leave the provider with a receive buffer that it neither fills nor releases. */
+static void senders_killed_in_mid_message_harm_nobody(void)
+{
+	struct slaughter *slaughter = shared_memory();
+
+	repeats_allowed = true;
+	if (my_rank == 0) {
+		CHECK_EQUAL(open_as(ANY_PID), 0);
+		slaughter->pid = config.pid;
+		slaughter->attempt = transport_ofi.own_attempt(transport);
+	}
+	barrier();
+	for (uint32_t life = 0; life < 2; life++)
+		if (my_rank == 0)
+			survive(slaughter, life);
+		else
+			kill_at_standstill(slaughter, life);
+	if (my_rank == 1)
+		CHECK_EQUAL(open_as(ANY_PID), 0);
+	harness_while_waiting(drive);
+	exchange_addresses();
+	uint32_t before = received[1], messages = 3000;
+	if (my_rank == 1)
+		for (uint32_t i = 0; i < messages; i++)
+			send_message(address_of[0], i, 1000);
+	else
+		await_messages(1, before + messages);
+	barrier();
+	shut();
+}
+
+/* ---- Reads and writes ---- */
+
+static void reads_and_writes_move_the_bytes(void)
+{
+	open_and_meet();
+	unsigned char *bytes = new_memory(LONG);
+	if (my_rank == 1)
+		fill(bytes, LONG, 5);
+	struct exposure theirs = publish(bytes, LONG, EXPOSE_READ | EXPOSE_WRITE);
+
+	if (my_rank == 0) {
+		transfer(false, address_of[1], bytes, LONG, &theirs);
+		check_filled(bytes, LONG, 5);
+		fill(bytes, LONG, 6);
+		transfer(true, address_of[1], bytes, LONG, &theirs);
+		send_message(address_of[1], 0, 40);
+		await_messages(1, 1);
+	} else {
+		await_messages(0, 1);
+		check_filled(bytes, LONG, 6);
+		transport_ofi.withdraw(transport, &theirs);
+		send_message(address_of[0], 0, 40);
+	}
+	barrier();
+	shut();
+}
+
+static void a_message_behind_a_write_finds_its_data(void)
+{
+	open_and_meet();
+	CHECK(transport->limits.ordered_write);
+	unsigned char *bytes = new_memory(LONG);
+	struct exposure theirs = publish(bytes, LONG, EXPOSE_WRITE);
+
+	watched = bytes;
+	for (uint32_t round = 0; round < 50; round++) {
+		if (my_rank == 0) {
+			int status;
+			memset(bytes, (int)round + 1, LONG);
+			CHECK_EQUAL(move(true, address_of[1], bytes, LONG, NULL, theirs.address, theirs.key, &status),
+				    0);
+			send_message(address_of[1], round, 40);
+			drive_until("wait for a write", has_ended, &status);
+			CHECK_EQUAL(status, 0);
+		} else {
+			await_messages(0, round + 1);
+			CHECK_EQUAL(watched_value, round + 1);
+		}
+		barrier();
+	}
+	shut();
+}
+
+static void exposures_come_and_go(void)
+{
+	open_and_meet();
+	unsigned char *bytes = new_memory(LONG);
+	struct exposure kept[3];
+
+	for (int i = 0; i < 3; i++)
+		CHECK_EQUAL(transport_ofi.expose(transport, bytes, LONG, EXPOSE_READ, &kept[i]), 0);
+	CHECK(kept[0].key != kept[1].key && kept[1].key != kept[2].key && kept[0].key != kept[2].key);
+	for (int i = 0; i < 2000; i++) {
+		struct exposure passing;
+		CHECK_EQUAL(transport_ofi.expose(transport, bytes + i, 1 + (size_t)i, EXPOSE_WRITE, &passing), 0);
+		CHECK(passing.key != kept[1].key);
+		transport_ofi.withdraw(transport, &passing);
+	}
+	transport_ofi.withdraw(transport, &kept[1]);
+	shut(); /* withdraws the other two */
+}
+
+static bool gone(const void *unused)
+{
+	(void)unused;
+	return gone_count > 0;
+}
+
+static void a_killed_peer_fails_the_outstanding_read(void)
+{
+	open_and_greet();
+	unsigned char *bytes = new_memory(LONG);
+	struct exposure theirs = publish(bytes, LONG, EXPOSE_READ);
+
+	expect_death(1);
+	if (my_rank == 1)
+		for (;;)
+			drive();
+	int status[2];
+	stop_process(1);
+	CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status[0]), 0);
+	CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status[1]), 0);
+	for (int i = 0; i < 1000; i++)
+		drive();
+	CHECK_EQUAL(status[0], PENDING);
+	kill(pid_of(1), SIGKILL);
+	drive_until("wait for the first read to fail", has_ended, &status[0]);
+	drive_until("wait for the second read to fail", has_ended, &status[1]);
+	CHECK_LESS(status[0], 0);
+	CHECK_LESS(status[1], 0);
+	drive_until("wait for the verdict", gone, NULL);
+	CHECK_EQUAL(gone_address, address_of[1]);
+	shut();
+}
+
+static void reads_of_one_peer_are_held_to_a_window(void)
+{
+	open_and_greet();
+	unsigned char *bytes = new_memory(LONG);
+	struct exposure theirs = publish(bytes, LONG, EXPOSE_READ);
+
+	if (my_rank == 0) {
+		size_t chunk = transport->limits.rma_chunk, depth = transport->limits.rma_depth;
+		int status[16], error = 0;
+		size_t started = 0;
+		stop_process(1);
+		for (; started < 16 && !error; started += !error) {
+			status[started] = PENDING;
+			error = transport_ofi.read(transport, address_of[1], bytes + started * chunk, chunk, NULL,
+						   theirs.address + started * chunk, theirs.key, &status[started]);
+		}
+		CHECK_EQUAL(error, -EAGAIN);
+		CHECK_EQUAL(started, depth);
+		continue_process(1);
+		for (size_t i = 0; i < started; i++)
+			drive_until("wait for reads", has_ended, &status[i]);
+	}
+	barrier();
+	shut();
+}
+
+/* ---- Addresses ---- */
+
+static void a_peer_that_starts_later_gets_its_message(void)
+{
+	uint32_t pid = 70000 + (uint32_t)pid_of(1);
+
+	if (my_rank == 0) {
+		transport_address address;
+		CHECK_EQUAL(open_as(ANY_PID), 0);
+		CHECK_EQUAL(transport_ofi.resolve(transport, LOOPBACK, pid, 0, &address), 0);
+		CHECK_EQUAL(try_send(address, 0, 40), -EAGAIN);
+		for (int i = 0; i < 1000; i++)
+			drive();
+		barrier();
+		uint64_t limit = now_ns() + PATIENCE;
+		struct timespec pause = {0, 1000000};
+		while (try_send(address, 0, 40) != 0) { /* as seldom as an engine does */
+			CHECK(now_ns() < limit);
+			drive();
+			nanosleep(&pause, NULL);
+		}
+		harness_while_waiting(drive);
+	} else {
+		barrier();
+		CHECK_EQUAL(open_as(pid), 0);
+		CHECK_EQUAL(transport_ofi.own_attempt(transport), 0);
+		await_messages(0, 1);
+	}
+	barrier();
+	shut();
+}
+
+static void the_same_attempt_is_the_same_address(void)
+{
+	transport_address first[9], again;
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+
+	for (unsigned k = 0; k < 8; k++)
+		CHECK_EQUAL(transport_ofi.resolve(transport, LOOPBACK, 4711, k, &first[k]), 0);
+	CHECK_EQUAL(transport_ofi.resolve(transport, LOOPBACK, 4711, 8, &first[8]), -ENOENT);
+	for (uint32_t pid = 0; pid < 500; pid++) /* makes the table grow */
+		CHECK_EQUAL(transport_ofi.resolve(transport, LOOPBACK + pid % 3, pid, 0, &again), 0);
+	for (unsigned k = 0; k < 8; k++) {
+		CHECK_EQUAL(transport_ofi.resolve(transport, LOOPBACK, 4711, k, &again), 0);
+		CHECK_EQUAL(again, first[k]);
+		for (unsigned other = 0; other < k; other++)
+			CHECK(first[k] != first[other]);
+	}
+	shut();
+}
+
+static void a_pid_belongs_to_one_process_at_a_time(void)
+{
+	uint32_t pid = 70000 + (uint32_t)pid_of(0);
+	struct transport *second;
+
+	if (my_rank == 0)
+		CHECK_EQUAL(open_as(pid), 0);
+	barrier();
+	if (my_rank == 1) {
+		configure(pid);
+		CHECK_EQUAL(transport_ofi.claim(&config, &second), -EADDRINUSE);
+		CHECK(strstr(report_last_error(), "process id"));
+	}
+	barrier();
+	if (my_rank == 0)
+		shut();
+	barrier();
+	if (my_rank == 1) {
+		CHECK_EQUAL(open_as(pid), 0);
+		shut();
+	}
+}
+
+/* Claims a pid whose first candidate port is the one that `transport` holds. */
+static struct transport *claim_rival(struct transport_config *rival)
+{
+	transport_address own, rivals;
+
+	CHECK_EQUAL(transport_ofi.resolve(transport, LOOPBACK, config.pid, 0, &own), 0);
+	for (uint32_t pid = 1000000; pid < 1500000; pid++) {
+		struct transport *found;
+		*rival = config;
+		rival->pid = pid;
+		if (transport_ofi.claim(rival, &found) != 0)
+			continue;
+		if (transport_ofi.own_attempt(found) == 1) { /* or a stranger holds its first port */
+			CHECK_EQUAL(transport_ofi.resolve(transport, LOOPBACK, pid, 0, &rivals), 0);
+			if (rivals == own)
+				return found;
+		}
+		transport_ofi.close(found);
+	}
+	FAIL("no pid shares a port");
+}
+
+static bool exchange(const void *rival)
+{
+	CHECK(transport_ofi.poll((struct transport *)rival, 16) >= 0);
+	return received[0] > 0;
+}
+
+/* They have one address; who is meant is for the engine's HELLO to say. */
+static void pids_that_share_their_ports_coexist(void)
+{
+	struct transport_config rival_config;
+	struct transport *rival;
+	transport_address second;
+
+	CHECK_EQUAL(open_as(70000 + (uint32_t)getpid()), 0);
+	rival = claim_rival(&rival_config);
+	CHECK_EQUAL(transport_ofi.open(rival), 0);
+	CHECK_EQUAL(transport_ofi.resolve(transport, LOOPBACK, rival_config.pid, 1, &second), 0);
+	uint64_t limit = now_ns() + PATIENCE;
+	while (try_send(second, 0, 40) == -EAGAIN) {
+		exchange(rival);
+		drive();
+		CHECK(now_ns() < limit);
+	}
+	drive_until("wait for the message", exchange, rival);
+	transport_ofi.close(rival);
+	shut();
+}
+
+/* The port an open or claimed transport holds, from its description "... at A.B.C.D:PORT, ...". */
+static uint16_t port_of(const struct transport *described)
+{
+	char text[1024];
+	CHECK(transport_ofi.describe(described, text, sizeof text) > 0);
+	const char *colon = strstr(text, "127.0.0.1:");
+	CHECK(colon);
+	return (uint16_t)atoi(colon + strlen("127.0.0.1:"));
+}
+
+static int listen_on(uint16_t port)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK_EQUAL(bind(fd, (struct sockaddr *)&name, sizeof name), 0);
+	CHECK_EQUAL(listen(fd, 1), 0);
+	return fd;
+}
+
+static void a_stranger_on_the_port_is_avoided(void)
+{
+	uint32_t pid = 70000 + (uint32_t)pid_of(1);
+
+	if (my_rank == 1) {
+		configure(pid);
+		CHECK_EQUAL(transport_ofi.claim(&config, &transport), 0);
+		CHECK_EQUAL(transport_ofi.own_attempt(transport), 0);
+		int stranger = listen_on(port_of(transport));
+		CHECK_EQUAL(transport_ofi.open(transport), 0);
+		CHECK_EQUAL(transport_ofi.own_attempt(transport), 1);
+		close(stranger);
+	} else {
+		CHECK_EQUAL(open_as(ANY_PID), 0);
+	}
+	harness_while_waiting(drive);
+	exchange_addresses();
+	send_message(address_of[1 - my_rank], 0, 40);
+	await_messages(1 - my_rank, 1);
+	barrier();
+	shut();
+}
+
+/* A process that takes one message and ends without a farewell. */
+static void live_once(uint32_t pid, atomic_uint *lives)
+{
+	repeats_allowed = true;
+	CHECK_EQUAL(open_as(pid), 0);
+	CHECK_EQUAL(transport_ofi.own_attempt(transport), 0);
+	while (received[0] == 0)
+		drive();
+	atomic_fetch_add(lives, 1);
+	_exit(0);
+}
+
+/* What is sent right after a death is lost without a word: an engine says HELLO until it is answered, and so do we. */
+static void a_restarted_peer_is_reached_at_the_same_address(void)
+{
+	uint32_t pid = 70000 + (uint32_t)pid_of(1);
+	atomic_uint *lives = shared_memory();
+	transport_address address = 0;
+
+	if (my_rank == 0) {
+		CHECK_EQUAL(open_as(ANY_PID), 0);
+		CHECK_EQUAL(transport_ofi.resolve(transport, LOOPBACK, pid, 0, &address), 0);
+	}
+	for (uint32_t life = 0; life < 3; life++) {
+		if (my_rank == 1) {
+			pid_t child = fork_child();
+			if (child == 0)
+				live_once(pid, lives);
+			join_child(child);
+		}
+		uint64_t limit = now_ns() + PATIENCE;
+		struct timespec pause = {0, 2000000};
+		while (my_rank == 0 && atomic_load(lives) == life) {
+			CHECK(now_ns() < limit);
+			try_send(address, 0, 40);
+			drive();
+			nanosleep(&pause, NULL);
+		}
+	}
+	barrier();
+	if (my_rank == 0)
+		shut();
+}
+
+/* ---- Liveness ---- */
+
+static void probes_tell_the_dead_from_the_living(void)
+{
+	open_and_greet();
+	expect_death(1);
+	barrier();
+	if (my_rank == 1)
+		for (;;)
+			drive();
+	transport_address unborn;
+	struct timespec pause = {0, 2000000};
+	CHECK_EQUAL(transport_ofi.resolve(transport, LOOPBACK, 4711, 0, &unborn), 0);
+	for (int i = 0; i < 20; i++) {
+		CHECK_EQUAL(transport_ofi.probe(transport, address_of[1]), 0);
+		nanosleep(&pause, NULL);
+	}
+	CHECK_EQUAL(transport_ofi.probe(transport, unborn), -ECONNREFUSED);
+	stop_process(1);
+	for (int i = 0; i < 20; i++) {
+		CHECK_EQUAL(transport_ofi.probe(transport, address_of[1]), 0);
+		nanosleep(&pause, NULL);
+	}
+	kill(pid_of(1), SIGKILL);
+	uint64_t limit = now_ns() + PATIENCE;
+	while (transport_ofi.probe(transport, address_of[1]) == 0)
+		CHECK(now_ns() < limit);
+	CHECK_EQUAL(transport_ofi.probe(transport, unborn), -ECONNREFUSED);
+	CHECK_EQUAL(transport_ofi.probe(transport, address_of[0]), 0);
+	shut();
+}
+
+/* ---- Sleeping ---- */
+
+static int arm_in_the_end(void)
+{
+	uint64_t limit = now_ns() + PATIENCE;
+
+	for (;;) {
+		int error = transport_ofi.arm(transport);
+		if (error != -EAGAIN)
+			return error;
+		drive();
+		CHECK(now_ns() < limit);
+	}
+}
+
+/* As the engine does it: the descriptor in an epoll set of the engine's own. */
+static int new_bed(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int bed = epoll_create1(EPOLL_CLOEXEC);
+
+	CHECK_EQUAL(epoll_ctl(bed, EPOLL_CTL_ADD, transport_ofi.wait_fd(transport), &event), 0);
+	return bed;
+}
+
+static void no_sleeper_misses_a_message(void)
+{
+	open_and_greet();
+	CHECK(transport->limits.sleepable);
+	uint32_t rounds = FEWER(500);
+	atomic_uint *asleep = shared_memory();
+	int bed = new_bed();
+	struct epoll_event event;
+
+	for (uint32_t i = 1; i <= rounds; i++) {
+		if (my_rank == 0) {
+			while (atomic_load(&asleep[0]) != i)
+				drive();
+			/* Sometimes into the falling asleep, sometimes into deep sleep. */
+			for (uint64_t start = now_ns(); now_ns() - start < i % 10 * 20000;)
+				;
+			send_message(address_of[1], i, i % 2 ? 40 : 5000);
+			await_messages(1, i + 1);
+		} else {
+			atomic_store(&asleep[0], i);
+			while (received[0] <= i) {
+				if (arm_in_the_end() == 0 && received[0] <= i)
+					CHECK_EQUAL(epoll_wait(bed, &event, 1, 5000 * SLOWNESS), 1);
+				drive();
+			}
+			send_message(address_of[0], i, 40);
+		}
+	}
+	barrier();
+	shut();
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void sleeping_costs_no_cpu(void)
+{
+	open_and_meet();
+	for (uint32_t i = 0; i < 50; i++)
+		send_message(address_of[1 - my_rank], i, i * 100 + 20);
+	await_messages(1 - my_rank, 50);
+	barrier();
+	struct epoll_event event;
+	int bed = new_bed();
+	uint64_t cpu = cpu_ns(), end = now_ns() + 1000000000;
+	while (now_ns() < end) {
+		CHECK_EQUAL(arm_in_the_end(), 0);
+		epoll_wait(bed, &event, 1, (int)((end - now_ns()) / 1000000) + 1);
+		drive();
+	}
+	CHECK_LESS(cpu_ns() - cpu, 20000000 * SLOWNESS);
+	barrier();
+	shut();
+}
+
+static void a_sleeping_target_serves_reads(void)
+{
+	open_and_meet();
+	unsigned char *bytes = new_memory(LONG);
+	atomic_uint *over = shared_memory();
+	if (my_rank == 1)
+		fill(bytes, LONG, 9);
+	struct exposure theirs = publish(bytes, LONG, EXPOSE_READ);
+
+	if (my_rank == 0) {
+		for (int i = 0; i < 5; i++) {
+			memset(bytes, 0, LONG);
+			transfer(false, address_of[1], bytes, LONG, &theirs);
+			check_filled(bytes, LONG, 9);
+		}
+		atomic_store(over, 1);
+		send_message(address_of[1], 0, 40);
+	} else {
+		struct epoll_event event;
+		int bed = new_bed();
+		while (received[0] == 0) {
+			if (arm_in_the_end() == 0 && received[0] == 0)
+				CHECK_EQUAL(epoll_wait(bed, &event, 1, 5000 * SLOWNESS), 1);
+			drive();
+		}
+		CHECK_EQUAL(atomic_load(over), 1);
+	}
+	barrier();
+	shut();
+}
+
+/* ---- Opening ---- */
+
+static void handler(int number)
+{
+	(void)number;
+}
+
+static void opening_leaves_signal_handlers_alone(void)
+{
+	struct sigaction own = {.sa_handler = handler, .sa_flags = SA_RESTART}, now;
+
+	CHECK_EQUAL(sigaction(SIGINT, &own, NULL), 0);
+	CHECK_EQUAL(sigaction(SIGSEGV, NULL, &own), 0);
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	CHECK_EQUAL(sigaction(SIGINT, NULL, &now), 0);
+	CHECK(now.sa_handler == handler && now.sa_flags & SA_RESTART);
+	CHECK_EQUAL(sigaction(SIGSEGV, NULL, &now), 0);
+	CHECK(now.sa_handler == own.sa_handler);
+	CHECK_EQUAL(sigaction(SIGTERM, NULL, &now), 0);
+	CHECK(now.sa_handler == SIG_DFL);
+	shut();
+}
+
+static void check_refused(const char *name, const char *reason)
+{
+	struct transport *refused;
+
+	configure(ANY_PID);
+	config.provider = name;
+	CHECK_EQUAL(transport_ofi.claim(&config, &refused), 0);
+	CHECK_LESS(transport_ofi.open(refused), 0);
+	const char *text = report_last_error();
+	if (!strstr(text, reason) || !strstr(text, "lo") || !strstr(text, "127.0.0.1"))
+		FAIL("%s is refused with: %s", name, text);
+	transport_ofi.close(refused);
+}
+
+static void refusals_say_why(void)
+{
+	check_refused("shm", "shm");
+	check_refused("nonsense", "nonsense: not available");
+	check_refused("nonsense", "tcp;ofi_rxm");
+	check_refused("verbs", "verbs;ofi_rxm");
+}
+
+static void an_address_we_do_not_have_is_refused(void)
+{
+	struct transport *refused;
+
+	configure(ANY_PID);
+	config.nid = 0xc0000201; /* 192.0.2.1, for documentation */
+	CHECK_LESS(transport_ofi.claim(&config, &refused), 0);
+	CHECK(strstr(report_last_error(), "192.0.2.1"));
+}
+
+static void the_best_provider_opens_and_describes_itself(void)
+{
+	char text[1024];
+
+	provider = NULL;
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	int length = transport_ofi.describe(transport, text, sizeof text);
+	CHECK_EQUAL(length, strlen(text));
+	CHECK(strstr(text, "libfabric") && strstr(text, "127.0.0.1:") && strstr(text, "short "));
+	CHECK(strstr(text, "verbs;ofi_rxm"));
+	shut();
+}
+
+static void opening_twice_in_one_process_works(void)
+{
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	struct transport *first = transport;
+	uint32_t pid = config.pid;
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	CHECK(config.pid != pid);
+	transport_ofi.close(first);
+	shut();
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	CHECK_EQUAL(config.pid, pid);
+	shut();
+}
+
+static void a_smaller_short_max_is_honoured(void)
+{
+	settings.short_max = 1000;
+	open_and_meet();
+	CHECK(transport->limits.short_max >= 1000 && transport->limits.short_max < 2000);
+	for (uint32_t i = 0; i < 500; i++)
+		send_message(address_of[1 - my_rank], i, transport->limits.short_max);
+	await_messages(1 - my_rank, 500);
+	barrier();
+	shut();
+}
+
+static const struct test tests[] = {
+	ROW(2, messages_arrive_both_ways),
+	ROW(2, every_size_arrives_intact),
+	ROW(2, mixed_messages_keep_their_order),
+	ROW(4, several_senders_share_the_buffers),
+	ROW(1, a_process_reaches_itself),
+	ROW(2, an_unknown_sender_is_known_once_it_is_resolved),
+	ROW(2, a_peer_that_does_not_read_is_refused_in_the_end),
+	ROW(3, a_sender_stopped_in_mid_message_keeps_its_place),
+	ROW(2, senders_killed_in_mid_message_harm_nobody),
+	ROW(2, reads_and_writes_move_the_bytes),
+	ROW(2, a_message_behind_a_write_finds_its_data),
+	ROW(1, exposures_come_and_go),
+	ROW(2, a_killed_peer_fails_the_outstanding_read),
+	ROW(2, reads_of_one_peer_are_held_to_a_window),
+	ROW(2, a_peer_that_starts_later_gets_its_message),
+	ROW(1, the_same_attempt_is_the_same_address),
+	ROW(2, a_pid_belongs_to_one_process_at_a_time),
+	ROW(1, pids_that_share_their_ports_coexist),
+	ROW(2, a_stranger_on_the_port_is_avoided),
+	ROW(2, a_restarted_peer_is_reached_at_the_same_address),
+	ROW(2, probes_tell_the_dead_from_the_living),
+	ROW(2, no_sleeper_misses_a_message),
+	ROW(2, sleeping_costs_no_cpu),
+	ROW(2, a_sleeping_target_serves_reads),
+	ROW(1, opening_leaves_signal_handlers_alone),
+	ROW(1, refusals_say_why),
+	ROW(1, an_address_we_do_not_have_is_refused),
+	ROW(1, the_best_provider_opens_and_describes_itself),
+	ROW(1, opening_twice_in_one_process_works),
+	ROW(2, a_smaller_short_max_is_honoured),
+	{.name = NULL},
+};
+
+int main(int argc, char **argv)
+{
+	static const struct test *const tables[] = {tests, NULL};
+	struct harness harness = {.tables = tables};
+
+	if (argc > 1)
+		provider = argv[1];
+	if (argc > 2)
+		harness.only = argv[2];
+	return harness_run(&harness);
+}
