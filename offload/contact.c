@@ -12,21 +12,16 @@
 #include "base/report.h"
 #include "offload/peer.h"
 
-#define SLICE_NS 100000000u
-#define HELLO_AGAIN_NS 200000000u
-#define SILENCE_NS 1000000000u
+#define SLICE_NS           100000000u
+#define HELLO_AGAIN_NS     200000000u
+#define SILENCE_NS         1000000000u
 #define PINGS_BEFORE_DEATH 3
 
-static void send_notice(struct nic *nic, struct peer *peer, enum wire_operation what)
+/* HELLO and WELCOME: who we are, and whom we take the other for. */
+static struct wire_message introduction(const struct nic *nic, const struct peer *peer, enum wire_operation what)
 {
-	struct transport *transport = peer->transport;
-	struct wire_message message = {
+	return (struct wire_message){
 		.operation = (uint8_t)what,
-		.source_nid = nic->id.nid,
-		.source_pid = nic->id.pid,
-		.source_tag = peer->local_tag,
-		.target_tag = peer->remote_tag,
-		.attempt = (uint8_t)transport->ops->own_attempt(transport),
 		.wanted_nid = peer->id.nid,
 		.wanted_pid = peer->id.pid,
 		.uid = nic->uid,
@@ -35,16 +30,6 @@ static void send_notice(struct nic *nic, struct peer *peer, enum wire_operation 
 		.incarnation_low = nic->incarnation[1],
 		.abilities = nic->mode == NIC_MODE_HOST ? 0 : WIRE_HAS_NIC_THREAD,
 	};
-	uint8_t bytes[WIRE_MAX_HEADER];
-	int rc = transport->ops->send(transport, peer->address, bytes, wire_encode(&message, bytes), NULL, 0);
-
-	/* Notices are repeated by whoever needs an answer, so a full transport loses nothing but time. */
-	if (rc == 0)
-		nic->counters.notices_sent++;
-	peer->retry_at = 0;
-	if (rc == -EAGAIN)
-		nic->counters.retries++;
-	peer->refusals = rc == -EAGAIN ? peer->refusals + 1 : 0;
 }
 
 static uint16_t random_tag(uint16_t other_than)
@@ -70,7 +55,10 @@ static void greet(struct nic *nic, struct peer *peer, uint64_t now)
 	static const uint64_t pauses[] = {50000, 200000, 1000000, 5000000, 20000000, 50000000};
 	unsigned step;
 
-	send_notice(nic, peer, WIRE_HELLO);
+	struct wire_message hello = introduction(nic, peer, WIRE_HELLO);
+
+	/* HELLO is repeated until it is answered, so a full transport costs nothing but time. */
+	peer_send_notice(nic, peer, &hello);
 	step = peer->refusals / 4;
 	if (peer->refusals == 0)
 		peer->retry_at = now + HELLO_AGAIN_NS;
@@ -147,7 +135,7 @@ static bool same_conversation(const struct peer *peer, const struct wire_message
 }
 
 /* HELLO or WELCOME told us who the peer is. */
-static int introduce(struct nic *nic, struct peer *peer, const struct wire_message *message)
+static int introduce(struct nic *nic, struct peer *peer, const struct wire_message *message, transport_address from)
 {
 	transport_address address;
 
@@ -157,6 +145,8 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 
 	if (rc)
 		return rc;
+	if (from != TRANSPORT_ADDRESS_UNKNOWN && from != address)
+		return -EPERM; /* somebody else's identity */
 	if (peer->state == PEER_READY && !same_conversation(peer, message))
 		peer_reset(nic, peer);
 	if (peer->local_tag == 0)
@@ -178,11 +168,7 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 
 static void queue_notice(struct nic *nic, struct peer *peer, const struct wire_message *notice)
 {
-	static const struct protocol protocol = {
-		.name = "notice",
-		.on = {[STATE_QUEUED] = {[OP_SENT] = IGNORED(STATE_DONE), [OP_FAILED] = IGNORED(STATE_DONE)}},
-	};
-	struct operation *op = operation_new(nic, peer, &protocol);
+	struct operation *op = operation_new(nic, peer, &protocol_once);
 
 	if (!op)
 		return;
@@ -208,58 +194,54 @@ static void hello_for_another(struct nic *nic, struct peer *peer, const struct w
 	queue_notice(nic, peer, &refusal);
 }
 
-static void hello_arrived(struct nic *nic, struct peer *peer, const struct wire_message *hello)
+static void hello_arrived(struct nic *nic, struct peer *peer, const struct wire_message *hello, transport_address from)
 {
 	if (hello->wanted_nid != nic->id.nid || hello->wanted_pid != nic->id.pid) {
 		hello_for_another(nic, peer, hello);
 		return;
 	}
-	if (introduce(nic, peer, hello))
+	if (introduce(nic, peer, hello, from)) {
+		nic->counters.stale++;
 		return;
-	queue_notice(nic, peer,
-		     &(struct wire_message){
-			     .operation = WIRE_WELCOME,
-			     .wanted_nid = peer->id.nid,
-			     .wanted_pid = peer->id.pid,
-			     .uid = nic->uid,
-			     .jid = nic->jid,
-			     .incarnation_high = nic->incarnation[0],
-			     .incarnation_low = nic->incarnation[1],
-			     .abilities = nic->mode == NIC_MODE_HOST ? 0 : WIRE_HAS_NIC_THREAD,
-		     });
+	}
+	const struct wire_message welcome = introduction(nic, peer, WIRE_WELCOME);
+
+	queue_notice(nic, peer, &welcome);
 	peer_flush(nic, peer);
 }
 
-static void welcome_arrived(struct nic *nic, struct peer *peer, const struct wire_message *welcome)
+static void welcome_arrived(struct nic *nic, struct peer *peer, const struct wire_message *welcome,
+			    transport_address from)
 {
-	if (peer->state == PEER_UNKNOWN || welcome->target_tag != peer->local_tag || introduce(nic, peer, welcome))
+	if (peer->state == PEER_UNKNOWN || welcome->target_tag != peer->local_tag ||
+	    introduce(nic, peer, welcome, from))
 		nic->counters.stale++;
 	else
 		peer_flush(nic, peer);
 }
 
-static void refusal_arrived(struct nic *nic, struct peer *peer, const struct wire_message *refusal)
+/* The refuser need not be known: it answers for the address at which we looked for somebody else. */
+static void refusal_arrived(struct nic *nic, struct peer *peer, const struct wire_message *refusal,
+			    transport_address from)
 {
-	struct peer *wanted =
-		peer_find(nic, (ptl_process_id_t){.nid = refusal->wanted_nid, .pid = refusal->wanted_pid});
-
-	(void)peer;
-	if (refusal->reason == REFUSED_VERSION) {
-		wanted = peer;
-		if (wanted->state == PEER_CONTACTING) {
-			report(LOG_WARN, "peer %u:%u speaks wire version %u, this library version %u", wanted->id.nid,
-			       wanted->id.pid, refusal->their_version, WIRE_VERSION);
-			peer_fail(nic, wanted, PTL_NI_PROTOCOL, "it speaks another version of the protocol");
-		}
-	} else if (wanted && wanted->state == PEER_CONTACTING) {
-		next_slice(nic, wanted, monotonic_ns());
+	if (refusal->reason == REFUSED_WRONG_PROCESS)
+		peer = peer_find(nic, (ptl_process_id_t){.nid = refusal->wanted_nid, .pid = refusal->wanted_pid});
+	if (!peer || peer->state != PEER_CONTACTING || (from != TRANSPORT_ADDRESS_UNKNOWN && from != peer->address)) {
+		nic->counters.stale++;
+	} else if (refusal->reason == REFUSED_WRONG_PROCESS) {
+		next_slice(nic, peer, monotonic_ns());
+	} else {
+		report(LOG_WARN, "peer %u:%u speaks wire version %u, this library version %u", peer->id.nid,
+		       peer->id.pid, refusal->their_version, WIRE_VERSION);
+		peer_fail(nic, peer, PTL_NI_PROTOCOL, "it speaks another version of the protocol");
 	}
 }
 
-static void stale_arrived(struct nic *nic, struct peer *peer, const struct wire_message *stale)
+static void stale_arrived(struct nic *nic, struct peer *peer, const struct wire_message *stale, transport_address from)
 {
 	/* Only an answer to what this conversation sent names its tag. */
-	if (peer->state != PEER_READY || stale->target_tag != peer->local_tag) {
+	if (!peer || peer->state != PEER_READY || stale->target_tag != peer->local_tag ||
+	    (from != TRANSPORT_ADDRESS_UNKNOWN && from != peer->address)) {
 		nic->counters.stale++;
 		return;
 	}
@@ -271,7 +253,8 @@ static void stale_arrived(struct nic *nic, struct peer *peer, const struct wire_
 void contact_notice(struct nic *nic, const struct wire_message *message, transport_address from,
 		    struct transport *transport)
 {
-	static void (*const handlers[WIRE_OPERATION_COUNT])(struct nic *, struct peer *, const struct wire_message *) = {
+	static void (*const handlers[WIRE_OPERATION_COUNT])(struct nic *, struct peer *, const struct wire_message *,
+							    transport_address) = {
 		[WIRE_HELLO] = hello_arrived,
 		[WIRE_WELCOME] = welcome_arrived,
 		[WIRE_REFUSED] = refusal_arrived,
@@ -281,14 +264,12 @@ void contact_notice(struct nic *nic, const struct wire_message *message, transpo
 	struct peer *peer = message->operation == WIRE_HELLO ? peer_get(nic, id) : peer_find(nic, id);
 	bool self = id.nid == nic->id.nid && id.pid == nic->id.pid;
 
-	/* Nobody else may speak with our own id, and a known address may not speak for another peer. */
-	if (!peer || self != (transport == nic->self) ||
-	    (from != TRANSPORT_ADDRESS_UNKNOWN && peer->state == PEER_READY && from != peer->address &&
-	     message->operation != WIRE_HELLO)) {
+	/* Only ourselves speak with our own id. */
+	if (self != (transport == nic->self) || (!peer && message->operation != WIRE_REFUSED)) {
 		nic->counters.stale++;
 		return;
 	}
-	handlers[message->operation](nic, peer, message);
+	handlers[message->operation](nic, peer, message, from);
 }
 
 /* Answers somebody who may not be a peer: best effort, the asker repeats itself. */
@@ -364,5 +345,6 @@ void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 	}
 	peer->pinged_at = now;
 	peer->pings++;
-	respond(nic, peer, WIRE_PING, 0, 0, 0);
+	if (!peer->responses.head) /* what waits there will do as well */
+		respond(nic, peer, WIRE_PING, 0, 0, 0);
 }

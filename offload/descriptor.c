@@ -178,14 +178,10 @@ int descriptor_create(struct nic *nic, const ptl_md_t *user, ptl_unlink_t unlink
  * Operations that are under way keep the memory and the queue they started with: they move to a copy of the old
  * descriptor, which pins the new one so that PtlMDUnlink cannot succeed before they have ended.
  */
-static int leave_to_heir(struct nic *nic, struct descriptor *md)
+static void leave_to_heir(struct nic *nic, struct descriptor *md, struct descriptor *old)
 {
-	struct descriptor *old = pool_take(&nic->descriptors);
+	const struct pool_item item = old->item;
 	struct operation *op;
-
-	if (!old)
-		return report_error(-ENOSPC, "no descriptor left for the operations pending on the one to be updated");
-	struct pool_item item = old->item;
 
 	*old = *md;
 	old->item = item;
@@ -194,32 +190,46 @@ static int leave_to_heir(struct nic *nic, struct descriptor *md)
 	old->heir = md;
 	old->pending = 0;
 	for (uint32_t i = 0; (op = pool_next(&nic->operations, &i));) {
-		if (op->md == md && op->pinned) {
-			op->md = old;
+		if (op->pinned == md) {
+			op->pinned = old;
 			old->pending++;
 		}
 	}
 	md->pending -= old->pending;
 	md->pending++;
 	md->region = (struct region){0}; /* its copy of the pieces belongs to `old` now */
-	return 0;
+}
+
+/* What is pending may also be predecessors alone, left by earlier updates; they need no further one. */
+static bool is_pinned(struct nic *nic, const struct descriptor *md)
+{
+	const struct operation *op;
+
+	for (uint32_t i = 0; md->pending > 0 && (op = pool_next(&nic->operations, &i));)
+		if (op->pinned == md)
+			return true;
+	return false;
 }
 
 int descriptor_update(struct nic *nic, struct descriptor *md, const ptl_md_t *user, struct event_queue *eq)
 {
-	struct descriptor probe = {0};
-	int rc = describe_memory(&probe, user, eq);
+	struct descriptor fresh = *md, *old;
+	int rc = describe_memory(&fresh, user, eq);
 
 	if (rc)
 		return rc;
-	if (md->pending > 0 && (rc = leave_to_heir(nic, md))) {
-		region_clear(&probe.region);
-		return rc;
+	if (is_pinned(nic, md)) {
+		if (!(old = pool_take(&nic->descriptors))) {
+			region_clear(&fresh.region);
+			return report_error(-ENOSPC, "no descriptor left for the operations pending on this one");
+		}
+		leave_to_heir(nic, md, old);
+		fresh.pending = md->pending;
 	}
 	region_clear(&md->region);
-	region_clear(&probe.region);
-	md->unlink_due = false;
-	return describe_memory(md, user, eq);
+	fresh.unlink_due = false;
+	*md = fresh;
+	return 0;
 }
 
 void descriptor_describe(const struct descriptor *md, ptl_md_t *user)

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 _Static_assert(sizeof(struct event_record) <= EVENT_WORDS * sizeof(uint64_t), "a record fits its slot");
 _Static_assert(sizeof(struct event_slot) == 2 * CACHE_LINE, "a slot is two cache lines");
@@ -13,17 +13,17 @@ _Static_assert(sizeof(struct event_slot) == 2 * CACHE_LINE, "a slot is two cache
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct event_ring *spare_rings;
 
-struct event_ring *event_ring_get(uint64_t count)
+static size_t ring_bytes(uint64_t size)
 {
-	uint64_t size = 2;
+	return sizeof(struct event_ring) + size * sizeof(struct event_slot);
+}
+
+static struct event_ring *spare_ring(uint64_t size)
+{
 	struct event_ring *ring = NULL;
 
-	if (count > UINT32_MAX)
-		return NULL;
-	while (size < count)
-		size *= 2;
 	pthread_mutex_lock(&spare_lock);
-	for (struct event_ring **at = &spare_rings; *at; at = &(*at)->next) {
+	for (struct event_ring **at = &spare_rings; *at && !ring; at = &(*at)->next) {
 		if ((*at)->size == size) {
 			ring = *at;
 			*at = ring->next;
@@ -31,15 +31,28 @@ struct event_ring *event_ring_get(uint64_t count)
 		}
 	}
 	pthread_mutex_unlock(&spare_lock);
-	if (!ring) {
-		size_t bytes = sizeof(*ring) + size * sizeof(struct event_slot);
-		ring = aligned_alloc(2 * CACHE_LINE, (bytes + 2 * CACHE_LINE - 1) & ~(size_t)(2 * CACHE_LINE - 1));
-		if (!ring)
-			return NULL;
-		ring->size = size;
-	}
-	for (uint64_t i = 0; i < size; i++)
+	for (uint64_t i = 0; ring && i < size; i++)
 		atomic_store_explicit(&ring->slots[i].sequence, 0, memory_order_relaxed);
+	return ring;
+}
+
+struct event_ring *event_ring_get(uint64_t count)
+{
+	uint64_t size = 2;
+
+	if (count > UINT32_MAX)
+		return NULL;
+	while (size < count)
+		size *= 2;
+	struct event_ring *ring = spare_ring(size);
+
+	if (ring)
+		return ring;
+	/* Fresh pages are zero, which is what an empty slot holds: a large queue costs what is used of it. */
+	ring = mmap(NULL, ring_bytes(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (ring == MAP_FAILED)
+		return NULL;
+	ring->size = size;
 	return ring;
 }
 
@@ -55,9 +68,18 @@ void event_rings_free(void)
 {
 	while (spare_rings) {
 		struct event_ring *ring = spare_rings;
+
 		spare_rings = ring->next;
-		free(ring);
+		munmap(ring, ring_bytes(ring->size));
 	}
+}
+
+void event_rings_lock(bool lock)
+{
+	if (lock)
+		pthread_mutex_lock(&spare_lock);
+	else
+		pthread_mutex_unlock(&spare_lock);
 }
 
 void event_post(struct event_queue *eq, const struct event_record *record)
@@ -168,6 +190,8 @@ int event_take(struct event_queue *eq, uint32_t generation, ptl_event_t *event)
 		/* Consumes it; the acquire/release only orders readers among themselves. */
 	} while (!atomic_compare_exchange_weak_explicit(&eq->taken, &taken, number + 1, memory_order_acq_rel,
 							memory_order_relaxed));
+	if (!same_generation(eq, generation))
+		return -EBADF; /* freed under our eyes: what we took may be another queue's */
 	expand(&record, eq->handle, number, event);
 	return number == taken ? 0 : -EOVERFLOW;
 }

@@ -68,6 +68,7 @@ struct event_queue {
 struct event_ring *event_ring_get(uint64_t count);
 void event_ring_put(struct event_ring *);
 void event_rings_free(void);
+void event_rings_lock(bool lock); /* around fork */
 
 /* Engine only. */
 void event_post(struct event_queue *, const struct event_record *);

@@ -36,15 +36,14 @@ static bool reply_begin(struct nic *nic, struct operation *op, uint64_t mlength)
 	op->info.jid = op->peer->jid;
 	op->info.link = event_link(nic);
 	descriptor_start(md, &op->info, false);
-	op->pinned = true;
+	op->pinned = md;
 	event_log(nic, md, PTL_EVENT_REPLY_START, &op->info, PTL_NI_OK);
 	return true;
 }
 
 static void reply_end(struct nic *nic, struct operation *op, ptl_ni_fail_t failure)
 {
-	op->pinned = false;
-	operation_end(nic, op->md, PTL_EVENT_REPLY_END, &op->info, failure);
+	operation_unpin(nic, op, PTL_EVENT_REPLY_END, failure);
 }
 
 static void get_failed(struct nic *nic, struct operation *op, const struct wire_message *message)
@@ -56,14 +55,16 @@ static void get_failed(struct nic *nic, struct operation *op, const struct wire_
 
 static void get_reply(struct nic *nic, struct operation *op, const struct wire_message *message)
 {
+	bool failed = message->flags & WIRE_FAILED;
+
 	if (!reply_begin(nic, op, message->mlength)) {
 		receive_drop(nic, message->mlength);
 		return;
 	}
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);
-	region_write(&op->md->region, op->info.offset, message->body, op->info.mlength);
+	region_write(&op->pinned->region, op->info.offset, message->body, op->info.mlength);
 	timing_lap(&nic->timing, PTL_STAGE_COPY);
-	reply_end(nic, op, PTL_NI_OK);
+	reply_end(nic, op, failed ? PTL_NI_FAIL : PTL_NI_OK);
 }
 
 static void get_reply_long(struct nic *nic, struct operation *op, const struct wire_message *message)
@@ -83,8 +84,10 @@ static void get_pulled(struct nic *nic, struct operation *op, const struct wire_
 
 	(void)message;
 	if (op->pinned)
-		reply_end(nic, op, failed ? (op->failure ? op->failure : PTL_NI_PROTOCOL) : PTL_NI_OK);
-	respond(nic, op->peer, WIRE_SOURCE_FREE, op->message.reply_token, failed ? WIRE_FAILED : 0, op->info.mlength);
+		reply_end(nic, op, transfer_failure(op));
+	if (!op->failure) /* else the conversation that knew the token is over */
+		respond(nic, op->peer, WIRE_SOURCE_FREE, op->message.reply_token, failed ? WIRE_FAILED : 0,
+			op->info.mlength);
 }
 
 /* As for an incoming put: the END waits until the transport has let go of the memory. */
@@ -118,21 +121,9 @@ int get_issue(struct nic *nic, const struct put_arguments *get)
 		return -ENOMEM;
 	op->md = get->md;
 	op->md_generation = atomic_load_explicit(&get->md->item.generation, memory_order_relaxed);
-	op->info = (struct event_info){
-		.pt_index = get->pt_index,
-		.match_bits = get->match_bits,
-		.rlength = get->length,
-		.offset = get->local_offset,
-	};
-	op->message = (struct wire_message){
-		.operation = WIRE_GET,
-		.token = operation_token(op),
-		.pt_index = get->pt_index < UINT16_MAX ? (uint16_t)get->pt_index : UINT16_MAX,
-		.ac_index = get->ac_index < UINT16_MAX ? (uint16_t)get->ac_index : UINT16_MAX,
-		.match_bits = get->match_bits,
-		.offset = get->remote_offset,
-		.length = get->length,
-	};
+	op->info = request_info(nic, get);
+	op->message = request_of(get, WIRE_GET);
+	op->message.token = operation_token(op);
 	op->counted = true;
 	peer_request(nic, op);
 	return 0;
@@ -143,8 +134,7 @@ int get_issue(struct nic *nic, const struct put_arguments *get)
 static void answer_ended(struct nic *nic, struct operation *op, ptl_ni_fail_t failure)
 {
 	operation_withdraw(nic, op);
-	op->pinned = false;
-	operation_end(nic, op->md, PTL_EVENT_GET_END, &op->info, failure);
+	operation_unpin(nic, op, PTL_EVENT_GET_END, failure);
 }
 
 static void answer_sent(struct nic *nic, struct operation *op, const struct wire_message *message)
@@ -162,27 +152,30 @@ static void answer_failed(struct nic *nic, struct operation *op, const struct wi
 {
 	(void)message;
 	answer_ended(nic, op, op->failure);
+	/* If the trouble is ours (memory that cannot be exposed), the initiator has to know. */
+	if (op->failure == PTL_NI_FAIL)
+		respond(nic, op->peer, WIRE_REPLY, op->message.token, WIRE_FAILED, 0);
 }
 
 static const struct protocol answer_short = {
 	.name = "short reply",
-	.on = {[ANSWER_QUEUED] = {[OP_SENT] = ON(answer_sent, STATE_DONE),
-				  [OP_FAILED] = ON(answer_failed, STATE_DONE)}},
+	.on = {[ANSWER_QUEUED] =
+		       {[OP_SENT] = ON(answer_sent, STATE_DONE), [OP_FAILED] = ON(answer_failed, STATE_DONE)}},
 };
 
 static const struct protocol answer_long = {
 	.name = "long reply",
 	.on =
 		{
-			[ANSWER_QUEUED] = {[OP_SENT] = IGNORED(ANSWER_EXPOSED),
-					   [OP_FAILED] = ON(answer_failed, STATE_DONE)},
+			[ANSWER_QUEUED] =
+				{[OP_SENT] = IGNORED(ANSWER_EXPOSED), [OP_FAILED] = ON(answer_failed, STATE_DONE)},
 			[ANSWER_EXPOSED] = {[OP_SOURCE_FREE] = ON(answer_read, STATE_DONE),
 					    [OP_FAILED] = ON(answer_failed, STATE_DONE)},
 		},
 };
 
-static int answer_at_once(struct nic *nic, struct peer *peer, const struct wire_message *request,
-			  struct descriptor *md, const struct event_info *info)
+static int answer_at_once(struct nic *nic, struct peer *peer, const struct wire_message *request, struct descriptor *md,
+			  const struct event_info *info)
 {
 	struct wire_message reply = {.operation = WIRE_REPLY, .token = request->token, .mlength = info->mlength};
 	struct iovec iov[REGION_MAX_PIECES];
@@ -195,15 +188,20 @@ static int answer_at_once(struct nic *nic, struct peer *peer, const struct wire_
 	return rc;
 }
 
-static void answer_later(struct nic *nic, struct operation *op, const struct wire_message *request,
-			 struct descriptor *md, const struct event_info *info)
+static void answer_later(struct nic *nic, struct peer *peer, const struct wire_message *request, struct descriptor *md,
+			 const struct event_info *info, const struct protocol *protocol)
 {
-	op->md = md;
-	op->md_generation = atomic_load_explicit(&md->item.generation, memory_order_relaxed);
-	op->pinned = true;
+	struct operation *op = operation_new(nic, peer, protocol);
+
+	if (!op) {
+		operation_end(nic, md, PTL_EVENT_GET_END, info, PTL_NI_FAIL);
+		respond(nic, peer, WIRE_REPLY, request->token, WIRE_FAILED, 0);
+		return;
+	}
+	op->pinned = md;
 	op->info = *info;
 	op->message = (struct wire_message){
-		.operation = op->protocol == &answer_long ? WIRE_REPLY_LONG : WIRE_REPLY,
+		.operation = protocol == &answer_long ? WIRE_REPLY_LONG : WIRE_REPLY,
 		.token = request->token,
 		.reply_token = operation_token(op),
 		.mlength = info->mlength,
@@ -216,24 +214,17 @@ static void answer_later(struct nic *nic, struct operation *op, const struct wir
 void get_arrived(struct nic *nic, struct peer *peer, const struct wire_message *request)
 {
 	struct event_info info;
-	struct operation *op = operation_new(nic, peer, &answer_short);
-	struct descriptor *md = op ? receive_match(nic, peer, request, PTL_MD_OP_GET, &info) : NULL;
+	struct descriptor *md = receive_match(nic, peer, request, PTL_MD_OP_GET, &info);
 
-	if (!op)
-		receive_drop(nic, request->length);
 	if (!md) {
-		if (op)
-			operation_free(nic, op);
 		respond(nic, peer, WIRE_DISCARDED, request->token, 0, 0);
 		return;
 	}
+	bool far = info.mlength > peer_short_max(nic, peer, WIRE_REPLY);
+
 	event_log(nic, md, PTL_EVENT_GET_START, &info, PTL_NI_OK);
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);
-	if (info.mlength > peer_short_max(nic, peer, WIRE_REPLY))
-		op->protocol = &answer_long;
-	if (op->protocol == &answer_long || answer_at_once(nic, peer, request, md, &info) != 0)
-		answer_later(nic, op, request, md, &info);
-	else
-		operation_free(nic, op);
+	if (far || answer_at_once(nic, peer, request, md, &info) != 0)
+		answer_later(nic, peer, request, md, &info, far ? &answer_long : &answer_short);
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);
 }

@@ -22,9 +22,12 @@ static void reply(struct nic *nic, struct operation *op, const struct wire_messa
 	struct event_info info = op->info;
 
 	if (!md) {
-		receive_drop(nic, mlength);
+		if (message)
+			receive_drop(nic, mlength);
 		return;
 	}
+	if (mlength > op->info.rlength)
+		mlength = op->info.rlength;
 	info.initiator = op->peer->id;
 	info.uid = op->peer->uid;
 	info.jid = op->peer->jid;
@@ -42,8 +45,7 @@ static void reply(struct nic *nic, struct operation *op, const struct wire_messa
 static void swap_sent(struct nic *nic, struct operation *op, const struct wire_message *message)
 {
 	(void)message;
-	op->pinned = false;
-	operation_end(nic, op->md, PTL_EVENT_SEND_END, &op->info, PTL_NI_OK);
+	operation_unpin(nic, op, PTL_EVENT_SEND_END, PTL_NI_OK);
 }
 
 static void swap_replied(struct nic *nic, struct operation *op, const struct wire_message *message)
@@ -59,8 +61,7 @@ static void swap_reply_failed(struct nic *nic, struct operation *op, const struc
 
 static void swap_failed(struct nic *nic, struct operation *op, const struct wire_message *message)
 {
-	op->pinned = false;
-	operation_end(nic, op->md, PTL_EVENT_SEND_END, &op->info, op->failure);
+	operation_unpin(nic, op, PTL_EVENT_SEND_END, op->failure);
 	swap_reply_failed(nic, op, message);
 }
 
@@ -68,8 +69,8 @@ static const struct protocol getput_outgoing = {
 	.name = "getput",
 	.on =
 		{
-			[SWAP_QUEUED] = {[OP_SENT] = ON(swap_sent, SWAP_WAITING),
-					 [OP_FAILED] = ON(swap_failed, STATE_DONE)},
+			[SWAP_QUEUED] =
+				{[OP_SENT] = ON(swap_sent, SWAP_WAITING), [OP_FAILED] = ON(swap_failed, STATE_DONE)},
 			[SWAP_WAITING] = {[OP_REPLY] = ON(swap_replied, STATE_DONE),
 					  [OP_DISCARDED] = IGNORED(STATE_DONE),
 					  [OP_FAILED] = ON(swap_reply_failed, STATE_DONE)},
@@ -87,29 +88,10 @@ int getput_issue(struct nic *nic, const struct put_arguments *swap)
 	op->md_generation = atomic_load_explicit(&swap->md->item.generation, memory_order_relaxed);
 	op->reply_md = swap->reply_md;
 	op->reply_generation = atomic_load_explicit(&swap->reply_md->item.generation, memory_order_relaxed);
-	op->pinned = true;
-	op->info = (struct event_info){
-		.initiator = nic->id,
-		.uid = nic->uid,
-		.jid = nic->jid,
-		.pt_index = swap->pt_index,
-		.link = event_link(nic),
-		.match_bits = swap->match_bits,
-		.rlength = swap->length,
-		.mlength = swap->length,
-		.offset = swap->local_offset,
-		.hdr_data = swap->hdr_data,
-	};
-	op->message = (struct wire_message){
-		.operation = WIRE_GETPUT,
-		.token = operation_token(op),
-		.pt_index = swap->pt_index < UINT16_MAX ? (uint16_t)swap->pt_index : UINT16_MAX,
-		.ac_index = swap->ac_index < UINT16_MAX ? (uint16_t)swap->ac_index : UINT16_MAX,
-		.match_bits = swap->match_bits,
-		.offset = swap->remote_offset,
-		.length = swap->length,
-		.hdr_data = swap->hdr_data,
-	};
+	op->pinned = swap->md;
+	op->info = request_info(nic, swap);
+	op->message = request_of(swap, WIRE_GETPUT);
+	op->message.token = operation_token(op);
 	op->payload_offset = swap->local_offset;
 	op->payload_length = swap->length;
 	op->counted = true;
@@ -121,17 +103,11 @@ int getput_issue(struct nic *nic, const struct put_arguments *swap)
 
 /* --- target --- */
 
-static const struct protocol getput_answer = {
-	.name = "getput reply",
-	.on = {[STATE_QUEUED] = {[OP_SENT] = IGNORED(STATE_DONE), [OP_FAILED] = IGNORED(STATE_DONE)}},
-};
-
 void getput_arrived(struct nic *nic, struct peer *peer, const struct wire_message *request)
 {
 	struct event_info info;
-	struct operation *op = operation_new(nic, peer, &getput_answer);
-	struct descriptor *md =
-		op ? receive_match(nic, peer, request, PTL_MD_OP_PUT | PTL_MD_OP_GET, &info) : NULL;
+	struct operation *op = operation_new(nic, peer, &protocol_once);
+	struct descriptor *md = op ? receive_match(nic, peer, request, PTL_MD_OP_PUT | PTL_MD_OP_GET, &info) : NULL;
 
 	if (!op)
 		receive_drop(nic, request->length);

@@ -2,7 +2,7 @@
 #include "offload/match.h"
 
 /* Room left between neighbours, so that about 2^32 appends and 32 bisections of one gap need no relabelling. */
-#define LABEL_GAP (UINT64_C(1) << 31)
+#define LABEL_GAP   (UINT64_C(1) << 31)
 #define LABEL_FIRST (UINT64_C(1) << 62)
 
 static void relabel(struct match_list *list)

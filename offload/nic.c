@@ -47,40 +47,35 @@
  * it: the thread stores DEEP, then looks at `sleeper`; the host stores `sleeper` = NONE, then looks at `lease`; a
  * sequentially consistent fence between store and load on both sides makes it impossible that both see the old value.
  *
- * Models of the ownership word and of the hand-over between sleepers, with store buffers, are in tests/models.
+ * The NIC thread is in thread.c, waiting hosts in wait.c.  Models of the ownership word and of the hand-over between
+ * sleepers, with store buffers, are in tests/models.
  */
 #include "offload/nic.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/report.h"
 #include "offload/futex.h"
 #include "offload/operation.h"
+#include "offload/own.h"
 #include "offload/peer.h"
-#include "offload/yield.h"
 
-#define POLL_BUDGET 16
-#define TIMER_DRIVES 8            /* the clock is read at every so many drives, and only while a timer is set */
-#define REARM_DRIVES 4            /* drives a sleeping NIC thread stays asleep for; then hosts are active */
-#define LEASE_GLANCE_NS 50000
-#define DEEP_TICKS 8
-#define DEDICATED_SPINS 10        /* a dedicated NIC thread polls this many times PTL_SPIN before it sleeps */
-#define BACKOFF_NS 200000         /* between polls of a transport that cannot be slept on */
-#define SLICE_NS 100000           /* scheduling slice of the NIC thread */
-#define WAKE_BATCH 16
+#define POLL_BUDGET  16
+#define TIMER_DRIVES 8      /* the clock is read at every so many drives, and only while a timer is set */
+#define REARM_DRIVES 4      /* drives a sleeping NIC thread stays asleep for; then hosts are active */
+#define WAKE_BATCH   16     /* futex words gathered before they are woken */
+#define BACKOFF_NS   200000 /* between polls of a transport that cannot be slept on */
 
 struct command {
 	struct command *next;
 	nic_command *run;
 	void *arguments;
 	int result;
+	char *error_text;       /* the caller's: what the command had to report */
 	_Atomic uint32_t state; /* COMMAND_*; a futex */
 };
 
@@ -167,7 +162,7 @@ int nic_attach(struct nic *nic, void *transport)
 
 /* --- kicks --- */
 
-static void ring(struct nic *nic, int event)
+void nic_ring(struct nic *nic, int event)
 {
 	const uint64_t one = 1;
 	uint64_t start = timing_start(&nic->timing);
@@ -183,24 +178,40 @@ static void ring(struct nic *nic, int event)
 void nic_kick(struct nic *nic)
 {
 	if (atomic_load(&nic->sleeper) == SLEEPER_HOST)
-		ring(nic, nic->host_event);
+		nic_ring(nic, nic->host_event);
 	else if (atomic_exchange(&nic->nic_asleep, false)) /* one kick a sleep: from here on it counts as awake */
-		ring(nic, nic->nic_event);
+		nic_ring(nic, nic->nic_event);
 }
 
 /* Sees to it that whoever sleeps for the engine still may: see (1) and (2) above.  True: it has to be kicked. */
 static bool settle_sleeper(struct nic *nic)
 {
 	bool host = atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST;
-	uint64_t until;
+	uint64_t believed = host ? nic->host_sleeps_until : nic->nic_sleeps_until, until;
 
 	if (!host && !atomic_load_explicit(&nic->nic_asleep, memory_order_relaxed))
 		return false;
 	if (!nic->unsettled)
-		return nic->timer < nic->sleep_until;
+		return nic->timer < believed;
 	if (!host && ++nic->drives_past_sleeper > REARM_DRIVES)
 		return true;
-	return nic_arm(nic, &until) || until < nic->sleep_until;
+	return nic_arm(nic, &until) || until < believed;
+}
+
+void nic_sleep(int epoll, int event, uint64_t until)
+{
+	struct pollfd wait = {.fd = epoll, .events = POLLIN};
+	struct timespec left = {0};
+	uint64_t now = until == NIC_NEVER ? 0 : monotonic_ns(), count;
+
+	if (until > now) {
+		left.tv_sec = (time_t)((until - now) / 1000000000u);
+		left.tv_nsec = (long)((until - now) % 1000000000u);
+	}
+	/* poll() is no reader of the epoll object's own list, so ready descriptors stay ready for the others. */
+	ppoll(&wait, 1, until == NIC_NEVER ? NULL : &left, NULL);
+	if (read(event, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		report(LOG_ERROR, "cannot read a doorbell: %s", strerror(errno));
 }
 
 /* --- ownership --- */
@@ -210,6 +221,8 @@ static void complete(struct command *command, int result)
 	_Atomic uint32_t *state = &command->state;
 
 	command->result = result;
+	if (result < 0)
+		report_hand_over(command->error_text);
 	/* Publishes the result; pairs with the acquire loads in await().  The command is gone after this. */
 	if (atomic_exchange_explicit(state, COMMAND_DONE, memory_order_acq_rel) == COMMAND_SLEEPER)
 		futex_wake(state, 1);
@@ -235,7 +248,7 @@ static struct command *commands_of(uintptr_t word)
 }
 
 /* Runs what other threads have asked for, in their order.  Owner only.  Returns how many. */
-static int drain(struct nic *nic, enum nic_owner owner)
+int own_drain(struct nic *nic, enum nic_owner owner)
 {
 	int count = 0;
 
@@ -276,12 +289,12 @@ static void note_released(struct nic *nic, uint64_t start)
 	nic->own_ticks = 0;
 }
 
-static bool try_own(struct nic *nic, enum nic_owner owner)
+bool own_try(struct nic *nic, enum nic_owner owner)
 {
 	uint64_t start = timing_start(&nic->timing);
 	uintptr_t free = NIC_FREE;
 
-	/* Acquire pairs with the release in give_back(). */
+	/* Acquire pairs with the release in own_give_back(). */
 	if (atomic_load_explicit(&nic->own, memory_order_relaxed) != NIC_FREE ||
 	    !atomic_compare_exchange_strong_explicit(&nic->own, &free, owner, memory_order_acquire,
 						     memory_order_relaxed))
@@ -296,7 +309,15 @@ static void wake(_Atomic uint32_t **words, int count)
 		futex_wake(words[i], 1);
 }
 
-static void give_back(struct nic *nic, enum nic_owner owner)
+void own_wake_waiters(struct nic *nic)
+{
+	_Atomic uint32_t *words[WAKE_BATCH];
+
+	if (nic->waiters)
+		wake(words, waiters_collect(nic, words, WAKE_BATCH));
+}
+
+void own_give_back(struct nic *nic, enum nic_owner owner)
 {
 	_Atomic uint32_t *words[WAKE_BATCH];
 	uint64_t start = timing_start(&nic->timing);
@@ -305,33 +326,32 @@ static void give_back(struct nic *nic, enum nic_owner owner)
 	uintptr_t expected;
 
 	do {
-		drain(nic, owner);
+		own_drain(nic, owner);
 		kick |= settle_sleeper(nic);
-		int more = waiters_collect(nic, words + count, WAKE_BATCH - count);
-
-		count += more;
-		if (count == WAKE_BATCH) {
+		while (nic->waiters &&
+		       (count += waiters_collect(nic, words + count, WAKE_BATCH - count)) == WAKE_BATCH) {
 			wake(words, count);
 			count = 0;
-			expected = NIC_DEAD; /* look for more waiters */
-			continue;
 		}
-		if (kick) {
+		if (kick)
 			nic_kick(nic);
-			kick = false;
-		}
+		kick = false;
 		note_released(nic, start);
 		expected = owner;
 		/* Release pairs with the acquire of the next owner; fails if a command came. */
-	} while (expected != owner || !atomic_compare_exchange_strong_explicit(&nic->own, &expected, NIC_FREE,
-									       memory_order_release,
-									       memory_order_relaxed));
+	} while (!atomic_compare_exchange_strong_explicit(&nic->own, &expected, NIC_FREE, memory_order_release,
+							  memory_order_relaxed));
 	wake(words, count);
+}
+
+bool nic_inside(void)
+{
+	return inside != NULL;
 }
 
 bool nic_try_own(struct nic *nic)
 {
-	if (unlikely(inside != NULL) || !try_own(nic, NIC_HOST))
+	if (unlikely(inside != NULL) || !own_try(nic, NIC_HOST))
 		return false;
 	inside = nic;
 	return true;
@@ -339,7 +359,7 @@ bool nic_try_own(struct nic *nic)
 
 void nic_release(struct nic *nic)
 {
-	give_back(nic, NIC_HOST);
+	own_give_back(nic, NIC_HOST);
 	inside = NULL;
 }
 
@@ -350,13 +370,13 @@ static bool push(struct nic *nic, struct command *command, uintptr_t word)
 	bool asleep = owner == NIC_SLEEPING;
 
 	command->next = commands_of(word);
-	/* Release: the owner sees the command's fields; pairs with the exchange in drain(). */
+	/* Release: the owner sees the command's fields; pairs with the exchange in own_drain(). */
 	if (!atomic_compare_exchange_strong_explicit(&nic->own, &word,
 						     (uintptr_t)command | (asleep ? NIC_THREAD : owner),
 						     memory_order_release, memory_order_relaxed))
 		return false;
 	if (asleep)
-		ring(nic, nic->nic_event);
+		nic_ring(nic, nic->nic_event);
 	return true;
 }
 
@@ -385,7 +405,7 @@ static int await(struct command *command)
 
 static int call_owner(struct nic *nic, nic_command *run, void *arguments)
 {
-	struct command command = {.run = run, .arguments = arguments};
+	struct command command = {.run = run, .arguments = arguments, .error_text = report_own_text()};
 
 	for (;;) {
 		uintptr_t word = atomic_load_explicit(&nic->own, memory_order_relaxed);
@@ -393,9 +413,9 @@ static int call_owner(struct nic *nic, nic_command *run, void *arguments)
 		if (word == NIC_DEAD)
 			return report_error(-ESHUTDOWN, "interface %u is closed", nic->index);
 		if (word == NIC_FREE) {
-			if (try_own(nic, NIC_HOST)) {
+			if (own_try(nic, NIC_HOST)) {
 				int result = run(nic, arguments);
-				give_back(nic, NIC_HOST);
+				own_give_back(nic, NIC_HOST);
 				return result;
 			}
 		} else if (push(nic, &command, word)) {
@@ -411,9 +431,9 @@ int nic_call(struct nic *nic, nic_command *run, void *arguments)
 	if (unlikely(inside != NULL))
 		return report_error(-EDEADLK, "a Portals call interrupted another one of the same thread");
 	inside = nic;
-	if (likely(try_own(nic, NIC_HOST))) {
+	if (likely(own_try(nic, NIC_HOST))) {
 		result = run(nic, arguments);
-		give_back(nic, NIC_HOST);
+		own_give_back(nic, NIC_HOST);
 	} else {
 		result = call_owner(nic, run, arguments);
 	}
@@ -433,217 +453,4 @@ void nic_bury(struct nic *nic)
 		word = NIC_FREE;
 		sched_yield();
 	}
-}
-
-/* --- the NIC thread --- */
-
-static void sleep_on(struct nic *nic, int epoll, int event, uint64_t until)
-{
-	uint64_t start = timing_start(&nic->timing), ticks;
-
-	nic_sleep(epoll, event, until);
-	timing_stop(&nic->timing, PTL_STAGE_IDLE, start);
-	if (unlikely((ticks = nic->kicked_at) != 0)) {
-		nic->kicked_at = 0;
-		timing_stop(&nic->timing, PTL_STAGE_WAKE, ticks);
-	}
-}
-
-static bool hosts_drive(struct nic *nic, uint64_t *seen)
-{
-	uint64_t drives = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
-	bool drove = drives != *seen;
-
-	*seen = drives;
-	return drove || atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0;
-}
-
-static bool stopping(struct nic *nic)
-{
-	return atomic_load_explicit(&nic->stop, memory_order_acquire);
-}
-
-/* Owner on entry, not any more on return: until hosts want to drive, or after a sleep. */
-static void serve(struct nic *nic)
-{
-	uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed), idle = 0, until;
-	struct yielder yielder = {0};
-
-	while (!stopping(nic) && !hosts_drive(nic, &seen)) {
-		if (nic_drive(nic) + drain(nic, NIC_THREAD) > 0) {
-			_Atomic uint32_t *words[WAKE_BATCH];
-
-			wake(words, waiters_collect(nic, words, WAKE_BATCH));
-			idle = 0;
-			continue;
-		}
-		uint64_t now = monotonic_ns();
-
-		idle = idle ? idle : now;
-		adaptive_yield(&yielder);
-		if (now - idle < nic->settings->spin / 2 || nic_arm(nic, &until))
-			continue;
-		nic->sleep_until = until;
-		nic->drives_past_sleeper = 0;
-		nic->counters.sleeps++;
-		nic->unsettled = false;
-		atomic_store(&nic->nic_asleep, true);
-		give_back(nic, NIC_THREAD);
-		sleep_on(nic, nic->nic_epoll, nic->nic_event, until);
-		atomic_store(&nic->nic_asleep, false);
-		return;
-	}
-	give_back(nic, NIC_THREAD);
-}
-
-/* Parks without a timer if a host sleeps for the engine: see LEASES above. */
-static bool go_deep(struct nic *nic)
-{
-	atomic_store_explicit(&nic->lease, LEASE_DEEP, memory_order_relaxed);
-	/* Store DEEP before loading the sleeper; pairs with the fence in nic_end_deep(). */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST && !stopping(nic))
-		return true;
-	atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
-	return false;
-}
-
-void nic_end_deep(struct nic *nic)
-{
-	uint32_t deep = LEASE_DEEP;
-
-	/* The sleeper was cleared before; pairs with the fence in go_deep(). */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&nic->lease, memory_order_relaxed) == LEASE_DEEP &&
-	    atomic_compare_exchange_strong(&nic->lease, &deep, LEASE_TICKING))
-		futex_wake(&nic->lease, 1);
-}
-
-/* Hosts drive.  Returns when they have stopped to, or the interface closes. */
-static void lease(struct nic *nic)
-{
-	uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
-	unsigned ticks = 0;
-
-	atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
-	for (;;) {
-		bool deep = ++ticks > DEEP_TICKS && go_deep(nic);
-
-		futex_wait(&nic->lease, deep ? LEASE_DEEP : LEASE_TICKING,
-			   deep ? NIC_NEVER : monotonic_ns() + nic->settings->tick);
-		if (deep) {
-			ticks = 0;
-			atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
-		}
-		if (stopping(nic))
-			break;
-		if (!hosts_drive(nic, &seen))
-			break;
-		if (atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0)
-			continue;
-		futex_wait(&nic->lease, LEASE_TICKING, monotonic_ns() + LEASE_GLANCE_NS);
-		if (!hosts_drive(nic, &seen))
-			break;
-	}
-	atomic_store_explicit(&nic->lease, LEASE_OUT, memory_order_relaxed);
-}
-
-static void shared_mode(struct nic *nic)
-{
-	while (!stopping(nic)) {
-		uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
-
-		if (!hosts_drive(nic, &seen) && try_own(nic, NIC_THREAD))
-			serve(nic);
-		else
-			lease(nic);
-	}
-}
-
-/* Sleeps without giving ownership away: see (3) above. */
-static void dedicated_sleep(struct nic *nic, uint64_t until)
-{
-	uintptr_t word = NIC_THREAD;
-
-	nic->counters.sleeps++;
-	if (!atomic_compare_exchange_strong_explicit(&nic->own, &word, NIC_SLEEPING, memory_order_acq_rel,
-						     memory_order_relaxed))
-		return;
-	sleep_on(nic, nic->nic_epoll, nic->nic_event, until);
-	word = NIC_SLEEPING;
-	/* Fails if a pusher has done it already. */
-	atomic_compare_exchange_strong_explicit(&nic->own, &word, NIC_THREAD, memory_order_acquire,
-						memory_order_relaxed);
-}
-
-static void dedicated_mode(struct nic *nic)
-{
-	struct yielder yielder = {0};
-	uint64_t idle = 0, until;
-
-	while (!stopping(nic) && !try_own(nic, NIC_THREAD))
-		sched_yield();
-	while (!stopping(nic)) {
-		_Atomic uint32_t *words[WAKE_BATCH];
-		int work = drain(nic, NIC_THREAD) + nic_drive(nic);
-
-		wake(words, waiters_collect(nic, words, WAKE_BATCH));
-		if (work > 0) {
-			idle = 0;
-			continue;
-		}
-		adaptive_yield(&yielder);
-		if (++nic->drives % 64 != 0)
-			continue;
-		uint64_t now = monotonic_ns();
-
-		idle = idle ? idle : now;
-		if (now - idle >= DEDICATED_SPINS * nic->settings->spin && !nic_arm(nic, &until)) {
-			dedicated_sleep(nic, until);
-			idle = 0;
-		}
-	}
-	if ((atomic_load_explicit(&nic->own, memory_order_relaxed) & NIC_OWNER_MASK) == NIC_THREAD)
-		give_back(nic, NIC_THREAD);
-}
-
-static void *nic_thread(void *argument)
-{
-	struct nic *nic = argument;
-
-	nic_thread_prepare(nic);
-	if (nic->mode == NIC_MODE_DEDICATED)
-		dedicated_mode(nic);
-	else
-		shared_mode(nic);
-	return NULL;
-}
-
-int nic_thread_start(struct nic *nic)
-{
-	sigset_t all, before;
-
-	/* No signal handler of the application ever runs on the NIC. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int rc = pthread_create(&nic->thread, NULL, nic_thread, nic);
-
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc)
-		return report_error(-rc, "cannot start the NIC thread of interface %u: %s", nic->index, strerror(rc));
-	nic->thread_running = true;
-	return 0;
-}
-
-void nic_thread_stop(struct nic *nic)
-{
-	if (!nic->thread_running)
-		return;
-	/* Pairs with stopping(); the doorbell and the lease are rung after it, so one of them is seen. */
-	atomic_store(&nic->stop, true);
-	ring(nic, nic->nic_event);
-	atomic_store(&nic->lease, LEASE_OUT);
-	futex_wake(&nic->lease, 1);
-	pthread_join(nic->thread, NULL);
-	nic->thread_running = false;
 }

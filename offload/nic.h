@@ -20,18 +20,18 @@
 #include "offload/timing.h"
 #include "transports/transport.h"
 
-#define NIC_PORTALS 64      /* portal table entries */
-#define NIC_ACL_ENTRIES 8
-#define NIC_MAX_OBJECTS 65536
-#define NIC_MAX_QUEUES 1024
+#define NIC_PORTALS        64 /* portal table entries */
+#define NIC_ACL_ENTRIES    8
+#define NIC_MAX_OBJECTS    65536
+#define NIC_MAX_QUEUES     1024
 #define NIC_MAX_OPERATIONS (1 << 18)
-#define NIC_TRANSPORTS 2    /* self, and the network's */
-#define NIC_NEVER UINT64_MAX
+#define NIC_TRANSPORTS     2 /* self, and the network's */
+#define NIC_NEVER          UINT64_MAX
 
 /* Generations of objects and operations; with the index they make handles (portals/handle.h) and tokens. */
 #define NIC_HANDLE_GENERATIONS 2046
-#define NIC_TOKEN_INDEX_BITS 18
-#define NIC_TOKEN_GENERATIONS ((1 << (32 - NIC_TOKEN_INDEX_BITS)) - 1)
+#define NIC_TOKEN_INDEX_BITS   18
+#define NIC_TOKEN_GENERATIONS  ((1 << (32 - NIC_TOKEN_INDEX_BITS)) - 1)
 
 struct peer;
 struct operation;
@@ -79,17 +79,17 @@ struct nic {
 	struct transport *self, *network; /* network: claimed; usable only once network_up */
 	bool network_up;
 	struct transport *polling; /* whose arrivals are being handled */
-	bool unsettled;           /* since ownership was taken something happened that arm() has to be asked about */
-	uint64_t own_ticks;       /* timing: what taking ownership cost this time */
-	uint64_t messages_before; /* timing: messages handled when it was taken */
-	uint64_t kicked_at;       /* timing: when the sleeper was last kicked */
+	bool unsettled;            /* since ownership was taken something happened that arm() has to be asked about */
+	uint64_t own_ticks;        /* timing: what taking ownership cost this time */
+	uint64_t messages_before;  /* timing: messages handled when it was taken */
+	uint64_t kicked_at;        /* timing: when the sleeper was last kicked */
 	uint32_t drives;
-	uint64_t timer;           /* when nic_timers() has something to do, NIC_NEVER if not */
-	uint64_t sleep_until;     /* what the sleeper believes */
+	uint64_t timer;                               /* when nic_timers() has something to do, NIC_NEVER if not */
+	uint64_t host_sleeps_until, nic_sleeps_until; /* what each sleeper believes, while it sleeps */
 	unsigned drives_past_sleeper;
-	struct waiter *waiters;   /* blocked hosts */
-	struct peer *busy;        /* peers with anything under way */
-	struct operation *stalled;/* transfers that wait for room in their transport */
+	struct waiter *waiters;    /* blocked hosts */
+	struct peer *busy;         /* peers with anything under way */
+	struct operation *stalled; /* transfers that wait for room in their transport */
 	uint32_t next_link;
 	ptl_nic_counters_t counters;
 	uint64_t drop_length, receive_length, send_length;
@@ -117,8 +117,8 @@ struct nic {
 	pthread_t thread, opener;
 	bool thread_running, opener_running;
 	int nic_epoll, nic_event, host_epoll, host_event;
-	int nic_cpu;              /* where the NIC thread is pinned, -1 if not */
-	const char *slice_error;  /* why the NIC thread has no short scheduling slice, or NULL */
+	int nic_cpu;             /* where the NIC thread is pinned, -1 if not */
+	const char *slice_error; /* why the NIC thread has no short scheduling slice, or NULL */
 
 	/* Opening in the background: written by the opener, read after opening_done. */
 	pthread_mutex_t opening_lock;
@@ -136,7 +136,6 @@ struct nic_request {
 	uint32_t life; /* how often this interface was opened before */
 	ptl_jid_t jid; /* PTL_JID_ANY: the pid */
 	const struct settings *settings;
-	const ptl_ni_limits_t *limits; /* NULL: the greatest */
 };
 
 /* --- life (open.c) --- */
@@ -170,6 +169,9 @@ typedef int nic_command(struct nic *, void *arguments);
  */
 int nic_call(struct nic *, nic_command *, void *arguments);
 
+/* Is the calling thread inside a Portals call (it runs a signal handler then)? */
+bool nic_inside(void);
+
 /* For threads that wait: takes ownership if it is free (false: somebody else is at work), and gives it back. */
 bool nic_try_own(struct nic *);
 void nic_release(struct nic *);
@@ -193,8 +195,14 @@ void nic_kick(struct nic *);
 /* Ends the engine: later calls get -ESHUTDOWN, every waiter has left when it returns.  No NIC thread any more. */
 void nic_bury(struct nic *);
 
+/* Sleeps until the epoll object is ready or `until`; empties the eventfd. */
+void nic_sleep(int epoll, int event, uint64_t until);
+
 /* Attaches an opened transport; a command. */
 int nic_attach(struct nic *, void *transport);
+
+/* A thread on which no signal handler of the application ever runs.  0 or an errno value. */
+int nic_spawn(pthread_t *, void *(*run)(void *), void *argument);
 
 int nic_thread_start(struct nic *);
 void nic_thread_stop(struct nic *);
@@ -202,16 +210,13 @@ void nic_thread_stop(struct nic *);
 /* The host that slept for the engine has stopped: a NIC thread parked without a timer takes up its ticks. */
 void nic_end_deep(struct nic *);
 
-/* --- the NIC thread's place in the system (thread.c) --- */
+/* --- the NIC thread's place in the system (affinity.c) --- */
 
 /* Name, affinity, scheduling slice, timer slack: of the calling thread. */
 void nic_thread_prepare(struct nic *);
 
 /* For PTL_NIC_CPUS: the CPU of this process's k-th interface on the node, or -1; holds a lock until the process ends. */
 int nic_cpu_claim(const char *list);
-
-/* Sleeps until the epoll object is ready or `until`; empties the eventfd. */
-void nic_sleep(int epoll, int event, uint64_t until);
 
 /* --- waiting hosts (wait.c) --- */
 

@@ -48,9 +48,10 @@ static int claim_transports(struct nic *nic, ptl_pid_t pid)
 	if (rc)
 		return rc;
 	if (network && nic->settings->verified_uid)
-		return report_error(-ENOTSUP,
-				    "PTL_REQUIRE_VERIFIED_UID is set, but PTL_TRANSPORT=%s cannot prove user ids: use self",
-				    nic->settings->transport);
+		return report_error(
+			-ENOTSUP,
+			"PTL_REQUIRE_VERIFIED_UID is set, but PTL_TRANSPORT=%s cannot prove user ids: use self",
+			nic->settings->transport);
 	if (network && (rc = transport_ofi.claim(&config, &nic->network)))
 		return rc;
 	if (config.pid == PTL_PID_ANY) /* several interfaces of a process that talks to itself have several pids */
@@ -106,7 +107,7 @@ static int start_opening(struct nic *nic)
 		nic->opening_done = true;
 		return 0;
 	}
-	int rc = pthread_create(&nic->opener, NULL, open_network, nic);
+	int rc = nic_spawn(&nic->opener, open_network, nic);
 
 	if (rc)
 		return report_error(-rc, "cannot start a thread to open the network: %s", strerror(rc));
@@ -140,6 +141,7 @@ static int open_pools(struct nic *nic, uint32_t life)
 		{&nic->queues, sizeof(struct event_queue), NIC_MAX_QUEUES, NIC_HANDLE_GENERATIONS},
 		{&nic->operations, sizeof(struct operation), NIC_MAX_OPERATIONS, NIC_TOKEN_GENERATIONS},
 	};
+	uint32_t first_token;
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
 		int rc = pool_open(pools[i].pool, pools[i].size, pools[i].capacity, pools[i].generations,
@@ -147,6 +149,10 @@ static int open_pools(struct nic *nic, uint32_t life)
 		if (rc)
 			return rc;
 	}
+	nic->operations.zeroed = offsetof(struct operation, inline_data);
+	/* A restarted process must not understand what its predecessor's peers still say. */
+	if (getrandom(&first_token, sizeof(first_token), 0) == sizeof(first_token))
+		nic->operations.first = first_token % NIC_TOKEN_GENERATIONS + 1;
 	return 0;
 }
 
@@ -164,10 +170,10 @@ static int open_sleepers(struct nic *nic)
 	return 0;
 }
 
-/* Greatest limits, or the caller's wishes where they are smaller and make sense. */
-static void set_limits(struct nic *nic, const ptl_ni_limits_t *wanted)
+/* Wishes are hints; resources are reserved and not allocated, so everybody gets the greatest. */
+static void set_limits(struct nic *nic)
 {
-	const ptl_ni_limits_t greatest = {
+	nic->limits = (ptl_ni_limits_t){
 		.max_mes = NIC_MAX_OBJECTS,
 		.max_mds = NIC_MAX_OBJECTS,
 		.max_eqs = NIC_MAX_QUEUES,
@@ -177,9 +183,6 @@ static void set_limits(struct nic *nic, const ptl_ni_limits_t *wanted)
 		.max_me_list = NIC_MAX_OBJECTS,
 		.max_getput_md = WIRE_SWAP_MAX,
 	};
-
-	(void)wanted; /* a hint; resources are reserved, not allocated, so everybody gets the greatest */
-	nic->limits = greatest;
 }
 
 static void set_identity(struct nic *nic, const struct nic_request *request)
@@ -208,9 +211,10 @@ static int start(struct nic *nic, const struct nic_request *request)
 	int rc;
 
 	if ((rc = interface_find(nic->settings->iface, nic->iface, sizeof(nic->iface), &nic->id.nid)) ||
-	    (rc = open_pools(nic, request->life)) || (rc = open_sleepers(nic)) || (rc = claim_transports(nic, request->pid)))
+	    (rc = open_pools(nic, request->life)) || (rc = open_sleepers(nic)) ||
+	    (rc = claim_transports(nic, request->pid)))
 		return rc;
-	set_limits(nic, request->limits);
+	set_limits(nic);
 	set_identity(nic, request);
 	set_mode(nic);
 	timing_set(&nic->timing, nic->settings->timing);
@@ -258,7 +262,7 @@ static int still_sending(struct nic *nic, void *unused)
 		busy |= nic->transports[i] && nic->transports[i]->ops->unsent(nic->transports[i]) > 0;
 	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
 		for (struct operation *op = peer->active.head; op; op = op->next)
-			busy |= op->pinned; /* the other side still reads a long message, or we do */
+			busy |= op->pinned != NULL; /* the other side still reads a long message, or we do */
 	return busy;
 }
 
@@ -282,6 +286,33 @@ static void close_transports(struct nic *nic)
 	memset(nic->transports, 0, sizeof(nic->transports));
 }
 
+static void close_descriptors(struct nic *nic)
+{
+	int *const descriptors[] = {&nic->nic_epoll, &nic->host_epoll, &nic->nic_event, &nic->host_event};
+
+	for (int i = 0; i < 4; i++) {
+		if (*descriptors[i] >= 0)
+			close(*descriptors[i]);
+		*descriptors[i] = -1;
+	}
+}
+
+/* All that only the engine touches; event queues stay, because readers may still look at them. */
+static void free_objects(struct nic *nic)
+{
+	struct descriptor *md;
+	struct operation *op;
+
+	for (uint32_t i = 0; nic->operations.objects && (op = pool_next(&nic->operations, &i));)
+		operation_free(nic, op);
+	for (uint32_t i = 0; nic->descriptors.objects && (md = pool_next(&nic->descriptors, &i));)
+		region_clear(&md->region);
+	peers_free(nic);
+	pool_close(&nic->entries);
+	pool_close(&nic->descriptors);
+	pool_close(&nic->operations);
+}
+
 void nic_stop_threads(struct nic *nic)
 {
 	if (nic->opener_running)
@@ -299,35 +330,18 @@ void nic_close(struct nic *nic)
 	nic_stop_threads(nic);
 	nic_call(nic, fail_everything, NULL);
 	nic_bury(nic);
+	free_objects(nic);
 	close_transports(nic);
-}
-
-static void close_descriptors(struct nic *nic)
-{
-	int *const descriptors[] = {&nic->nic_epoll, &nic->host_epoll, &nic->nic_event, &nic->host_event};
-
-	for (int i = 0; i < 4; i++) {
-		if (*descriptors[i] >= 0)
-			close(*descriptors[i]);
-		*descriptors[i] = -1;
-	}
+	close_descriptors(nic);
 }
 
 void nic_free(struct nic *nic)
 {
-	struct descriptor *md;
 	struct event_queue *eq;
 
-	for (uint32_t i = 0; nic->descriptors.objects && (md = pool_next(&nic->descriptors, &i));)
-		region_clear(&md->region);
 	for (uint32_t i = 0; nic->queues.objects && (eq = pool_next(&nic->queues, &i));)
 		event_ring_put(atomic_load(&eq->ring));
-	peers_free(nic);
-	pool_close(&nic->entries);
-	pool_close(&nic->descriptors);
 	pool_close(&nic->queues);
-	pool_close(&nic->operations);
-	close_descriptors(nic);
 	pthread_cond_destroy(&nic->opening_changed);
 	pthread_mutex_destroy(&nic->opening_lock);
 	free(nic);
@@ -348,7 +362,8 @@ static int describe_transports(struct nic *nic, char *text, size_t size)
 
 	for (int i = 0; i < NIC_TRANSPORTS && used < size; i++)
 		if (nic->transports[i]) {
-			used += (size_t)snprintf(text + used, size - used, "transport %s: ", nic->transports[i]->ops->name);
+			used += (size_t)snprintf(text + used, size - used,
+						 "transport %s: ", nic->transports[i]->ops->name);
 			if (used < size)
 				used += (size_t)nic->transports[i]->ops->describe(nic->transports[i], text + used,
 										  size - used);

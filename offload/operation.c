@@ -91,6 +91,14 @@ struct descriptor *operation_live_md(struct descriptor *md, uint32_t generation)
 	return md;
 }
 
+void operation_unpin(struct nic *nic, struct operation *op, ptl_event_kind_t kind, ptl_ni_fail_t failure)
+{
+	struct descriptor *md = op->pinned;
+
+	op->pinned = NULL;
+	operation_end(nic, md, kind, &op->info, failure);
+}
+
 static int expose_piece(struct nic *nic, struct operation *op, const struct iovec *piece, unsigned uses,
 			struct exposure *exposure)
 {
@@ -172,8 +180,37 @@ void operation_withdraw(struct nic *nic, struct operation *op)
 	*exposures = (struct exposures){0};
 }
 
-static const struct protocol response = {
-	.name = "response",
+struct wire_message request_of(const struct put_arguments *arguments, enum wire_operation operation)
+{
+	return (struct wire_message){
+		.operation = (uint8_t)operation,
+		.pt_index = arguments->pt_index < UINT16_MAX ? (uint16_t)arguments->pt_index : UINT16_MAX,
+		.ac_index = arguments->ac_index < UINT16_MAX ? (uint16_t)arguments->ac_index : UINT16_MAX,
+		.match_bits = arguments->match_bits,
+		.offset = arguments->remote_offset,
+		.length = arguments->length,
+		.hdr_data = arguments->hdr_data,
+	};
+}
+
+struct event_info request_info(struct nic *nic, const struct put_arguments *arguments)
+{
+	return (struct event_info){
+		.initiator = nic->id,
+		.uid = nic->uid,
+		.jid = nic->jid,
+		.pt_index = arguments->pt_index,
+		.link = event_link(nic),
+		.match_bits = arguments->match_bits,
+		.rlength = arguments->length,
+		.mlength = arguments->length,
+		.offset = arguments->local_offset,
+		.hdr_data = arguments->hdr_data,
+	};
+}
+
+const struct protocol protocol_once = {
+	.name = "message",
 	.on = {[STATE_QUEUED] = {[OP_SENT] = IGNORED(STATE_DONE), [OP_FAILED] = IGNORED(STATE_DONE)}},
 };
 
@@ -185,7 +222,7 @@ void respond(struct nic *nic, struct peer *peer, enum wire_operation what, uint3
 	/* A conversation that is over wants no answers. */
 	if (peer->state != PEER_READY || peer_send_now(nic, peer, &message, NULL, 0) == 0)
 		return;
-	struct operation *op = operation_new(nic, peer, &response);
+	struct operation *op = operation_new(nic, peer, &protocol_once);
 	if (!op)
 		return; /* the initiator's window makes this impossible for 1 000 peers at once; then its timeout helps */
 	op->message = message;

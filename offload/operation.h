@@ -34,13 +34,22 @@ struct transition {
 	uint8_t next;
 	bool allowed;
 };
-#define ON(action_, next_) {.action = (action_), .next = (next_), .allowed = true}
-#define IGNORED(next_) {.action = NULL, .next = (next_), .allowed = true}
+#define ON(action_, next_)                                                                                             \
+	{                                                                                                              \
+		.action = (action_), .next = (next_), .allowed = true                                                  \
+	}
+#define IGNORED(next_)                                                                                                 \
+	{                                                                                                              \
+		.action = NULL, .next = (next_), .allowed = true                                                       \
+	}
 
 struct protocol {
 	const char *name;
 	struct transition on[STATES][OCCURRENCES];
 };
+
+/* A message that is over when it has been sent. */
+extern const struct protocol protocol_once;
 
 /* Memory exposed for one operation: mostly one piece. */
 struct exposures {
@@ -74,19 +83,19 @@ struct operation {
 	uint8_t state;
 	bool counted;          /* wants an answer: occupies one place of the peer's window once sent */
 	bool windowed;         /* does so now */
-	bool pinned;           /* md is between start and end of this operation */
 	ptl_ni_fail_t failure; /* why OP_FAILED */
-	struct descriptor *md; /* pinned while the operation is pending on it, else see md_generation */
+	struct descriptor *md; /* whose operation it is; may be gone: see md_generation */
 	uint32_t md_generation;
+	struct descriptor *pinned;   /* between start and end: md, or what PtlMDUpdate made of its predecessor */
 	struct descriptor *reply_md; /* getput: where the old bytes go */
 	uint32_t reply_generation;
 	struct event_info info;
-	struct wire_message message; /* what is to be sent */
+	struct wire_message message;             /* what is to be sent */
 	uint64_t payload_offset, payload_length; /* part of md's region sent behind the header */
-	uint16_t inline_length;      /* or this many bytes of `inline_data` */
-	uint8_t inline_data[WIRE_SWAP_MAX];
+	uint16_t inline_length;                  /* or this many bytes of `inline_data` */
 	struct exposures exposures;
 	struct transfer transfer;
+	uint8_t inline_data[WIRE_SWAP_MAX]; /* last, and not cleared: see nic_open() */
 };
 
 struct operation_list {
@@ -125,6 +134,8 @@ void operation_withdraw(struct nic *, struct operation *);
 
 /* Begins reading `total` bytes of the message's segments into md's region at info.offset; ends with OP_PULLED. */
 int transfer_start(struct nic *, struct operation *, const struct wire_message *, uint64_t total);
+/* What its END has to say. */
+ptl_ni_fail_t transfer_failure(const struct operation *);
 void transfer_done(void *nic, void *operation, int status); /* transport_sink.rdma_done */
 int transfers_resume(struct nic *);
 
@@ -139,6 +150,10 @@ struct put_arguments {
 	ptl_ac_index_t ac_index;
 	uint64_t match_bits, remote_offset, hdr_data;
 };
+
+/* The request's header and the fields of the initiator's events, as the caller gave them. */
+struct wire_message request_of(const struct put_arguments *, enum wire_operation);
+struct event_info request_info(struct nic *, const struct put_arguments *);
 
 /* Issue at the initiator; owner only.  0 or -ENOMEM; nothing has happened on an error. */
 int put_issue(struct nic *, const struct put_arguments *);
@@ -164,5 +179,8 @@ void respond(struct nic *, struct peer *, enum wire_operation, uint32_t token, u
 
 /* END of a failed or completed operation: descriptor_end, the event, settle. */
 void operation_end(struct nic *, struct descriptor *, ptl_event_kind_t, const struct event_info *, ptl_ni_fail_t);
+
+/* The same for the descriptor that an operation pins, which is pinned no longer. */
+void operation_unpin(struct nic *, struct operation *, ptl_event_kind_t, ptl_ni_fail_t);
 
 #endif

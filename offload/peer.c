@@ -28,11 +28,11 @@
 
 #include "base/report.h"
 
-#define FIRST_BUCKETS 64
-#define TICK_NS 250000000u
-#define PATIENT_REFUSALS 256 /* retried at every poll; after that with growing pauses */
-#define PAUSE_MIN_NS 50000u
-#define PAUSE_MAX_NS 50000000u
+#define FIRST_BUCKETS        64
+#define TICK_NS              250000000u
+#define PATIENT_REFUSALS     256 /* retried at every poll; after that with growing pauses */
+#define PAUSE_MIN_NS         50000u
+#define PAUSE_MAX_NS         50000000u
 #define SHORT_BEFORE_OPENING 1024 /* what every transport takes: for peers whose transport is still opening */
 
 static uint32_t bucket_of(const struct nic *nic, ptl_process_id_t id)
@@ -211,6 +211,14 @@ int peer_send_now(struct nic *nic, struct peer *peer, struct wire_message *messa
 	return rc;
 }
 
+void peer_send_notice(struct nic *nic, struct peer *peer, struct wire_message *message)
+{
+	unsigned refusals = peer->refusals;
+
+	peer->refusals = transmit(nic, peer, message, NULL, 0) == -EAGAIN ? refusals + 1 : 0;
+	nic->counters.retries += peer->refusals > 0;
+}
+
 /* The segments of a long message are exposed when it is sent: only then its transport is known to be open. */
 static int expose_source(struct nic *nic, struct operation *op, uint8_t *bytes, struct iovec *iov)
 {
@@ -218,11 +226,12 @@ static int expose_source(struct nic *nic, struct operation *op, uint8_t *bytes, 
 	struct exposures *exposures = &op->exposures;
 
 	if (exposures->count == 0 && op->payload_length > 0) {
-		const struct region *region = &op->md->region;
+		const struct region *region = &op->pinned->region;
 		size_t room = op->peer->transport->limits.short_max - WIRE_MAX_HEADER;
-		int rc = region->count <= room / WIRE_SEGMENT_SIZE
-				 ? operation_expose(nic, op, region, op->payload_offset, op->payload_length, EXPOSE_READ)
-				 : operation_expose_packed(nic, op, region, op->payload_offset, op->payload_length);
+		int rc =
+			region->count <= room / WIRE_SEGMENT_SIZE
+				? operation_expose(nic, op, region, op->payload_offset, op->payload_length, EXPOSE_READ)
+				: operation_expose_packed(nic, op, region, op->payload_offset, op->payload_length);
 		if (rc)
 			return rc;
 	}
@@ -250,7 +259,9 @@ static int transmit_operation(struct nic *nic, struct operation *op)
 	} else if (op->inline_length) {
 		iov[0] = (struct iovec){op->inline_data, op->inline_length};
 	} else {
-		count = op->payload_length ? region_range(&op->md->region, op->payload_offset, op->payload_length, iov) : 0;
+		count = op->payload_length
+				? region_range(&op->pinned->region, op->payload_offset, op->payload_length, iov)
+				: 0;
 	}
 	return transmit(nic, op->peer, &op->message, iov, count);
 }

@@ -13,14 +13,14 @@
 enum peer_state { PEER_UNKNOWN, PEER_CONTACTING, PEER_READY };
 
 struct peer {
-	struct peer *next;      /* same hash bucket */
+	struct peer *next; /* same hash bucket */
 	struct peer *next_busy;
 	ptl_process_id_t id;
 	enum peer_state state;
-	bool busy;              /* on nic->busy; taken off lazily, by its timer */
+	bool busy; /* on nic->busy; taken off lazily, by its timer */
 	struct transport *transport;
 	transport_address address;
-	unsigned attempt;       /* which of its addresses that is */
+	unsigned attempt; /* which of its addresses that is */
 	uint16_t local_tag, remote_tag, abilities;
 	ptl_uid_t uid;
 	ptl_jid_t jid;
@@ -31,8 +31,8 @@ struct peer {
 	struct operation_list active;    /* sent, unfinished */
 	unsigned outstanding;            /* operations that occupy the window */
 
-	unsigned refusals;               /* consecutive -EAGAIN of the transport */
-	uint64_t retry_at;               /* do not try to send before */
+	unsigned refusals; /* consecutive -EAGAIN of the transport */
+	uint64_t retry_at; /* do not try to send before */
 	uint64_t contact_deadline, slice_end;
 	unsigned slice;
 	uint32_t arrivals, arrivals_seen;
@@ -54,6 +54,9 @@ void peer_respond(struct nic *, struct operation *);
 
 /* Sends a message without an operation; only if nothing waits before it.  0, or -EAGAIN: use peer_request(). */
 int peer_send_now(struct nic *, struct peer *, struct wire_message *, const struct iovec *payload, int count);
+
+/* Sends a notice past everything that waits; peer->refusals says whether the transport took it. */
+void peer_send_notice(struct nic *, struct peer *, struct wire_message *);
 
 /* Sends what waits, as far as it goes.  Returns how many messages went. */
 int peer_flush(struct nic *, struct peer *);

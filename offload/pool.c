@@ -17,6 +17,7 @@ int pool_open(struct pool *pool, size_t object_size, uint32_t capacity, uint32_t
 				    capacity, strerror(errno));
 	*pool = (struct pool){.objects = memory,
 			      .object_size = object_size,
+			      .zeroed = object_size,
 			      .capacity = capacity,
 			      .free_head = POOL_NONE,
 			      .free_tail = POOL_NONE,
@@ -54,7 +55,7 @@ static struct pool_item *take_freed(struct pool *pool)
 	if (pool->free_head == POOL_NONE)
 		pool->free_tail = POOL_NONE;
 	pool->free_count--;
-	memset(item + 1, 0, pool->object_size - sizeof(*item));
+	memset(item + 1, 0, pool->zeroed - sizeof(*item));
 	return item;
 }
 

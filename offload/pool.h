@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define POOL_RESERVE 256
-#define POOL_NONE UINT32_MAX
+#define POOL_NONE    UINT32_MAX
 
 /* First member of every pooled object. */
 struct pool_item {
@@ -30,6 +30,7 @@ struct pool_item {
 struct pool {
 	char *objects;
 	size_t object_size;
+	size_t zeroed; /* bytes of an object that are cleared when it is taken; behind them is scratch space */
 	uint32_t capacity, used; /* used: objects touched so far */
 	uint32_t live, free_count;
 	uint32_t free_head, free_tail;
@@ -41,7 +42,7 @@ struct pool {
 int pool_open(struct pool *, size_t object_size, uint32_t capacity, uint32_t generations, uint32_t first);
 void pool_close(struct pool *);
 
-/* An object, zeroed behind its pool_item, or NULL if `capacity` are alive. */
+/* An object, zeroed behind its pool_item up to `zeroed` (all of it by default), or NULL if `capacity` are alive. */
 void *pool_take(struct pool *);
 void pool_give(struct pool *, void *object);
 

@@ -18,8 +18,7 @@ enum { PUT_QUEUED = STATE_QUEUED, PUT_EXPOSED, PUT_ACK_DUE, PUT_PULLING = STATE_
 static void send_ended(struct nic *nic, struct operation *op, ptl_ni_fail_t failure)
 {
 	operation_withdraw(nic, op);
-	op->pinned = false;
-	operation_end(nic, op->md, PTL_EVENT_SEND_END, &op->info, failure);
+	operation_unpin(nic, op, PTL_EVENT_SEND_END, failure);
 }
 
 static void put_sent(struct nic *nic, struct operation *op, const struct wire_message *message)
@@ -41,14 +40,15 @@ static void log_ack(struct nic *nic, struct operation *op, uint64_t mlength, ptl
 	struct event_info info = op->info;
 
 	if (!md || !md->eq) {
-		receive_drop(nic, 0);
+		if (!failure)
+			receive_drop(nic, 0);
 		return;
 	}
 	info.initiator = op->peer->id;
 	info.uid = op->peer->uid;
 	info.jid = op->peer->jid;
 	info.link = event_link(nic);
-	info.mlength = mlength;
+	info.mlength = mlength < info.rlength ? mlength : info.rlength;
 	info.hdr_data = 0;
 	descriptor_start(md, &info, false);
 	operation_end(nic, md, PTL_EVENT_ACK, &info, failure);
@@ -68,7 +68,7 @@ static void put_ack_failed(struct nic *nic, struct operation *op, const struct w
 static void put_source_free(struct nic *nic, struct operation *op, const struct wire_message *message)
 {
 	send_ended(nic, op, message->flags & WIRE_FAILED ? PTL_NI_PROTOCOL : PTL_NI_OK);
-	if (message->flags & WIRE_ACKED)
+	if (message->flags & WIRE_ACKED && op->message.flags & WIRE_WANTS_ACK)
 		log_ack(nic, op, message->mlength, message->flags & WIRE_FAILED ? PTL_NI_PROTOCOL : PTL_NI_OK);
 }
 
@@ -81,8 +81,8 @@ static const struct protocol put_short_acked = {
 	.name = "short put with ACK",
 	.on =
 		{
-			[PUT_QUEUED] = {[OP_SENT] = ON(put_sent, PUT_ACK_DUE),
-					[OP_FAILED] = ON(put_failed, STATE_DONE)},
+			[PUT_QUEUED] =
+				{[OP_SENT] = ON(put_sent, PUT_ACK_DUE), [OP_FAILED] = ON(put_failed, STATE_DONE)},
 			[PUT_ACK_DUE] = {[OP_ACK] = ON(put_acknowledged, STATE_DONE),
 					 [OP_DISCARDED] = IGNORED(STATE_DONE),
 					 [OP_FAILED] = ON(put_ack_failed, STATE_DONE)},
@@ -130,7 +130,7 @@ static int put_later(struct nic *nic, struct peer *peer, const struct put_argume
 		return -ENOMEM;
 	op->md = put->md;
 	op->md_generation = atomic_load_explicit(&put->md->item.generation, memory_order_relaxed);
-	op->pinned = true;
+	op->pinned = put->md;
 	op->info = *info;
 	op->message = *message;
 	op->message.token = operation_token(op);
@@ -150,28 +150,10 @@ int put_issue(struct nic *nic, const struct put_arguments *put)
 	if (!peer)
 		return -ENOMEM;
 	bool far = put->length > peer_short_max(nic, peer, WIRE_PUT);
-	struct event_info info = {
-		.initiator = nic->id,
-		.uid = nic->uid,
-		.jid = nic->jid,
-		.pt_index = put->pt_index,
-		.link = event_link(nic),
-		.match_bits = put->match_bits,
-		.rlength = put->length,
-		.mlength = put->length,
-		.offset = put->local_offset,
-		.hdr_data = put->hdr_data,
-	};
-	struct wire_message message = {
-		.operation = far ? WIRE_PUT_LONG : WIRE_PUT,
-		.flags = ack ? WIRE_WANTS_ACK : 0,
-		.pt_index = put->pt_index < UINT16_MAX ? (uint16_t)put->pt_index : UINT16_MAX,
-		.ac_index = put->ac_index < UINT16_MAX ? (uint16_t)put->ac_index : UINT16_MAX,
-		.match_bits = put->match_bits,
-		.offset = put->remote_offset,
-		.length = put->length,
-		.hdr_data = put->hdr_data,
-	};
+	struct event_info info = request_info(nic, put);
+	struct wire_message message = request_of(put, far ? WIRE_PUT_LONG : WIRE_PUT);
+
+	message.flags = ack ? WIRE_WANTS_ACK : 0;
 	if (!far && !ack && put_at_once(nic, peer, put, &message, &info) == 0)
 		return 0;
 	return put_later(nic, peer, put, &message, &info, far ? &put_long : ack ? &put_short_acked : &put_short);
@@ -182,14 +164,13 @@ int put_issue(struct nic *nic, const struct put_arguments *put)
 static void put_pulled(struct nic *nic, struct operation *op, const struct wire_message *message)
 {
 	bool failed = op->transfer.status != 0;
-	bool ack = (op->message.flags & WIRE_WANTS_ACK) && !(op->md->options & PTL_MD_ACK_DISABLE);
+	bool ack = (op->message.flags & WIRE_WANTS_ACK) && !(op->pinned->options & PTL_MD_ACK_DISABLE);
 	uint8_t flags = (uint8_t)((ack ? WIRE_ACKED : 0) | (failed ? WIRE_FAILED : 0));
 
 	(void)message;
-	op->pinned = false;
-	operation_end(nic, op->md, PTL_EVENT_PUT_END, &op->info,
-		      failed ? (op->failure ? op->failure : PTL_NI_PROTOCOL) : PTL_NI_OK);
-	respond(nic, op->peer, WIRE_SOURCE_FREE, op->message.token, flags, op->info.mlength);
+	operation_unpin(nic, op, PTL_EVENT_PUT_END, transfer_failure(op));
+	if (!op->failure) /* else the conversation that knew the token is over */
+		respond(nic, op->peer, WIRE_SOURCE_FREE, op->message.token, flags, op->info.mlength);
 }
 
 /*
@@ -205,7 +186,8 @@ static void put_abandoned(struct nic *nic, struct operation *op, const struct wi
 
 static const struct protocol put_incoming = {
 	.name = "incoming long put",
-	.on = {[PUT_PULLING] = {[OP_PULLED] = ON(put_pulled, STATE_DONE), [OP_FAILED] = ON(put_abandoned, PUT_PULLING)}},
+	.on = {[PUT_PULLING] =
+		       {[OP_PULLED] = ON(put_pulled, STATE_DONE), [OP_FAILED] = ON(put_abandoned, PUT_PULLING)}},
 };
 
 static void discard(struct nic *nic, struct peer *peer, const struct wire_message *message)
@@ -237,7 +219,7 @@ static void put_long_arrived(struct nic *nic, struct peer *peer, const struct wi
 {
 	op->md = md;
 	op->md_generation = atomic_load_explicit(&md->item.generation, memory_order_relaxed);
-	op->pinned = true;
+	op->pinned = md;
 	op->info = *info;
 	op->message.flags = message->flags;
 	op->message.token = message->token;

@@ -54,8 +54,7 @@ static struct descriptor *translate(struct nic *nic, const struct peer *peer, co
 struct descriptor *receive_match(struct nic *nic, struct peer *peer, const struct wire_message *message,
 				 uint32_t operations, struct event_info *info)
 {
-	struct demand demand = {
-		.operations = operations, .remote_offset = message->offset, .rlength = message->length};
+	struct demand demand = {.operations = operations, .remote_offset = message->offset, .rlength = message->length};
 	bool granted = access_granted(nic, peer, message);
 
 	timing_lap(&nic->timing, PTL_STAGE_ACCESS);
@@ -144,10 +143,12 @@ static const struct {
 	[WIRE_PONG] = {ping_arrived, 0},
 };
 
-static bool belongs(const struct peer *peer, const struct wire_message *message, transport_address from)
+static bool belongs(const struct nic *nic, const struct peer *peer, const struct wire_message *message,
+		    transport_address from)
 {
-	return peer && peer->state == PEER_READY && peer->remote_tag == message->source_tag &&
-	       peer->local_tag == message->target_tag && (from == TRANSPORT_ADDRESS_UNKNOWN || from == peer->address);
+	return peer && peer->state == PEER_READY && peer->transport == nic->polling &&
+	       peer->remote_tag == message->source_tag && peer->local_tag == message->target_tag &&
+	       (from == TRANSPORT_ADDRESS_UNKNOWN || from == peer->address);
 }
 
 static void arrived(void *owner, transport_address from, const void *bytes, size_t length)
@@ -171,7 +172,7 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 	}
 	struct peer *peer = peer_find(nic, (ptl_process_id_t){message.source_nid, message.source_pid});
 
-	if (unlikely(!belongs(peer, &message, from))) {
+	if (unlikely(!belongs(nic, peer, &message, from))) {
 		nic->counters.stale++;
 		contact_answer_stale(nic, &message, nic->polling);
 		return;
@@ -182,16 +183,14 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 	timing_end(&nic->timing);
 }
 
+/* Several ids may share an address while they are being looked for there; only a peer that was met can be gone. */
 static void peer_gone(void *owner, transport_address address)
 {
 	struct nic *nic = owner;
 
-	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy) {
-		if (peer->address == address && peer->transport == nic->polling) {
+	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
+		if (peer->state == PEER_READY && peer->address == address && peer->transport == nic->polling)
 			peer_fail(nic, peer, PTL_NI_PEER_DIED, "its transport says it is gone");
-			return;
-		}
-	}
 }
 
 const struct transport_sink nic_sink = {.arrived = arrived, .rdma_done = transfer_done, .peer_gone = peer_gone};

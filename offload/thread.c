@@ -1,131 +1,237 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Where the NIC thread runs and how soon.  Measured on two cores: a woken NIC thread waits up to 3 ms behind a
- * computing host on its core with the default scheduling slice, 50 us with one of 100 us (Linux 6.6 and later take
- * it from sched_setattr without privilege; older kernels ignore or refuse it, which the info text shows).
- */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
+/* The NIC thread: what it does in each mode, and when it sleeps.  Read the essay in nic.c first. */
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/report.h"
-#include "offload/nic.h"
+#include "offload/futex.h"
+#include "offload/own.h"
+#include "offload/yield.h"
 
-#define SLICE_NS 100000
+#define LEASE_GLANCE_NS 50000
+#define DEEP_TICKS      8
+#define DEDICATED_SPINS 10 /* a dedicated NIC thread polls this many times PTL_SPIN before it sleeps */
+#define CLOCK_ROUNDS    64 /* fruitless rounds of it between readings of the clock */
 
-/* The affinity the process was started with: a program that pins its hosts does not mean its NIC. */
-static cpu_set_t process_cpus;
-
-__attribute__((constructor)) static void remember_affinity(void)
+static void sleep_on(struct nic *nic, int epoll, int event, uint64_t until)
 {
-	if (sched_getaffinity(0, sizeof(process_cpus), &process_cpus))
-		CPU_ZERO(&process_cpus);
-}
+	uint64_t start = timing_start(&nic->timing), ticks;
 
-static const char *ask_for_short_slice(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attributes = {.size = sizeof(attributes), .policy = SCHED_OTHER, .runtime = SLICE_NS};
-
-	return syscall(SYS_sched_setattr, 0, &attributes, 0) ? strerror(errno) : NULL;
-}
-
-void nic_thread_prepare(struct nic *nic)
-{
-	cpu_set_t cpus = process_cpus;
-
-	pthread_setname_np(pthread_self(), "portals-nic");
-	if (nic->nic_cpu >= 0) {
-		CPU_ZERO(&cpus);
-		CPU_SET((size_t)nic->nic_cpu, &cpus);
+	nic_sleep(epoll, event, until);
+	timing_stop(&nic->timing, PTL_STAGE_IDLE, start);
+	if (unlikely((ticks = nic->kicked_at) != 0)) {
+		nic->kicked_at = 0;
+		timing_stop(&nic->timing, PTL_STAGE_WAKE, ticks);
 	}
-	if (CPU_COUNT(&cpus) > 0 && pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus))
-		report(LOG_WARN, "cannot run the NIC thread on CPU %d: %s", nic->nic_cpu, strerror(errno));
-	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-	nic->slice_error = ask_for_short_slice();
 }
 
-void nic_sleep(int epoll, int event, uint64_t until)
+static bool hosts_drive(struct nic *nic, uint64_t *seen)
 {
-	struct pollfd wait = {.fd = epoll, .events = POLLIN};
-	struct timespec left = {0};
-	uint64_t now = until == NIC_NEVER ? 0 : monotonic_ns(), count;
+	uint64_t drives = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
+	bool drove = drives != *seen;
 
-	if (until > now) {
-		left.tv_sec = (time_t)((until - now) / 1000000000u);
-		left.tv_nsec = (long)((until - now) % 1000000000u);
+	*seen = drives;
+	return drove || atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0;
+}
+
+static bool stopping(struct nic *nic)
+{
+	return atomic_load_explicit(&nic->stop, memory_order_acquire);
+}
+
+/* One round of an owner: drives, runs commands, wakes.  False: there was nothing to do. */
+static bool work(struct nic *nic)
+{
+	int done = nic_drive(nic);
+
+	done += own_drain(nic, NIC_THREAD);
+	if (done > 0)
+		own_wake_waiters(nic);
+	return done > 0;
+}
+
+/* Owner on entry, not any more on return: until hosts want to drive, or after a sleep. */
+static void serve(struct nic *nic)
+{
+	uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed), idle = 0, until;
+	struct yielder yielder = {0};
+
+	while (!stopping(nic) && !hosts_drive(nic, &seen)) {
+		if (work(nic)) {
+			idle = 0;
+			continue;
+		}
+		uint64_t now = monotonic_ns();
+
+		idle = idle ? idle : now;
+		adaptive_yield(&yielder);
+		if (now - idle < nic->settings->spin / 2 || nic_arm(nic, &until))
+			continue;
+		nic->nic_sleeps_until = until;
+		nic->drives_past_sleeper = 0;
+		nic->counters.sleeps++;
+		nic->unsettled = false;
+		atomic_store(&nic->nic_asleep, true);
+		own_give_back(nic, NIC_THREAD);
+		sleep_on(nic, nic->nic_epoll, nic->nic_event, until);
+		atomic_store(&nic->nic_asleep, false);
+		return;
 	}
-	/* poll() is no reader of the epoll object's own list, so ready descriptors stay ready for the others. */
-	ppoll(&wait, 1, until == NIC_NEVER ? NULL : &left, NULL);
-	if (read(event, &count, sizeof(count)) < 0 && errno != EAGAIN)
-		report(LOG_ERROR, "cannot read a doorbell: %s", strerror(errno));
+	own_give_back(nic, NIC_THREAD);
 }
 
-/* "1,3-5": calls back for each CPU in order until it returns true; returns that CPU or -1. */
-static int each_cpu(const char *list, bool (*take)(int cpu))
+/* Parks without a timer if a host sleeps for the engine: see LEASES above. */
+static bool go_deep(struct nic *nic)
 {
-	while (*list) {
-		char *end;
-		long first = strtol(list, &end, 10), last = first;
-
-		if (end == list)
-			return -1;
-		if (*end == '-')
-			last = strtol(end + 1, &end, 10);
-		for (long cpu = first; cpu <= last && cpu >= 0 && cpu < CPU_SETSIZE; cpu++)
-			if (take((int)cpu))
-				return (int)cpu;
-		list = *end == ',' ? end + 1 : end + strlen(end);
-	}
-	return -1;
-}
-
-/* One lock file per CPU and user; the descriptor is kept open on purpose: the lock ends with the process. */
-static bool lock_cpu(int cpu)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/tmp/portals3-nic-cpu%d-%u", cpu, (unsigned)geteuid());
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0)
-		return false;
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-
-	if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+	atomic_store_explicit(&nic->lease, LEASE_DEEP, memory_order_relaxed);
+	/* Store DEEP before loading the sleeper; pairs with the fence in nic_end_deep(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST && !stopping(nic))
 		return true;
-	close(fd);
+	atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
 	return false;
 }
 
-static bool any_cpu(int cpu)
+void nic_end_deep(struct nic *nic)
 {
-	(void)cpu;
-	return true;
+	uint32_t deep = LEASE_DEEP;
+
+	/* The sleeper was cleared before; pairs with the fence in go_deep(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&nic->lease, memory_order_relaxed) == LEASE_DEEP &&
+	    atomic_compare_exchange_strong(&nic->lease, &deep, LEASE_TICKING))
+		futex_wake(&nic->lease, 1);
 }
 
-int nic_cpu_claim(const char *list)
+/* Hosts drive.  Returns when they have stopped to, or the interface closes. */
+static void lease(struct nic *nic)
 {
-	if (!*list)
-		return -1;
-	int cpu = each_cpu(list, lock_cpu);
+	uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
+	unsigned ticks = 0;
 
-	if (cpu < 0) {
-		cpu = each_cpu(list, any_cpu);
-		report(LOG_WARN, "PTL_NIC_CPUS=%s: every CPU of the list has a NIC thread already, sharing CPU %d", list,
-		       cpu);
+	atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
+	for (;;) {
+		bool deep = ++ticks > DEEP_TICKS && go_deep(nic);
+
+		futex_wait(&nic->lease, deep ? LEASE_DEEP : LEASE_TICKING,
+			   deep ? NIC_NEVER : monotonic_ns() + nic->settings->tick);
+		if (deep) {
+			ticks = 0;
+			atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
+		}
+		if (stopping(nic))
+			break;
+		if (!hosts_drive(nic, &seen))
+			break;
+		if (atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0)
+			continue;
+		futex_wait(&nic->lease, LEASE_TICKING, monotonic_ns() + LEASE_GLANCE_NS);
+		if (!hosts_drive(nic, &seen))
+			break;
 	}
-	return cpu;
+	atomic_store_explicit(&nic->lease, LEASE_OUT, memory_order_relaxed);
+}
+
+static void shared_mode(struct nic *nic)
+{
+	while (!stopping(nic)) {
+		uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
+
+		if (!hosts_drive(nic, &seen) && own_try(nic, NIC_THREAD))
+			serve(nic);
+		else
+			lease(nic);
+	}
+}
+
+/* Sleeps without giving ownership away: see (3) above. */
+static void dedicated_sleep(struct nic *nic, uint64_t until)
+{
+	uintptr_t word = NIC_THREAD;
+
+	nic->counters.sleeps++;
+	if (!atomic_compare_exchange_strong_explicit(&nic->own, &word, NIC_SLEEPING, memory_order_acq_rel,
+						     memory_order_relaxed))
+		return;
+	sleep_on(nic, nic->nic_epoll, nic->nic_event, until);
+	word = NIC_SLEEPING;
+	/* Fails if a pusher has done it already. */
+	atomic_compare_exchange_strong_explicit(&nic->own, &word, NIC_THREAD, memory_order_acquire,
+						memory_order_relaxed);
+}
+
+static void dedicated_mode(struct nic *nic)
+{
+	struct yielder yielder = {0};
+	uint64_t idle = 0, until;
+	unsigned rounds = 0;
+
+	while (!stopping(nic) && !own_try(nic, NIC_THREAD))
+		sched_yield();
+	while (!stopping(nic)) {
+		if (work(nic)) {
+			idle = 0;
+			continue;
+		}
+		adaptive_yield(&yielder);
+		if (++rounds % CLOCK_ROUNDS != 0)
+			continue;
+		uint64_t now = monotonic_ns();
+
+		idle = idle ? idle : now;
+		if (now - idle >= DEDICATED_SPINS * nic->settings->spin && !nic_arm(nic, &until)) {
+			dedicated_sleep(nic, until);
+			idle = 0;
+		}
+	}
+	if ((atomic_load_explicit(&nic->own, memory_order_relaxed) & NIC_OWNER_MASK) == NIC_THREAD)
+		own_give_back(nic, NIC_THREAD);
+}
+
+static void *nic_thread(void *argument)
+{
+	struct nic *nic = argument;
+
+	nic_thread_prepare(nic);
+	if (nic->mode == NIC_MODE_DEDICATED)
+		dedicated_mode(nic);
+	else
+		shared_mode(nic);
+	return NULL;
+}
+
+int nic_spawn(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = pthread_create(thread, NULL, run, argument);
+
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
+int nic_thread_start(struct nic *nic)
+{
+	int rc = nic_spawn(&nic->thread, nic_thread, nic);
+
+	if (rc)
+		return report_error(-rc, "cannot start the NIC thread of interface %u: %s", nic->index, strerror(rc));
+	nic->thread_running = true;
+	return 0;
+}
+
+void nic_thread_stop(struct nic *nic)
+{
+	if (!nic->thread_running)
+		return;
+	/* Pairs with stopping(); the doorbell and the lease are rung after it, so one of them is seen. */
+	atomic_store(&nic->stop, true);
+	nic_ring(nic, nic->nic_event);
+	atomic_store(&nic->lease, LEASE_OUT);
+	futex_wake(&nic->lease, 1);
+	pthread_join(nic->thread, NULL);
+	nic->thread_running = false;
 }

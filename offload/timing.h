@@ -22,7 +22,7 @@
 #endif
 
 /* Histogram: values 0-7 ns apart, above that 8 steps per power of two, so a percentile is right within 12.5 %. */
-#define TIMING_STEPS 8
+#define TIMING_STEPS   8
 #define TIMING_BUCKETS (40 * TIMING_STEPS)
 
 struct stage_clock {

@@ -53,7 +53,7 @@ static int ask_piece(struct operation *op)
 	struct transport *transport = op->peer->transport;
 	const struct wire_segment *segment = &transfer->segments[transfer->index];
 	uint64_t length;
-	void *local = region_at(&op->md->region, op->info.offset + transfer->asked, &length);
+	void *local = region_at(&op->pinned->region, op->info.offset + transfer->asked, &length);
 
 	if (length > segment->length - transfer->within)
 		length = segment->length - transfer->within;
@@ -100,7 +100,8 @@ static void transfer_progress(struct nic *nic, struct operation *op)
 		if (rc)
 			transfer->status = rc;
 	}
-	if (transfer->in_flight > 0 || transfer->stalled || (transfer->status == 0 && transfer->asked < transfer->total))
+	if (transfer->in_flight > 0 || transfer->stalled ||
+	    (transfer->status == 0 && transfer->asked < transfer->total))
 		return;
 	timing_stop(&nic->timing, PTL_STAGE_RDMA, transfer->started);
 	operation_withdraw(nic, op);
@@ -116,10 +117,24 @@ int transfer_start(struct nic *nic, struct operation *op, const struct wire_mess
 	transfer->started = timing_start(&nic->timing);
 	nic->counters.long_messages++;
 	if (!rc && total > 0 && op->peer->transport->limits.local_registration)
-		rc = operation_expose(nic, op, &op->md->region, op->info.offset, total, EXPOSE_LOCAL);
+		rc = operation_expose(nic, op, &op->pinned->region, op->info.offset, total, EXPOSE_LOCAL);
 	transfer->status = rc;
 	transfer_progress(nic, op);
 	return rc;
+}
+
+ptl_ni_fail_t transfer_failure(const struct operation *op)
+{
+	switch (op->transfer.status) {
+	case 0:
+		return PTL_NI_OK;
+	case -ECONNRESET:
+	case -ECANCELED:
+	case -ENOTCONN:
+		return op->failure ? op->failure : PTL_NI_PEER_DIED;
+	default:
+		return op->failure ? op->failure : PTL_NI_PROTOCOL;
+	}
 }
 
 void transfer_done(void *owner, void *context, int status)

@@ -17,8 +17,8 @@
 #include "offload/nic.h"
 #include "offload/yield.h"
 
-#define CLOCK_LOOPS 16     /* fruitless polls between readings of the clock */
-#define CROWDED_SPIN 10    /* a tenth of the spin time if others want this core */
+#define CLOCK_LOOPS  16 /* fruitless polls between readings of the clock */
+#define CROWDED_SPIN 10 /* a tenth of the spin time if others want this core */
 
 struct waiter {
 	struct waiter *next;
@@ -105,7 +105,7 @@ static int wait_enter(struct nic *nic, void *argument)
 		if (nic_arm(nic, &waiter->sleep_until))
 			return -EALREADY;
 		waiter->sleeper = true;
-		nic->sleep_until = waiter->sleep_until;
+		nic->host_sleeps_until = waiter->sleep_until;
 		nic->unsettled = false;
 		atomic_store(&nic->sleeper, SLEEPER_HOST);
 	}
@@ -188,6 +188,14 @@ static int take_any(const struct waiter *waiter, ptl_event_t *event, int *which)
 	return -EAGAIN;
 }
 
+/* A trace for the NIC thread; two threads that leave one at the same time may leave it together. */
+static void note_host(struct nic *nic)
+{
+	uint64_t drives = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
+
+	atomic_store_explicit(&nic->host_drives, drives + 1, memory_order_relaxed);
+}
+
 static bool drive_once(struct nic *nic)
 {
 	int work = 0;
@@ -263,7 +271,7 @@ int nic_look(struct nic *nic, struct event_queue *eq, uint32_t generation, ptl_e
 
 	if (rc != -EAGAIN)
 		return rc;
-	atomic_fetch_add_explicit(&nic->host_drives, 1, memory_order_relaxed);
+	note_host(nic);
 	drive_once(nic);
 	rc = event_take(eq, generation, event);
 	if (rc == -EAGAIN)

@@ -58,8 +58,8 @@ static inline const uint8_t *get_u64(const uint8_t *from, uint64_t *value)
 enum { SIZE_u16 = 2, SIZE_u32 = 4, SIZE_u64 = 8 };
 
 #define FIELD_SIZE(type, field) +SIZE_##type
-#define FIELD_PUT(type, field) to = put_##type(to, message->field);
-#define FIELD_GET(type, field) from = get_##type(from, &message->field);
+#define FIELD_PUT(type, field)  to = put_##type(to, message->field);
+#define FIELD_GET(type, field)  from = get_##type(from, &message->field);
 
 #define OPERATION_CODEC(name, fields, body)                                                                            \
 	enum { SIZE_##name = WIRE_PREFIX_SIZE fields(FIELD_SIZE) };                                                    \

@@ -14,26 +14,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_MAGIC 0xE3
-#define WIRE_VERSION 1
-#define WIRE_PREFIX_SIZE 20
+#define WIRE_MAGIC        0xE3
+#define WIRE_VERSION      1
+#define WIRE_PREFIX_SIZE  20
 #define WIRE_SEGMENT_SIZE 24
 #define WIRE_MAX_SEGMENTS 256
-#define WIRE_MAX_HEADER 64 /* checked in wire.c */
-#define WIRE_SWAP_MAX 256  /* most bytes of a getput */
+#define WIRE_MAX_HEADER   64  /* checked in wire.c */
+#define WIRE_SWAP_MAX     256 /* most bytes of a getput */
 
 /*
  * F(type, field).  token: whose operation it is at the receiver of a response.  `length` is the requested length,
  * `mlength` what the target moved.  pt_index and ac_index saturate: 0xffff is out of range everywhere.
  */
-#define WIRE_REQUEST(F) F(u16, pt_index) F(u16, ac_index) F(u64, match_bits) F(u64, offset) F(u64, length)
-#define WIRE_PUT_FIELDS(F) WIRE_REQUEST(F) F(u64, hdr_data)
-#define WIRE_LONG_FIELDS(F) WIRE_PUT_FIELDS(F) F(u16, segment_count)
-#define WIRE_ACK_FIELDS(F) F(u64, mlength)
+#define WIRE_REQUEST(F)           F(u16, pt_index) F(u16, ac_index) F(u64, match_bits) F(u64, offset) F(u64, length)
+#define WIRE_PUT_FIELDS(F)        WIRE_REQUEST(F) F(u64, hdr_data)
+#define WIRE_LONG_FIELDS(F)       WIRE_PUT_FIELDS(F) F(u16, segment_count)
+#define WIRE_ACK_FIELDS(F)        F(u64, mlength)
 #define WIRE_REPLY_LONG_FIELDS(F) F(u64, mlength) F(u32, reply_token) F(u16, segment_count)
 #define WIRE_IDENTITY(F)                                                                                               \
-	F(u32, wanted_nid) F(u32, wanted_pid) F(u32, uid) F(u32, jid) F(u64, incarnation_high) F(u64, incarnation_low) \
-	F(u16, abilities)
+	F(u32, wanted_nid)                                                                                             \
+	F(u32, wanted_pid) F(u32, uid) F(u32, jid) F(u64, incarnation_high) F(u64, incarnation_low) F(u16, abilities)
 #define WIRE_REFUSAL_FIELDS(F) F(u32, wanted_nid) F(u32, wanted_pid) F(u16, reason) F(u16, their_version)
 #define WIRE_NO_FIELDS(F)
 
@@ -61,14 +61,14 @@ enum wire_operation {
 #define WIRE_ENUM(name, fields, body) WIRE_##name,
 	WIRE_OPERATIONS(WIRE_ENUM)
 #undef WIRE_ENUM
-	WIRE_OPERATION_COUNT
+		WIRE_OPERATION_COUNT
 };
 
 /* flags: the low bits of a byte whose three high bits say at which of its addresses the sender can be reached */
-#define WIRE_WANTS_ACK 1 /* on a put: acknowledge it, or say DISCARDED if no acknowledgement will come */
-#define WIRE_ACKED 2     /* on SOURCE_FREE: it is the ACK as well */
-#define WIRE_FAILED 4    /* on SOURCE_FREE: the data could not be moved */
-#define WIRE_ALL_FLAGS 7
+#define WIRE_WANTS_ACK     1 /* on a put: acknowledge it, or say DISCARDED if no acknowledgement will come */
+#define WIRE_ACKED         2 /* on SOURCE_FREE: it is the ACK as well */
+#define WIRE_FAILED        4 /* on SOURCE_FREE: the data could not be moved */
+#define WIRE_ALL_FLAGS     7
 #define WIRE_ATTEMPT_SHIFT 5
 
 /* abilities */

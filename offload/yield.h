@@ -14,8 +14,8 @@
 #include "base/arch.h"
 
 #define YIELD_QUICK_TICKS 1500
-#define YIELD_SOON 16
-#define YIELD_RARELY 4096
+#define YIELD_SOON        16
+#define YIELD_RARELY      4096
 
 struct yielder {
 	unsigned interval, polls;

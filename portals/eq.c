@@ -114,7 +114,7 @@ static void call_handler(struct event_queue *eq, ptl_event_t *event)
 static ptl_stage_t wait_stage(const ptl_event_t *event)
 {
 	return event->type == PTL_EVENT_SEND_START || event->type == PTL_EVENT_SEND_END ? PTL_STAGE_WAIT_SEND
-											 : PTL_STAGE_WAIT_ARRIVAL;
+											: PTL_STAGE_WAIT_ARRIVAL;
 }
 
 /* An event was taken: the time since `start` was spent waiting for it. */
@@ -229,8 +229,7 @@ int PtlEQPoll(ptl_handle_eq_t *eq_handles, int size, ptl_time_t timeout, ptl_eve
 		return PTL_NO_INIT;
 	if (size <= 0)
 		return PTL_EQ_INVALID;
-	int code = set_open(&set, size) ? PTL_NO_SPACE
-					: poll_set(&set, eq_handles, size, timeout, event, which_eq);
+	int code = set_open(&set, size) ? PTL_NO_SPACE : poll_set(&set, eq_handles, size, timeout, event, which_eq);
 
 	set_close(&set);
 	return code;

@@ -42,7 +42,7 @@ struct event_queue *handle_eq_unowned(struct nic *nic, ptl_handle_eq_t handle)
 		return NULL;
 	struct event_queue *eq = &queues[handle_index(handle)];
 
-	/* Acquire pairs with the release in PtlEQAlloc (generation_publish) and pool_give(). */
+	/* The acquires pair with the releases in pool_give() and PtlEQAlloc. */
 	return atomic_load_explicit(&eq->item.generation, memory_order_acquire) == handle_generation(handle) &&
 			       atomic_load_explicit(&eq->ring, memory_order_acquire)
 		       ? eq

@@ -157,10 +157,8 @@ static int update(struct nic *nic, void *argument)
 int PtlMDUpdate(ptl_handle_md_t md_handle, ptl_md_t *old_md, ptl_md_t *new_md, ptl_handle_eq_t eq_handle)
 {
 	ptl_md_t wanted = new_md ? *new_md : (ptl_md_t){0}; /* the two may be the same structure */
-	struct update_arguments arguments = {.md_handle = md_handle,
-					     .old_md = old_md,
-					     .new_md = new_md ? &wanted : NULL,
-					     .test_queue = eq_handle};
+	struct update_arguments arguments = {
+		.md_handle = md_handle, .old_md = old_md, .new_md = new_md ? &wanted : NULL, .test_queue = eq_handle};
 	struct nic *nic;
 
 	if (!process_ready())

@@ -22,7 +22,8 @@ static int create(struct nic *nic, struct me_arguments *arguments, struct match_
 	if (list->length >= (uint32_t)nic->limits.max_me_list)
 		return PTL_ME_LIST_TOO_LONG;
 	if (nic->entries.live >= (uint32_t)nic->limits.max_mes || !(me = pool_take(&nic->entries)))
-		return report_error(-ENOSPC, "%u match entries exist, more are not allowed (max_mes)", nic->entries.live);
+		return report_error(-ENOSPC, "%u match entries exist, more are not allowed (max_mes)",
+				    nic->entries.live);
 	me->match_bits = arguments->match_bits;
 	me->must_match = ~arguments->ignore_bits;
 	me->source = arguments->match_id;

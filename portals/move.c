@@ -81,29 +81,13 @@ static int run(struct move *move, nic_command *command)
 	return code;
 }
 
-int PtlPutRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length, ptl_ack_req_t ack_req,
-		 ptl_process_id_t target_id, ptl_pt_index_t pt_index, ptl_ac_index_t ac_index,
-		 ptl_match_bits_t match_bits, ptl_size_t remote_offset, ptl_hdr_data_t hdr_data)
+static int put_range(ptl_handle_md_t md_handle, uint64_t offset, uint64_t length, ptl_ack_req_t ack_req,
+		     ptl_process_id_t target_id, ptl_pt_index_t pt_index, ptl_ac_index_t ac_index,
+		     ptl_match_bits_t match_bits, ptl_size_t remote_offset, ptl_hdr_data_t hdr_data)
 {
 	struct move move = {.md_handle = md_handle,
-			    .arguments = {.local_offset = local_offset,
+			    .arguments = {.local_offset = offset,
 					  .length = length,
-					  .ack = ack_req == PTL_ACK_REQ,
-					  .target = target_id,
-					  .pt_index = pt_index,
-					  .ac_index = ac_index,
-					  .match_bits = match_bits,
-					  .remote_offset = remote_offset,
-					  .hdr_data = hdr_data}};
-
-	return length == WHOLE_MD && process_ready() ? PTL_MD_ILLEGAL : run(&move, put);
-}
-
-int PtlPut(ptl_handle_md_t md_handle, ptl_ack_req_t ack_req, ptl_process_id_t target_id, ptl_pt_index_t pt_index,
-	   ptl_ac_index_t ac_index, ptl_match_bits_t match_bits, ptl_size_t remote_offset, ptl_hdr_data_t hdr_data)
-{
-	struct move move = {.md_handle = md_handle,
-			    .arguments = {.length = WHOLE_MD,
 					  .ack = ack_req == PTL_ACK_REQ,
 					  .target = target_id,
 					  .pt_index = pt_index,
@@ -115,12 +99,12 @@ int PtlPut(ptl_handle_md_t md_handle, ptl_ack_req_t ack_req, ptl_process_id_t ta
 	return run(&move, put);
 }
 
-int PtlGetRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length, ptl_process_id_t target_id,
-		 ptl_pt_index_t pt_index, ptl_ac_index_t ac_index, ptl_match_bits_t match_bits,
-		 ptl_size_t remote_offset)
+static int get_range(ptl_handle_md_t md_handle, uint64_t offset, uint64_t length, ptl_process_id_t target_id,
+		     ptl_pt_index_t pt_index, ptl_ac_index_t ac_index, ptl_match_bits_t match_bits,
+		     ptl_size_t remote_offset)
 {
 	struct move move = {.md_handle = md_handle,
-			    .arguments = {.local_offset = local_offset,
+			    .arguments = {.local_offset = offset,
 					  .length = length,
 					  .target = target_id,
 					  .pt_index = pt_index,
@@ -128,21 +112,42 @@ int PtlGetRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t 
 					  .match_bits = match_bits,
 					  .remote_offset = remote_offset}};
 
-	return length == WHOLE_MD && process_ready() ? PTL_MD_ILLEGAL : run(&move, get);
+	return run(&move, get);
+}
+
+/* No region is that long, and no caller may mean the whole descriptor by it. */
+static uint64_t region_length(ptl_size_t length)
+{
+	return length == WHOLE_MD ? WHOLE_MD - 1 : length;
+}
+
+int PtlPut(ptl_handle_md_t md_handle, ptl_ack_req_t ack_req, ptl_process_id_t target_id, ptl_pt_index_t pt_index,
+	   ptl_ac_index_t ac_index, ptl_match_bits_t match_bits, ptl_size_t remote_offset, ptl_hdr_data_t hdr_data)
+{
+	return put_range(md_handle, 0, WHOLE_MD, ack_req, target_id, pt_index, ac_index, match_bits, remote_offset,
+			 hdr_data);
+}
+
+int PtlPutRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length, ptl_ack_req_t ack_req,
+		 ptl_process_id_t target_id, ptl_pt_index_t pt_index, ptl_ac_index_t ac_index,
+		 ptl_match_bits_t match_bits, ptl_size_t remote_offset, ptl_hdr_data_t hdr_data)
+{
+	return put_range(md_handle, local_offset, region_length(length), ack_req, target_id, pt_index, ac_index,
+			 match_bits, remote_offset, hdr_data);
 }
 
 int PtlGet(ptl_handle_md_t md_handle, ptl_process_id_t target_id, ptl_pt_index_t pt_index, ptl_ac_index_t ac_index,
 	   ptl_match_bits_t match_bits, ptl_size_t remote_offset)
 {
-	struct move move = {.md_handle = md_handle,
-			    .arguments = {.length = WHOLE_MD,
-					  .target = target_id,
-					  .pt_index = pt_index,
-					  .ac_index = ac_index,
-					  .match_bits = match_bits,
-					  .remote_offset = remote_offset}};
+	return get_range(md_handle, 0, WHOLE_MD, target_id, pt_index, ac_index, match_bits, remote_offset);
+}
 
-	return run(&move, get);
+int PtlGetRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length, ptl_process_id_t target_id,
+		 ptl_pt_index_t pt_index, ptl_ac_index_t ac_index, ptl_match_bits_t match_bits,
+		 ptl_size_t remote_offset)
+{
+	return get_range(md_handle, local_offset, region_length(length), target_id, pt_index, ac_index, match_bits,
+			 remote_offset);
 }
 
 int PtlGetPut(ptl_handle_md_t get_md_handle, ptl_handle_md_t put_md_handle, ptl_process_id_t target_id,

@@ -82,8 +82,7 @@ static int object_exists(struct nic *nic, void *argument)
 {
 	ptl_handle_any_t handle = ((struct owner_query *)argument)->handle;
 
-	return handle_me(nic, handle) || handle_md(nic, handle) || handle_eq(nic, handle) ? PTL_OK
-											   : PTL_HANDLE_INVALID;
+	return handle_me(nic, handle) || handle_md(nic, handle) || handle_eq(nic, handle) ? PTL_OK : PTL_HANDLE_INVALID;
 }
 
 int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)

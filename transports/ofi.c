@@ -47,7 +47,7 @@ static unsigned ofi_unsent(const struct transport *transport)
 	return ((const struct ofi *)(const void *)transport)->outstanding;
 }
 
-/* The child's copies of these would keep the pid taken, and look alive to probes, after the parent's death. */
+/* The child's copies of these would keep the pid and port taken, and look alive to probes, after the parent's death. */
 static void ofi_forked(struct transport *transport)
 {
 	struct ofi *ofi = ofi_of(transport);
@@ -55,6 +55,7 @@ static void ofi_forked(struct transport *transport)
 	close(ofi->name_fd);
 	close(ofi->port_fd);
 	close(ofi->probe_fd);
+	close(ofi->listener_fd);
 }
 
 const struct transport_ops transport_ofi = {

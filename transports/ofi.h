@@ -153,8 +153,8 @@ struct ofi {
 	uint32_t nid, pid;
 	unsigned attempt;
 	uint16_t port;
-	int name_fd, port_fd, probe_fd;
-	uint32_t *address_index; /* (nid, port) -> index + 1; open addressing */
+	int name_fd, port_fd, probe_fd, listener_fd; /* the last belongs to the provider */
+	uint32_t *address_index;                     /* (nid, port) -> index + 1; open addressing */
 	size_t address_index_size;
 
 	/* Made by open(). */

@@ -174,7 +174,7 @@ int ofi_claim(struct transport_config *config, struct transport **out)
 		return -ENOMEM;
 
 	ofi->base.ops = &transport_ofi;
-	ofi->name_fd = ofi->port_fd = ofi->probe_fd = ofi->cq_fd = ofi->edge_fd = -1;
+	ofi->name_fd = ofi->port_fd = ofi->probe_fd = ofi->listener_fd = ofi->cq_fd = ofi->edge_fd = -1;
 	ofi->nid = config->nid;
 	ofi->sink = config->sink;
 	ofi->owner = config->owner;
@@ -219,22 +219,22 @@ struct ofi_address *ofi_find_address(struct ofi *ofi, uint32_t nid, uint16_t por
 	return entry ? &ofi->addresses[entry - 1] : NULL;
 }
 
-/* Room for index `last`; the hash stays at most half full. */
-static int grow_addresses(struct ofi *ofi, size_t last)
+/* The table, with room for index `last`, or NULL; the hash stays at most half full. */
+static struct ofi_address *grow_addresses(struct ofi *ofi, size_t last)
 {
 	if (last < ofi->address_room)
-		return 0;
+		return ofi->addresses;
 	size_t room = ofi->address_room ? ofi->address_room * 2 : ADDRESSES_FIRST;
 	while (room <= last)
 		room *= 2;
 	struct ofi_address *addresses = realloc(ofi->addresses, room * sizeof *addresses);
 	if (!addresses)
-		return -ENOMEM;
+		return NULL;
 	memset(addresses + ofi->address_room, 0, (room - ofi->address_room) * sizeof *addresses);
 	ofi->addresses = addresses;
 	uint32_t *index = calloc(room * 2, sizeof *index);
 	if (!index)
-		return -ENOMEM;
+		return NULL;
 	free(ofi->address_index);
 	ofi->address_index = index;
 	ofi->address_index_size = room * 2;
@@ -242,7 +242,7 @@ static int grow_addresses(struct ofi *ofi, size_t last)
 	for (size_t i = 0; i < ofi->address_count; i++)
 		if (addresses[i].port)
 			*index_slot(ofi, addresses[i].nid, addresses[i].port) = (uint32_t)i + 1;
-	return 0;
+	return addresses;
 }
 
 /* The provider numbers its addresses from 0 (FI_AV_TABLE), so the number is our index too. */
@@ -255,11 +255,11 @@ static int insert_address(struct ofi *ofi, uint32_t nid, uint16_t port, transpor
 	if (inserted != 1 || number >= ADDRESS_GREATEST)
 		return report_error(inserted < 0 ? ofi_errno(inserted) : -EIO, "%s refuses the address %s:%u",
 				    ofi->profile.name, inet_ntoa(name.sin_addr), port);
-	int error = grow_addresses(ofi, number);
-	if (error)
-		return error;
-	ofi->addresses[number].nid = nid;
-	ofi->addresses[number].port = port;
+	struct ofi_address *addresses = grow_addresses(ofi, number);
+	if (!addresses)
+		return -ENOMEM;
+	addresses[number].nid = nid;
+	addresses[number].port = port;
 	if (number >= ofi->address_count)
 		ofi->address_count = number + 1;
 	*index_slot(ofi, nid, port) = (uint32_t)number + 1;

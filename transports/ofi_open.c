@@ -110,20 +110,32 @@ static int open_endpoint(struct ofi *ofi)
 	}
 }
 
-/* libfabric's listener would survive us in children that exec; connections it makes later are out of our reach. */
-static void close_listener_on_exec(const struct ofi *ofi)
+static bool is_our_listener(const struct ofi *ofi, int fd)
+{
+	struct sockaddr_in name = {0};
+	socklen_t length = sizeof name, size = sizeof(int);
+	int listens = 0;
+
+	return getsockname(fd, (struct sockaddr *)&name, &length) == 0 && name.sin_family == AF_INET &&
+	       name.sin_port == htons(ofi->port) && name.sin_addr.s_addr == htonl(ofi->nid) &&
+	       getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens;
+}
+
+/*
+ * libfabric's listener would survive us in our children: programs they execute must not inherit it, and ofi_forked()
+ * closes it.  Connections made later are out of our reach.
+ */
+static void find_listener(struct ofi *ofi)
 {
 	DIR *directory = opendir("/proc/self/fd");
 	if (!directory)
 		return;
 	for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
-		struct sockaddr_in name = {0};
-		socklen_t length = sizeof name;
 		int fd = atoi(entry->d_name);
-		if (entry->d_name[0] != '.' && getsockname(fd, (struct sockaddr *)&name, &length) == 0 &&
-		    name.sin_family == AF_INET && name.sin_port == htons(ofi->port) &&
-		    name.sin_addr.s_addr == htonl(ofi->nid))
+		if (entry->d_name[0] != '.' && is_our_listener(ofi, fd)) {
 			fcntl(fd, F_SETFD, FD_CLOEXEC);
+			ofi->listener_fd = fd;
+		}
 	}
 	closedir(directory);
 }
@@ -139,7 +151,7 @@ static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
 		return error;
 	if ((error = ofi_slots_create(ofi)) != 0 || (error = ofi_buffers_create(ofi)) != 0)
 		return ofi_refuse(ofi, error, "no memory for its buffers: %s", strerror(-error));
-	close_listener_on_exec(ofi);
+	find_listener(ofi);
 	return 0;
 }
 
@@ -207,6 +219,7 @@ void ofi_release(struct ofi *ofi)
 	close_fid(ofi->fabric ? &ofi->fabric->fid : NULL);
 	if (ofi->info)
 		ofi->library->freeinfo(ofi->info);
+	ofi->listener_fd = -1; /* was the endpoint's */
 	ofi->ep = NULL;
 	ofi->cq = NULL;
 	ofi->av = NULL;

@@ -14,14 +14,16 @@
 
 #include "transports/ofi.h"
 
-static int open_probe_socket(struct ofi *ofi)
+static bool have_probe_socket(struct ofi *ofi)
 {
 	int yes = 1;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (fd >= 0)
-		setsockopt(fd, IPPROTO_IP, IP_RECVERR, &yes, sizeof yes);
-	return ofi->probe_fd = fd;
+	if (ofi->probe_fd < 0) {
+		ofi->probe_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (ofi->probe_fd >= 0)
+			setsockopt(ofi->probe_fd, IPPROTO_IP, IP_RECVERR, &yes, sizeof yes);
+	}
+	return ofi->probe_fd >= 0;
 }
 
 static bool says_refused(struct msghdr *message)
@@ -82,9 +84,7 @@ int ofi_probe(struct transport *transport, transport_address to)
 {
 	struct ofi *ofi = ofi_of(transport);
 
-	if (to >= ofi->address_count || ofi->profile.owns_udp_port)
-		return 0;
-	if (ofi->probe_fd < 0 && open_probe_socket(ofi) < 0)
+	if (to >= ofi->address_count || ofi->profile.owns_udp_port || !have_probe_socket(ofi))
 		return 0;
 	struct ofi_address *peer = &ofi->addresses[to];
 	collect_refusals(ofi);

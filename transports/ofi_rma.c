@@ -54,14 +54,17 @@ int ofi_register(struct ofi *ofi, const void *base, size_t length, uint64_t acce
 			return error;
 		error = fi_mr_reg(ofi->domain, base, length, access, 0, key, 0, &mr, NULL);
 	}
-	if (error)
-		return report_error(ofi_errno(error), "%s cannot register %zu bytes: %s%s", ofi->profile.name, length,
-				    ofi->library->strerror(-error),
-				    error == -FI_ENOMEM ? "; raise ulimit -l (RLIMIT_MEMLOCK)" : "");
+	if (error) {
+		report_error(ofi_errno(error), "%s cannot register %zu bytes: %s%s", ofi->profile.name, length,
+			     ofi->library->strerror(-error),
+			     error == -FI_ENOMEM ? "; raise ulimit -l (RLIMIT_MEMLOCK)" : "");
+		return ofi_errno(error);
+	}
 	if ((mode & FI_MR_ENDPOINT) && (error = bind_to_endpoint(ofi, mr)) != 0) {
 		fi_close(&mr->fid);
-		return report_error(ofi_errno(error), "%s cannot bind a registration to its endpoint: %s",
-				    ofi->profile.name, ofi->library->strerror(-error));
+		report_error(ofi_errno(error), "%s cannot bind a registration to its endpoint: %s", ofi->profile.name,
+			     ofi->library->strerror(-error));
+		return ofi_errno(error);
 	}
 	*out = mr;
 	return 0;

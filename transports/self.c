@@ -13,9 +13,9 @@
 #include "transports/transport.h"
 
 #define SELF_SHORT_MAX 4160 /* a page and a header */
-#define SELF_MESSAGES 512   /* in the queue at most; then -EAGAIN */
-#define SELF_CHUNK (256 * 1024)
-#define SELF_COPIES 64
+#define SELF_MESSAGES  512  /* in the queue at most; then -EAGAIN */
+#define SELF_CHUNK     (256 * 1024)
+#define SELF_COPIES    64
 
 struct self_message {
 	size_t length;
@@ -156,8 +156,7 @@ static int self_write(struct transport *transport, transport_address address, co
 	return queue_copy(self_of(transport), (void *)(uintptr_t)remote, local, length, context);
 }
 
-static int self_expose(struct transport *transport, void *base, size_t length, unsigned uses,
-		       struct exposure *exposure)
+static int self_expose(struct transport *transport, void *base, size_t length, unsigned uses, struct exposure *exposure)
 {
 	(void)transport;
 	(void)length;

@@ -13,6 +13,10 @@ int report_error(int error, const char *format, ...) __attribute__((format(print
 void report(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void report_set_level(enum log_level level);
 
+/* Where the calling thread's text is, and a copy of the calling thread's text to another's: for work done on behalf. */
+char *report_own_text(void);
+void report_hand_over(char *other_text);
+
 /* Text of the calling thread's last report_error(), "" if there was none. */
 const char *report_last_error(void);
 

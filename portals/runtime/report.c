@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Where text goes; programs may assign it (they declare it themselves). */
 extern FILE *p3_out;
@@ -52,6 +53,16 @@ void report(enum log_level level, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	print(level, text);
+}
+
+char *report_own_text(void)
+{
+	return last_error;
+}
+
+void report_hand_over(char *other_text)
+{
+	memcpy(other_text, last_error, sizeof(last_error));
 }
 
 const char *report_last_error(void)

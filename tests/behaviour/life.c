@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define QUIET (PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE)
+#define QUIET    (PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE)
+#define OWN_BITS (BITS + 50) /* of put_to_myself() */
 
 static void put_to_myself(void)
 {
@@ -15,9 +16,9 @@ static void put_to_myself(void)
 	ptl_handle_eq_t eq = new_eq(8);
 	CHECK_OK(PtlGetId(ni, &self));
 	memset(buffer, 0, sizeof buffer);
-	struct window window = open_window(BITS, md_over(buffer, 8, PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, eq));
+	struct window window = open_window(OWN_BITS, md_over(buffer, 8, PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, eq));
 	ptl_handle_md_t md = bind_md(md_over(source, 8, QUIET, PTL_EQ_NONE));
-	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
+	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, OWN_BITS, 0, 0));
 	take(eq, PTL_EVENT_PUT_END);
 	CHECK_STRING(buffer, "myself");
 	close_window(window);

@@ -18,9 +18,7 @@
  * read-modify-writes ever changes it.
  */
 #define HOSTS 2
-#ifndef CALLS
-#define CALLS 2
-#endif
+#define CALLS(host) (2 - (host)) /* the second of host 0 reuses its command's address (ABA) */
 #define NIC HOSTS /* the NIC thread as a thread */
 #define THREADS (HOSTS + 1)
 #define CLOSER THREADS /* writes nothing that is buffered */
@@ -88,17 +86,17 @@ end:	do
 
 /* What of a read-modify-write the mutants weaken. */
 #ifdef MUTANT_PUSH_RELAXED
-#define PUSH_RELEASE(t)
+#define PUSH_RELEASE(t) skip
 #else
 #define PUSH_RELEASE(t) flush_all(t)
 #endif
 #ifdef MUTANT_GIVE_BACK_RELAXED
-#define GIVE_BACK_RELEASE(t)
+#define GIVE_BACK_RELEASE(t) skip
 #else
 #define GIVE_BACK_RELEASE(t) flush_all(t)
 #endif
 #ifdef MUTANT_COMPLETE_RELAXED
-#define COMPLETE_RELEASE(t)
+#define COMPLETE_RELEASE(t) skip
 #else
 #define COMPLETE_RELEASE(t) flush_all(t)
 #endif
@@ -257,9 +255,9 @@ inline push(c)
 			if
 			:: own == SLEEPING ->
 				assert(kick_due);
+				kick_due = false;
 #ifndef MUTANT_PUSH_STAYS_ASLEEP
 				own = THREAD;
-				kick_due = false;
 #endif
 				kicks = true
 			:: else
@@ -285,7 +283,7 @@ proctype host(byte me)
 	bool woke, pushed, kicks, made;
 
 	do
-	:: calls == CALLS || dead -> break
+	:: calls == CALLS(me) || dead -> break
 	:: else ->
 		atomic {
 			calls++;
@@ -379,7 +377,6 @@ proctype nic()
 	:: stop -> break
 	:: else ->
 		drain(NIC, THREAD);
-		atomic { touch_engine(NIC); touched = touched % 8; store(NIC, ENGINE, touched) };
 		sleep_as_owner()
 	od;
 	give_back(NIC, THREAD);
@@ -413,10 +410,7 @@ proctype nic()
 /* nic_close(): stops the NIC thread, then nic_bury().  Either while hosts call, or to let a sleeping NIC thread end. */
 active proctype closer()
 {
-	if
-	:: early = true
-	:: returned == HOSTS
-	fi;
+	early || returned == HOSTS;
 	stop = true;
 	bell = true;
 	nic_ended;
@@ -431,6 +425,10 @@ active proctype closer()
 
 init {
 	atomic {
+		if
+		:: early = true
+		:: early = false
+		fi;
 		run host(0);
 		run host(1);
 		run nic()

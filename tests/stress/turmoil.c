@@ -75,50 +75,70 @@ static void a_survivor_outlives_peers_that_are_killed_in_full_swing(void)
 	barrier();
 }
 
-/* The target's interface closes and opens again all the time, under the same pid; the initiator puts all the time. */
+/* Acknowledged puts until one is: those to what is gone may be lost without a word. */
+static void reach(ptl_process_id_t peer)
+{
+	uint64_t deadline = now_ns() + 20000000000ull * SLOWNESS;
+	bool reached = false;
+	while (!reached && now_ns() < deadline) {
+		ptl_handle_eq_t eq = new_eq(8);
+		ptl_handle_md_t md = bind_md(md_over(NULL, 0, QUIET, eq));
+		ptl_event_t event;
+		int which;
+		CHECK_OK(PtlPut(md, PTL_ACK_REQ, peer, INDEX, 0, BITS, 0, 0));
+		reached = PtlEQPoll(&eq, 1, 500, &event, &which) == PTL_OK && event.ni_fail_type == PTL_NI_OK;
+	}
+	CHECK(reached);
+}
+
+/* Opens and closes an interface under the same pid all the time; leaves it open. */
+static void come_and_go(ptl_pid_t pid, _Atomic int *over)
+{
+	for (int i = 0; i < FEWER(12); i++) {
+		open_interface(pid);
+		open_survivor();
+		for (int turn = 0; turn < 20; turn++)
+			lend_time();
+		CHECK_OK(PtlNIFini(ni));
+	}
+	atomic_store(over, 1);
+	open_interface(pid);
+	open_survivor();
+}
+
+static void put_all_the_time(ptl_process_id_t peer, _Atomic int *over)
+{
+	enum { IN_FLIGHT = 64 };
+	ptl_handle_eq_t eq = new_eq(4 * IN_FLIGHT);
+	ptl_handle_md_t md = bind_md(md_over(memory(8), 8, PTL_MD_EVENT_START_DISABLE, eq));
+	int in_flight = 0;
+	while (!atomic_load(over)) {
+		ptl_event_t event;
+		int which;
+		if (in_flight < IN_FLIGHT) {
+			CHECK_OK(PtlPut(md, PTL_ACK_REQ, peer, INDEX, 0, BITS, 0, 0));
+			in_flight++;
+		}
+		if (PtlEQPoll(&eq, 1, in_flight < IN_FLIGHT ? 0 : 10, &event, &which) == PTL_OK)
+			in_flight -= event.type == PTL_EVENT_SEND_END;
+	}
+}
+
 static void an_interface_that_comes_and_goes_harms_nobody(void)
 {
 	_Atomic int *over = shared_memory();
 	ptl_process_id_t ids[MAX_PROCESSES], mine = {0x7f000001u, 0x90000000u + (ptl_pid_t)getpid()};
 	gather(&mine, sizeof mine, ids);
 	if (my_rank == 1) {
-		for (int i = 0; i < FEWER(12); i++) {
-			open_interface(ids[1].pid);
-			open_survivor();
-			for (int turn = 0; turn < 20; turn++)
-				lend_time();
-			CHECK_OK(PtlNIFini(ni));
-		}
-		atomic_store(over, 1);
-		open_interface(ids[1].pid);
-		open_survivor();
-		drive_while_waiting();
+		come_and_go(ids[1].pid, over);
 	} else {
 		open_interface(ids[0].pid);
-		ptl_handle_eq_t eq = new_eq(4096);
-		ptl_event_t event;
-		int which;
-		while (!atomic_load(over)) {
-			ptl_handle_md_t md = bind_mortal_md(md_over(memory(8), 8, 0, eq));
-			CHECK_OK(PtlPut(md, PTL_ACK_REQ, ids[1], INDEX, 0, BITS, 0, 0));
-			PtlEQPoll(&eq, 1, 1, &event, &which);
-		}
-		drive_while_waiting();
+		put_all_the_time(ids[1], over);
 	}
+	drive_while_waiting();
 	barrier();
-	if (my_rank == 0) { /* puts to what is gone may be lost, until one is acknowledged */
-		uint64_t deadline = now_ns() + 20000000000ull * SLOWNESS;
-		bool reached = false;
-		while (!reached && now_ns() < deadline) {
-			ptl_handle_eq_t eq = new_eq(8);
-			ptl_handle_md_t md = bind_md(md_over(NULL, 0, QUIET, eq));
-			ptl_event_t event;
-			int which;
-			CHECK_OK(PtlPut(md, PTL_ACK_REQ, ids[1], INDEX, 0, BITS, 0, 0));
-			reached = PtlEQPoll(&eq, 1, 500, &event, &which) == PTL_OK && event.ni_fail_type == PTL_NI_OK;
-		}
-		CHECK(reached);
-	}
+	if (my_rank == 0)
+		reach(ids[1]);
 }
 
 #define TURMOIL(test, count)                                                                                           \

@@ -917,6 +917,38 @@ static void a_restarted_peer_is_reached_at_the_same_address(void)
 		shut();
 }
 
+/* Opens, leaves a forked child behind, ends. */
+static void live_and_leave_a_child(uint32_t pid, atomic_int *orphan)
+{
+	CHECK_EQUAL(open_as(pid), 0);
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		transport_ofi.forked(transport);
+		alarm(20 * SLOWNESS);
+		for (;;)
+			pause();
+	}
+	atomic_store(orphan, child);
+	_exit(0);
+}
+
+static void a_forked_child_does_not_keep_the_pid(void)
+{
+	uint32_t pid = 70000 + (uint32_t)getpid();
+	atomic_int *orphan = shared_memory();
+	pid_t child = fork_child();
+
+	if (child == 0)
+		live_and_leave_a_child(pid, orphan);
+	join_child(child);
+	int error = open_as(pid);
+	kill(atomic_load(orphan), SIGKILL);
+	CHECK_EQUAL(error, 0);
+	CHECK_EQUAL(transport_ofi.own_attempt(transport), 0);
+	shut();
+}
+
 /* ---- Liveness ---- */
 
 static void probes_tell_the_dead_from_the_living(void)
@@ -1146,14 +1178,27 @@ static void opening_twice_in_one_process_works(void)
 	shut();
 }
 
-static void a_smaller_short_max_is_honoured(void)
+/* rxm's share of this is in the environment. */
+static void a_larger_short_max_is_honoured(void)
 {
-	settings.short_max = 1000;
+	settings.short_max = 100000;
 	open_and_meet();
-	CHECK(transport->limits.short_max >= 1000 && transport->limits.short_max < 2000);
-	for (uint32_t i = 0; i < 500; i++)
+	CHECK_LESS(100000, transport->limits.short_max);
+	for (uint32_t i = 0; i < 200; i++)
 		send_message(address_of[1 - my_rank], i, transport->limits.short_max);
-	await_messages(1 - my_rank, 500);
+	await_messages(1 - my_rank, 200);
+	barrier();
+	shut();
+}
+
+static void a_short_max_beyond_the_provider_is_cut(void)
+{
+	settings.short_max = 1u << 30;
+	open_and_meet();
+	CHECK_LESS(transport->limits.short_max, 1u << 20);
+	for (uint32_t i = 0; i < 20; i++)
+		send_message(address_of[1 - my_rank], i, transport->limits.short_max);
+	await_messages(1 - my_rank, 20);
 	barrier();
 	shut();
 }
@@ -1179,6 +1224,7 @@ static const struct test tests[] = {
 	ROW(1, pids_that_share_their_ports_coexist),
 	ROW(2, a_stranger_on_the_port_is_avoided),
 	ROW(2, a_restarted_peer_is_reached_at_the_same_address),
+	ROW(1, a_forked_child_does_not_keep_the_pid),
 	ROW(2, probes_tell_the_dead_from_the_living),
 	ROW(2, no_sleeper_misses_a_message),
 	ROW(2, sleeping_costs_no_cpu),
@@ -1188,7 +1234,11 @@ static const struct test tests[] = {
 	ROW(1, an_address_we_do_not_have_is_refused),
 	ROW(1, the_best_provider_opens_and_describes_itself),
 	ROW(1, opening_twice_in_one_process_works),
-	ROW(2, a_smaller_short_max_is_honoured),
+	{.name = "a_larger_short_max_is_honoured",
+	 .run = a_larger_short_max_is_honoured,
+	 .processes = 2,
+	 .environment = "FI_OFI_RXM_BUFFER_SIZE=131072"},
+	ROW(2, a_short_max_beyond_the_provider_is_cut),
 	{.name = NULL},
 };
 

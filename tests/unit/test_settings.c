@@ -311,7 +311,7 @@ static void reports_are_printed_as_loudly_as_the_log_setting_asks(void **state)
 		setenv("PTL_LOG", words[asked], 1);
 		assert_int_equal(settings_read(&settings), 0);
 		for (int level = LOG_ERROR; level <= LOG_DEBUG; level++) {
-			char text[32];
+			char text[64];
 
 			snprintf(text, sizeof(text), "asked %d, level %d", asked, level);
 			report((enum log_level)level, "%s", text);

@@ -15,7 +15,7 @@
 
 #include "offload/wire.h"
 
-enum { OTHER_VERSION = WIRE_VERSION + 1, BODY = 5, RANDOM_MESSAGES = 1000000, RANDOM_MAX = 512 };
+enum { OTHER_VERSION = WIRE_VERSION + 1, BODY = 5, RANDOM_MESSAGES = 1000000, RANDOM_MAX = 256 };
 enum { LONGEST = WIRE_MAX_HEADER + (WIRE_MAX_SEGMENTS + 1) * WIRE_SEGMENT_SIZE };
 enum { AT_VERSION = 1, AT_OPERATION = 2, AT_FLAGS = 3 };
 
@@ -476,11 +476,12 @@ static size_t random_message(uint8_t *bytes)
 {
 	static struct example example;
 	uint64_t choice = random_bits();
-	size_t length = random_noise(bytes);
 
 	if (choice % 4 == 0)
-		return length;
+		return random_noise(bytes);
 	if (choice % 4 == 1) {
+		size_t length = random_noise(bytes);
+
 		bytes[0] = WIRE_MAGIC;
 		bytes[AT_VERSION] = choice & 0xf00 ? WIRE_VERSION : OTHER_VERSION;
 		bytes[AT_OPERATION] = (uint8_t)(choice >> 16) % (WIRE_OPERATION_COUNT + 1);

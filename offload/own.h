@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ownership as the NIC thread needs it; hosts use nic_call(), nic_try_own() and nic_release(). */
+#ifndef PORTALS_OFFLOAD_OWN_H
+#define PORTALS_OFFLOAD_OWN_H
+
+#include "offload/nic.h"
+
+/* Takes ownership as `owner` if it is free. */
+bool own_try(struct nic *, enum nic_owner owner);
+
+/* Runs what other threads have asked for, in their order.  Returns how many commands. */
+int own_drain(struct nic *, enum nic_owner owner);
+
+/* Wakes the waiters chosen so far without giving ownership back. */
+void own_wake_waiters(struct nic *);
+
+/* Runs the last commands, settles with whoever sleeps, lets go, wakes. */
+void own_give_back(struct nic *, enum nic_owner owner);
+
+/* Rings one of the two doorbells. */
+void nic_ring(struct nic *, int event);
+
+#endif
