@@ -83,8 +83,8 @@ enum { COMMAND_PENDING, COMMAND_DONE, COMMAND_SLEEPER };
 
 _Static_assert(_Alignof(struct command) > NIC_OWNER_MASK, "a command's address leaves room for the state");
 
-/* The engine this thread is inside of. */
-static _Thread_local const struct nic *inside;
+/* The engine this thread is inside of, set before it takes ownership: a signal handler must not find less than that. */
+static _Thread_local const struct nic *volatile inside;
 
 /* --- driving --- */
 
@@ -351,10 +351,13 @@ bool nic_inside(void)
 
 bool nic_try_own(struct nic *nic)
 {
-	if (unlikely(inside != NULL) || !own_try(nic, NIC_HOST))
+	if (unlikely(inside != NULL))
 		return false;
 	inside = nic;
-	return true;
+	if (own_try(nic, NIC_HOST))
+		return true;
+	inside = NULL;
+	return false;
 }
 
 void nic_release(struct nic *nic)

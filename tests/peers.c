@@ -156,8 +156,10 @@ static struct allocation {
 
 void *memory(size_t length)
 {
-	struct allocation *mine = calloc(1, sizeof *mine + length + 1);
+	size_t size = (sizeof(struct allocation) + length + 1 + 63) & ~(size_t)63;
+	struct allocation *mine = aligned_alloc(64, size);
 	CHECK(mine != NULL);
+	memset(mine, 0, size);
 	mine->next = allocations;
 	allocations = mine;
 	return mine->bytes;

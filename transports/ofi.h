@@ -53,6 +53,7 @@ struct ofi_signals {
 	struct sigaction saved[NSIG];
 	size_t objects; /* shared objects loaded at that time */
 };
+void ofi_library_prepare(void);
 void ofi_signals_save(struct ofi_signals *);
 void ofi_signals_restore(const struct ofi_signals *);
 

@@ -181,6 +181,7 @@ int ofi_claim(struct transport_config *config, struct transport **out)
 	ofi->short_setting = config->settings->short_max;
 	snprintf(ofi->provider, sizeof ofi->provider, "%s", config->provider ? config->provider : "");
 	snprintf(ofi->iface, sizeof ofi->iface, "%s", config->iface ? config->iface : "?");
+	ofi_library_prepare();
 	int error = claim(ofi, config);
 	if (error) {
 		free(ofi);

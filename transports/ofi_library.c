@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "transports/ofi.h"
 
@@ -93,6 +94,16 @@ static bool loaded_since(uintptr_t code, size_t objects)
 
 	dl_iterate_phdr(object_contains, &search);
 	return search.found >= objects;
+}
+
+/*
+ * Its constructor takes 100 ms after replacing the handlers, too long for ofi_signals_restore() alone: a signal would
+ * meet a stranger's handler.  Its own switch prevents that.  Here and not in the opener's thread, because changing the
+ * environment wants a time when programs still have one thread, and PtlNIInit is the nearest to it.
+ */
+void ofi_library_prepare(void)
+{
+	setenv("IPATH_NO_BACKTRACE", "1", 0);
 }
 
 void ofi_signals_save(struct ofi_signals *signals)

@@ -38,7 +38,7 @@ static int open_nic(void **state)
 	memset(&nic, 0, sizeof(nic));
 	nic.limits.max_mds = MAX_MDS;
 	if (pool_open(&nic.entries, sizeof(struct match_entry), 8, 100, 0) ||
-	    pool_open(&nic.descriptors, sizeof(struct descriptor), MAX_MDS, 100, 0) ||
+	    pool_open(&nic.descriptors, sizeof(struct descriptor), MAX_MDS + 1, 100, 0) ||
 	    pool_open(&nic.queues, sizeof(struct event_queue), 8, 100, 0) ||
 	    pool_open(&nic.operations, sizeof(struct operation), 64, 100, 0))
 		return -1;
@@ -104,8 +104,7 @@ static struct operation *begin(struct descriptor *md, ptl_seq_t link, uint64_t m
 {
 	struct operation *op = pool_take(&nic.operations);
 
-	op->md = md;
-	op->pinned = true;
+	op->md = op->pinned = md;
 	op->info = (struct event_info){.link = link, .mlength = mlength, .rlength = mlength, .match_bits = link * 10};
 	descriptor_start(md, &op->info, true);
 	return op;
@@ -113,8 +112,8 @@ static struct operation *begin(struct descriptor *md, ptl_seq_t link, uint64_t m
 
 static void end(struct operation *op)
 {
-	op->pinned = false;
-	operation_end(&nic, op->md, PTL_EVENT_PUT_END, &op->info, PTL_NI_OK);
+	operation_unpin(&nic, op, PTL_EVENT_PUT_END, PTL_NI_OK);
+	assert_null(op->pinned);
 	pool_give(&nic.operations, op);
 }
 
@@ -337,6 +336,7 @@ static void fewer_than_max_size_bytes_left_make_a_descriptor_inactive(void **sta
 	assert_false(active_after(M, UINT64_MAX, 0, true));
 	assert_true(active_after(0, 10, 91, true));
 	assert_true(active_after(M | R, 10, 91, true));
+	assert_true(active_after(M | R, 101, 0, true));
 	assert_true(active_after(M, 101, 91, false));
 }
 
@@ -610,7 +610,7 @@ static void a_wrong_update_changes_nothing(void **state)
 	memcpy(&before, md, sizeof(before));
 	assert_int_equal(descriptor_update(&nic, md, &user, NULL), -EINVAL);
 	assert_memory_equal(md, &before, sizeof(before));
-	assert_ptr_equal(op->md, md);
+	assert_ptr_equal(op->pinned, md);
 	end(op);
 }
 
@@ -633,7 +633,7 @@ static void operations_under_way_finish_with_what_an_update_replaced(void **stat
 	assert_event(PTL_EVENT_PUT_END, 2);
 	assert_ptr_equal(event.md.start, other_memory);
 	/* The old operation: its memory, its queue, its threshold, under the same handle. */
-	assert_ptr_equal(region_at(&op->md->region, 10, &contiguous), memory + 20);
+	assert_ptr_equal(region_at(&op->pinned->region, 10, &contiguous), memory + 20);
 	assert_int_equal(eq->underway, 0);
 	assert_int_equal(queue->underway, 1);
 	assert_int_equal(md->pending, 1);
@@ -665,6 +665,34 @@ static void an_updated_descriptor_goes_after_the_operations_it_had_before(void *
 	assert_int_equal(nic.descriptors.live, 0);
 }
 
+static void an_update_saves_a_descriptor_that_was_about_to_go(void **state)
+{
+	struct descriptor *md = create(user_md(BOTH, 1), PTL_UNLINK, NULL);
+	struct operation *op = begin(md, 1, 10);
+
+	(void)state;
+	update(md, new_md(2));
+	end(op);
+	assert_event(PTL_EVENT_PUT_END, 1);
+	assert_no_event();
+	assert_true(accepts(md));
+}
+
+/* A get without its reply, a put without its ACK: what comes later is the updated descriptor's. */
+static void operations_belong_to_the_descriptor_whatever_memory_they_use(void **state)
+{
+	struct descriptor *md = create(user_md(BOTH, 5), PTL_RETAIN, NULL);
+	struct operation *op = begin(md, 1, 10), *waiting = pool_take(&nic.operations);
+
+	(void)state;
+	waiting->md = md;
+	update(md, new_md(5));
+	assert_true(waiting->md == md && waiting->pinned == NULL);
+	assert_true(op->md == md && op->pinned != md);
+	end(op);
+	assert_int_equal(md->pending, 0);
+}
+
 static void operations_from_before_several_updates_end_one_by_one(void **state)
 {
 	struct descriptor *md = create(user_md(BOTH, 5), PTL_RETAIN, NULL);
@@ -675,7 +703,7 @@ static void operations_from_before_several_updates_end_one_by_one(void **state)
 	second = begin(md, 2, 5);
 	update(md, user_md(BOTH, 5));
 	assert_int_equal(md->pending, 2);
-	assert_ptr_equal(second->md->user_start, other_memory);
+	assert_ptr_equal(second->pinned->user_start, other_memory);
 	end(first);
 	assert_int_equal(md->pending, 1);
 	end(second);
@@ -702,15 +730,19 @@ static void an_update_that_finds_no_room_for_what_is_pending_changes_nothing(voi
 {
 	struct descriptor *md = create(user_md(BOTH, 5), PTL_RETAIN, NULL), before;
 	struct operation *op = begin(md, 1, 10);
+	struct iovec pieces[] = {{memory, 1}, {memory, 2}};
 	ptl_md_t user = new_md(1);
 
 	(void)state;
-	while (nic.descriptors.live < MAX_MDS)
-		create(user_md(BOTH, 1), PTL_RETAIN, NULL);
+	while (pool_take(&nic.descriptors))
+		;
+	user.options |= PTL_MD_IOVEC;
+	user.start = pieces;
+	user.length = 2;
 	memcpy(&before, md, sizeof(before));
 	assert_int_equal(descriptor_update(&nic, md, &user, eq), -ENOSPC);
 	assert_memory_equal(md, &before, sizeof(before));
-	assert_ptr_equal(op->md, md);
+	assert_ptr_equal(op->pinned, md);
 	end(op);
 	assert_int_equal(md->pending, 0);
 }
@@ -743,6 +775,8 @@ int main(void)
 		TEST(a_wrong_update_changes_nothing),
 		TEST(operations_under_way_finish_with_what_an_update_replaced),
 		TEST(an_updated_descriptor_goes_after_the_operations_it_had_before),
+		TEST(an_update_saves_a_descriptor_that_was_about_to_go),
+		TEST(operations_belong_to_the_descriptor_whatever_memory_they_use),
 		TEST(operations_from_before_several_updates_end_one_by_one),
 		TEST(updates_with_nothing_begun_between_them_leave_nothing_pending),
 		TEST(an_update_that_finds_no_room_for_what_is_pending_changes_nothing),

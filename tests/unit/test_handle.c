@@ -121,6 +121,8 @@ static void kinds_with_equal_numbers_are_not_mixed_up(void **state)
 		assert_int_equal(handle_me(&nic, handle) != NULL, kind == HANDLE_ME);
 		assert_int_equal(handle_md(&nic, handle) != NULL, kind == HANDLE_MD);
 		assert_int_equal(handle_eq(&nic, handle) != NULL, kind == HANDLE_EQ);
+		handle = handle_make((enum handle_kind)kind, INTERFACE, QUEUE, 1);
+		assert_int_equal(handle_eq_unowned(&nic, handle) != NULL, kind == HANDLE_EQ);
 	}
 }
 

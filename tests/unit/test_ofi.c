@@ -925,11 +925,13 @@ static void live_and_leave_a_child(uint32_t pid, atomic_int *orphan)
 	CHECK(child >= 0);
 	if (child == 0) {
 		transport_ofi.forked(transport);
+		atomic_store(orphan, getpid());
 		alarm(20 * SLOWNESS);
 		for (;;)
 			pause();
 	}
-	atomic_store(orphan, child);
+	while (atomic_load(orphan) == 0)
+		;
 	_exit(0);
 }
 

@@ -75,6 +75,21 @@ static void objects_are_zeroed_behind_their_item(void **state)
 	}
 }
 
+static void scratch_space_at_the_end_of_an_object_is_left_alone(void **state)
+{
+	struct object *object;
+
+	(void)state;
+	open_pool(1, GENERATIONS, 0);
+	pool.zeroed = offsetof(struct object, value[2]);
+	object = pool_take(&pool);
+	memset(object->value, 0xa5, sizeof(object->value));
+	pool_give(&pool, object);
+	object = pool_take(&pool);
+	assert_true(object->value[0] == 0 && object->value[1] == 0);
+	assert_true(object->value[2] == UINT64_C(0xa5a5a5a5a5a5a5a5));
+}
+
 static void freed_objects_are_reused_in_order_once_a_reserve_of_them_waits(void **state)
 {
 	struct object *objects[POOL_RESERVE], *fresh;
@@ -192,6 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_full_pool_gives_nothing_until_something_comes_back),
 		TEST(objects_are_zeroed_behind_their_item),
+		TEST(scratch_space_at_the_end_of_an_object_is_left_alone),
 		TEST(freed_objects_are_reused_in_order_once_a_reserve_of_them_waits),
 		TEST(a_number_finds_its_object_only_while_that_lives),
 		TEST(generations_count_from_the_first_to_the_last_and_begin_again_with_one),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,14 +234,15 @@ static void an_empty_environment_means_the_defaults(void **state)
 
 static void strings_are_kept_when_the_environment_changes(void **state)
 {
+	static char variable[] = "PTL_IFACE=127.0.0.1"; /* part of the environment, not a copy */
 	struct settings s;
 
 	(void)state;
-	setenv("PTL_IFACE", "127.0.0.1", 1);
+	putenv(variable);
 	setenv("PTL_TRANSPORT", "", 1);
 	setenv("PTL_NIC_CPUS", "1,3-5", 1);
 	assert_int_equal(settings_read(&s), 0);
-	setenv("PTL_IFACE", "elsewhere", 1);
+	strcpy(variable, "PTL_IFACE=lo");
 	clearenv();
 	assert_string_equal(s.iface, "127.0.0.1");
 	assert_string_equal(s.transport, "");
@@ -334,6 +336,37 @@ static void an_error_is_told_to_the_caller_and_printed_to_those_who_ask_for_more
 	report_set_level(LOG_WARN);
 }
 
+static void *fail_on_behalf(void *text_of_the_caller)
+{
+	report_error(-EIO, "what the other thread met");
+	report_hand_over(text_of_the_caller);
+	return NULL;
+}
+
+static void errors_are_kept_for_the_thread_on_whose_behalf_they_happened(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	report_error(-EIO, "mine");
+	assert_int_equal(pthread_create(&thread, NULL, fail_on_behalf, report_own_text()), 0);
+	pthread_join(thread, NULL);
+	assert_string_equal(report_last_error(), "what the other thread met");
+}
+
+static void errors_of_other_threads_are_not_mine(void **state)
+{
+	char elsewhere[512];
+	pthread_t thread;
+
+	(void)state;
+	report_error(-EIO, "mine");
+	assert_int_equal(pthread_create(&thread, NULL, fail_on_behalf, elsewhere), 0);
+	pthread_join(thread, NULL);
+	assert_string_equal(elsewhere, "what the other thread met");
+	assert_string_equal(report_last_error(), "mine");
+}
+
 /* The line of a listing that begins with a variable's name, in `line`. */
 static void find_line(const char *listing, const char *variable, char *line, size_t size)
 {
@@ -380,6 +413,8 @@ int main(void)
 		TEST(strings_are_read_anew),
 		TEST(reports_are_printed_as_loudly_as_the_log_setting_asks),
 		TEST(an_error_is_told_to_the_caller_and_printed_to_those_who_ask_for_more),
+		TEST(errors_are_kept_for_the_thread_on_whose_behalf_they_happened),
+		TEST(errors_of_other_threads_are_not_mine),
 		TEST(the_listing_shows_value_default_and_meaning_of_every_variable),
 	};
 

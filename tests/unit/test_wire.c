@@ -376,12 +376,12 @@ static void a_getput_has_no_more_than_its_greatest_length(void **state)
 
 	(void)state;
 	make(&example, WIRE_GETPUT, 0, 0);
-	example.message.length = WIRE_SWAP_MAX;
-	assert_body(&example, WIRE_SWAP_MAX, 0);
-	example.message.length = WIRE_SWAP_MAX + 1;
-	assert_body(&example, WIRE_SWAP_MAX + 1, -EBADMSG);
+	example.message.length = 256;
+	assert_body(&example, 256, 0);
+	example.message.length = 257;
+	assert_body(&example, 257, -EBADMSG);
 	example.message.operation = WIRE_PUT;
-	assert_body(&example, WIRE_SWAP_MAX + 1, 0);
+	assert_body(&example, 257, 0);
 }
 
 static void assert_segments(uint64_t length, const struct wire_segment *segments, unsigned count, int expected)
@@ -405,7 +405,8 @@ static void segments_hold_all_bytes_and_no_more(void **state)
 	static const uint64_t half = UINT64_C(1) << 63;
 	const struct wire_segment pair[] = {{1, 1, 10}, {2, 2, 5}}, wrap[] = {{0, 0, half}, {0, 0, half}},
 				  empty[] = {{1, 1, 10}, {2, 2, 0}}, leading[] = {{1, 1, 0}, {2, 2, 10}},
-				  all[] = {{0, 0, half}, {0, 0, half - 1}};
+				  all[] = {{0, 0, half}, {0, 0, half - 1}},
+				  around[] = {{1, 1, 10}, {2, 2, UINT64_MAX - 4}, {3, 3, 5}};
 
 	(void)state;
 	assert_segments(15, pair, 2, 0);
@@ -418,19 +419,20 @@ static void segments_hold_all_bytes_and_no_more(void **state)
 	assert_segments(UINT64_MAX, all, 2, 0);
 	assert_segments(0, wrap, 2, -EBADMSG);
 	assert_segments(half, wrap, 2, -EBADMSG);
+	assert_segments(10, around, 3, -EBADMSG);
 	assert_segments(0, NULL, 0, 0);
 	assert_segments(1, NULL, 0, -EBADMSG);
 }
 
 static void there_are_no_more_segments_than_allowed(void **state)
 {
-	static struct wire_segment many[WIRE_MAX_SEGMENTS + 1];
+	static struct wire_segment many[257];
 
 	(void)state;
-	for (unsigned i = 0; i <= WIRE_MAX_SEGMENTS; i++)
+	for (unsigned i = 0; i < 257; i++)
 		many[i].length = 1;
-	assert_segments(WIRE_MAX_SEGMENTS, many, WIRE_MAX_SEGMENTS, 0);
-	assert_segments(WIRE_MAX_SEGMENTS + 1, many, WIRE_MAX_SEGMENTS + 1, -EBADMSG);
+	assert_segments(256, many, 256, 0);
+	assert_segments(257, many, 257, -EBADMSG);
 }
 
 static void the_number_of_segments_fits_the_bytes_there_are(void **state)
