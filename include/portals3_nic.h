@@ -58,7 +58,7 @@ typedef enum {
 #define PTL_STAGE_ENUM(name, text, group) PTL_STAGE_##name,
 	PTL_NIC_STAGES(PTL_STAGE_ENUM)
 #undef PTL_STAGE_ENUM
-	PTL_STAGE_COUNT
+		PTL_STAGE_COUNT
 } ptl_stage_t;
 
 /* One stage since timing was switched on or reset.  Times in nanoseconds; the clock's own cost is not subtracted. */

@@ -88,6 +88,7 @@ static bool lock_cpu(int cpu)
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
 	if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+		/* cppcheck-suppress resourceLeak */
 		return true;
 	close(fd);
 	return false;

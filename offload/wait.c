@@ -17,8 +17,10 @@
 #include "offload/nic.h"
 #include "offload/yield.h"
 
-#define CLOCK_LOOPS  16 /* fruitless polls between readings of the clock */
-#define CROWDED_SPIN 10 /* a tenth of the spin time if others want this core */
+#define CLOCK_LOOPS 16 /* fruitless polls between readings of the clock */
+
+/* What a thread knows of others who want its core; it lasts longer than one wait. */
+static _Thread_local struct yielder yielder;
 
 struct waiter {
 	struct waiter *next;
@@ -211,10 +213,9 @@ static bool drive_once(struct nic *nic)
 
 static int wait_inside(struct nic *nic, struct waiter *waiter, ptl_event_t *event, int *which)
 {
-	struct yielder yielder = {0};
 	uint64_t spin = nic->settings->spin, fruitless_since = 0;
 	unsigned loops = 0;
-	bool crowded = false, worked = true;
+	bool worked = true;
 
 	for (;;) {
 		int rc = take_any(waiter, event, which);
@@ -226,7 +227,7 @@ static int wait_inside(struct nic *nic, struct waiter *waiter, ptl_event_t *even
 		if (drive_once(nic))
 			worked = true;
 		else
-			crowded |= adaptive_yield(&yielder);
+			adaptive_yield(&yielder);
 		if (waiter->deadline != 0 && ++loops % CLOCK_LOOPS != 0)
 			continue;
 		uint64_t now = monotonic_ns();
@@ -236,7 +237,7 @@ static int wait_inside(struct nic *nic, struct waiter *waiter, ptl_event_t *even
 		if (worked)
 			fruitless_since = now;
 		worked = false;
-		if (now - fruitless_since < (crowded ? spin / CROWDED_SPIN : spin))
+		if (now - fruitless_since < spin)
 			continue;
 		rc = block(nic, waiter);
 		if (rc)
@@ -266,7 +267,6 @@ int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *gener
 
 int nic_look(struct nic *nic, struct event_queue *eq, uint32_t generation, ptl_event_t *event)
 {
-	static _Thread_local struct yielder yielder;
 	int rc = event_take(eq, generation, event);
 
 	if (rc != -EAGAIN)

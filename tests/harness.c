@@ -188,7 +188,9 @@ static char thread_state(const char *process, const char *thread)
 	fclose(file);
 	line[got] = 0;
 	const char *end = strrchr(line, ')');
-	return end ? end[2] : '?';
+	if (end == NULL)
+		return '?';
+	return end[2];
 }
 
 static bool stands_still(pid_t pid)

@@ -46,16 +46,20 @@ format()
 	clang-format --dry-run -Werror "${c_files[@]}"
 }
 
-# Only files the build compiles: clang-tidy needs their options.  One at a time: version 14 sees uninitialised va_lists in
-# the second file of a run.
+# Only files the build compiles, as it compiles them, each once: version 14 sees uninitialised va_lists in the second
+# file of a run, and in the second turn of a file that belongs to two programs.
 tidy()
 {
-	local file
-	for file in "${sources[@]}"; do
-		! grep -qF "/$file\"" "$build/compile_commands.json" || printf '%s\0' "$file"
-	done >"$work/compiled"
-	[ -s "$work/compiled" ] || { echo "none of the sources is in $build/compile_commands.json"; return 1; }
-	xargs -0 -n 1 -P "$(nproc)" clang-tidy --quiet -p "$build" <"$work/compiled"
+	python3 - "$build/compile_commands.json" "$work" "${sources[@]}" <<-'PYTHON' || return 1
+		import json, os, sys
+		commands, work, sources = sys.argv[1], sys.argv[2], {os.path.realpath(path) for path in sys.argv[3:]}
+		entries = {os.path.realpath(os.path.join(e["directory"], e["file"])): e for e in json.load(open(commands))}
+		chosen = {path: entry for path, entry in sorted(entries.items()) if path in sources}
+		json.dump(list(chosen.values()), open(work + "/compile_commands.json", "w"))
+		open(work + "/compiled", "w").writelines(path + "\n" for path in chosen)
+		sys.exit(None if chosen else "none of the sources is in " + commands)
+	PYTHON
+	xargs -d '\n' -n 1 -P "$(nproc)" clang-tidy --quiet -p "$work" <"$work/compiled"
 }
 
 # Version 2.10 knows what does not return by the attribute only; and one definition would make it skip other configurations.

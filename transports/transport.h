@@ -39,9 +39,9 @@ enum exposure_use {
 };
 
 struct transport_limits {
-	size_t short_max;   /* greatest message of send(): header and payload together, bytes; at least 1024 */
-	size_t rma_chunk;   /* preferred size of one read or write, bytes */
-	size_t rma_depth;   /* reads and writes worth having in flight for one message */
+	size_t short_max;        /* greatest message of send(): header and payload together, bytes; at least 1024 */
+	size_t rma_chunk;        /* preferred size of one read or write, bytes */
+	size_t rma_depth;        /* reads and writes worth having in flight for one message */
 	bool local_registration; /* read() and write() need an exposure of the local buffer (FI_MR_LOCAL) */
 	bool ordered_write;      /* a message sent after a write arrives after its data */
 	bool revocable;          /* after withdraw() no late read or write can touch the memory, and peers survive it */

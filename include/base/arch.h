@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <time.h>
 
-#define CACHE_LINE 64
-#define likely(condition) __builtin_expect(!!(condition), 1)
+#define CACHE_LINE          64
+#define likely(condition)   __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
 static inline uint64_t monotonic_ns(void)

@@ -19,19 +19,25 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 /* Types: nic_mode, log_level and flag are enumerations; bytes takes K, M, G; duration takes us, ms, s (bare: s). */
 #define PORTALS_SETTINGS(X)                                                                                            \
 	X(nic_mode, "PTL_NIC_MODE", nic_mode, "auto",                                                                  \
-	  "who drives the NIC: auto, shared (NIC thread and waiting hosts), dedicated (NIC thread only), host (no thread)") \
+	  "who drives the NIC: auto, shared (NIC thread and waiting hosts), dedicated (NIC thread only), host (no "    \
+	  "thread)")                                                                                                   \
 	X(nic_cpus, "PTL_NIC_CPUS", string, "",                                                                        \
-	  "CPUs for NIC threads, as in 1,3-5; the k-th process of the node takes the k-th; makes auto mean dedicated")  \
-	X(transport, "PTL_TRANSPORT", string, "auto", "how bytes move: auto, self, ofi, ofi:PROVIDER (tcp, net, ...)")  \
-	X(iface, "PTL_IFACE", string, "auto", "network device or IPv4 address of the interface; its address is the nid") \
-	X(job, "PTL_MY_JID", number, "auto", "job id of this process; auto: its pid on the first interface")            \
-	X(short_max, "PTL_SHORT_MAX", bytes, "auto", "largest payload sent with its header; auto: what suits the provider") \
-	X(connect_timeout, "PTL_CONNECT_TIMEOUT", duration, "30s", "how long the first message to a peer may wait for it") \
-	X(peer_timeout, "PTL_PEER_TIMEOUT", duration, "60s", "a peer that owes an answer and stays silent is dead; 0: never") \
-	X(linger, "PTL_LINGER", duration, "1s", "how long PtlNIFini waits for queued sends to leave")                   \
-	X(spin, "PTL_SPIN", duration, "100us", "how long a waiter polls in vain before it sleeps")                      \
-	X(tick, "PTL_NIC_TICK", duration, "1ms", "how often the NIC thread looks after an interface that hosts drive")  \
-	X(verified_uid, "PTL_REQUIRE_VERIFIED_UID", flag, "no", "refuse transports that cannot prove a peer's user id") \
+	  "CPUs for NIC threads, as in 1,3-5; the k-th process of the node takes the k-th; makes auto mean dedicated") \
+	X(transport, "PTL_TRANSPORT", string, "auto", "how bytes move: auto, self, ofi, ofi:PROVIDER (tcp, net, ...)") \
+	X(iface, "PTL_IFACE", string, "auto",                                                                          \
+	  "network device or IPv4 address of the interface; its address is the nid")                                   \
+	X(job, "PTL_MY_JID", number, "auto", "job id of this process; auto: its pid on the first interface")           \
+	X(short_max, "PTL_SHORT_MAX", bytes, "auto",                                                                   \
+	  "largest payload sent with its header; auto: what suits the provider")                                       \
+	X(connect_timeout, "PTL_CONNECT_TIMEOUT", duration, "30s",                                                     \
+	  "how long the first message to a peer may wait for it")                                                      \
+	X(peer_timeout, "PTL_PEER_TIMEOUT", duration, "60s",                                                           \
+	  "a peer that owes an answer and stays silent is dead; 0: never")                                             \
+	X(linger, "PTL_LINGER", duration, "1s", "how long PtlNIFini waits for queued sends to leave")                  \
+	X(spin, "PTL_SPIN", duration, "100us", "how long a waiter polls in vain before it sleeps")                     \
+	X(tick, "PTL_NIC_TICK", duration, "1ms", "how often the NIC thread looks after an interface that hosts drive") \
+	X(verified_uid, "PTL_REQUIRE_VERIFIED_UID", flag, "no",                                                        \
+	  "refuse transports that cannot prove a peer's user id")                                                      \
 	X(timing, "PTL_NIC_TIMING", flag, "no", "measure the stages of every message from the start")                  \
 	X(log, "PTL_LOG", log_level, "warn", "what is printed to p3_out (stderr): off, error, warn, info, debug")
 

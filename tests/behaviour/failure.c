@@ -69,7 +69,7 @@ static void a_long_put_whose_initiator_is_killed_ends_in_failure(void)
 {
 	ptl_handle_eq_t eq = new_eq(8);
 	struct window window = {0};
-	char *bytes = my_rank < 2 ? memory(BIG) : NULL;
+	char *bytes = memory(my_rank < 2 ? BIG : 0);
 	if (survivor())
 		window = open_window(BITS, md_over(bytes, BIG, PTL_MD_OP_PUT, eq));
 	barrier();
@@ -93,7 +93,7 @@ static void a_long_put_whose_initiator_is_killed_ends_in_failure(void)
 static void a_long_put_whose_target_is_killed_ends_in_failure(void)
 {
 	ptl_handle_eq_t eq = new_eq(8);
-	char *bytes = my_rank < 2 ? memory(BIG) : NULL;
+	char *bytes = memory(my_rank < 2 ? BIG : 0);
 	if (victim())
 		open_window(BITS, md_over(bytes, BIG, PTL_MD_OP_PUT, eq));
 	barrier();
@@ -116,7 +116,7 @@ static void a_long_put_whose_target_is_killed_ends_in_failure(void)
 static void a_long_get_whose_target_is_killed_ends_in_failure(void)
 {
 	ptl_handle_eq_t eq = new_eq(8);
-	char *bytes = my_rank < 2 ? memory(BIG) : NULL;
+	char *bytes = memory(my_rank < 2 ? BIG : 0);
 	if (victim()) {
 		memset(bytes, 1, BIG);
 		open_window(BITS, md_over(bytes, BIG, PTL_MD_OP_GET, eq));
@@ -141,7 +141,7 @@ static void a_long_get_whose_initiator_is_killed_ends_in_failure(void)
 {
 	ptl_handle_eq_t eq = new_eq(8);
 	struct window window = {0};
-	char *bytes = my_rank < 2 ? memory(BIG) : NULL;
+	char *bytes = memory(my_rank < 2 ? BIG : 0);
 	if (survivor()) {
 		memset(bytes, 1, BIG);
 		window = open_window(BITS, md_over(bytes, BIG, PTL_MD_OP_GET, eq));

@@ -2,6 +2,7 @@
 /* Beginnings and ends: of the library, of interfaces, of processes, with traffic in flight. */
 #include "tests/behaviour/behaviour.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,8 @@ static void put_to_myself(void)
 	ptl_handle_eq_t eq = new_eq(8);
 	CHECK_OK(PtlGetId(ni, &self));
 	memset(buffer, 0, sizeof buffer);
-	struct window window = open_window(OWN_BITS, md_over(buffer, 8, PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, eq));
+	struct window window =
+		open_window(OWN_BITS, md_over(buffer, 8, PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, eq));
 	ptl_handle_md_t md = bind_md(md_over(source, 8, QUIET, PTL_EQ_NONE));
 	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, OWN_BITS, 0, 0));
 	take(eq, PTL_EVENT_PUT_END);
@@ -48,6 +50,35 @@ static void an_interface_can_be_closed_right_after_it_was_opened(void)
 	}
 	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));
 	PtlFini();
+}
+
+static int entries_of(const char *directory)
+{
+	int count = 0;
+	DIR *entries = opendir(directory);
+	CHECK(entries != NULL);
+	while (readdir(entries))
+		count++;
+	closedir(entries);
+	return count;
+}
+
+/* What libfabric keeps for the process it got the first time. */
+static void a_closed_library_leaves_no_thread_and_no_descriptor_behind(void)
+{
+	int descriptors = 0, threads = 0;
+	for (int i = 0; i < 4; i++) {
+		open_interface(PTL_PID_ANY);
+		CHECK_OK(PtlNicReady(ni));
+		put_to_myself();
+		PtlFini();
+		if (i == 0) {
+			descriptors = entries_of("/proc/self/fd");
+			threads = entries_of("/proc/self/task");
+		}
+	}
+	CHECK_EQUAL(entries_of("/proc/self/fd"), descriptors);
+	CHECK_EQUAL(entries_of("/proc/self/task"), threads);
 }
 
 /* Everything the initiator can have under way at once, towards a target that is there and one that is not. */
@@ -233,6 +264,7 @@ static void a_child_that_uses_no_portals_disturbs_nobody(void)
 const struct test life_tests[] = {
 	BARE(the_library_can_be_started_and_ended_again_and_again),
 	BARE(an_interface_can_be_closed_right_after_it_was_opened),
+	BARE(a_closed_library_leaves_no_thread_and_no_descriptor_behind),
 	{.name = "an_interface_can_be_closed_with_traffic_in_flight",
 	 .run = an_interface_can_be_closed_with_traffic_in_flight,
 	 .processes = 2,

@@ -34,11 +34,11 @@
 #ifndef MESSAGES
 #define MESSAGES 2
 #endif
-#ifndef PUTS
-#define PUTS 0
+#ifndef OTHERS
+#define OTHERS 0
 #endif
-#ifndef THIEF
-#define THIEF 0
+#ifndef BUFFERS
+#define BUFFERS 0
 #endif
 #ifndef TIMER
 #define TIMER 0
@@ -56,32 +56,42 @@ bool armed, readable; /* the transport's descriptor: will announce what comes; h
 byte unread[2];       /* events */
 bool timer, due, was_set; /* one timer: it is set; its time has come; it was set before */
 
-bool sleeper, sleeper_seen; /* a host sleeps for the engine: the truth, and what the NIC thread can see without owning */
+bool sleeper; /* a host sleeps for the engine */
+#if BUFFERS
+bool sleeper_seen; /* what the NIC thread can see of it without owning */
+#else
+#define sleeper_seen sleeper
+#endif
 bool nic_asleep;
 bool sleep_until;           /* the sleeper knows of the timer */
 bool host_bell, nic_bell;   /* eventfds */
 
+#if NIC
+#define HOST_DROVE host_drove = true
+#else
+#define HOST_DROVE skip
+#endif
 byte hosts_waiting;
 bool host_drove;            /* host_drives has moved since the NIC thread looked */
 
-mtype = { OUT, TICKING, DEEP };
-mtype lease = OUT, lease_buffer; /* the second: stored by the NIC thread, but not yet seen by others */
-bool lease_buffered;
+mtype = { TICKING, DEEP };     /* OUT is like TICKING for all who look */
+mtype lease = TICKING;
+#if BUFFERS
+mtype lease_buffer;              /* stored by the NIC thread, not yet seen by others; 0: nothing */
+#endif
 bool parked;                     /* in futex_wait(lease) without a timer */
 
 /* struct waiter, by host */
-bool registered[HOSTS], role[HOSTS], notified[HOSTS], collected[HOSTS], woken[HOSTS];
+bool registered[HOSTS], role[HOSTS], notified[HOSTS];
+bool fresh[HOSTS];   /* notified by this owner: not yet collected */
 bool blocked[HOSTS]; /* in futex_wait(woken) */
-bool timed[HOSTS];   /* the call has a deadline */
 
-inline own()
-{
-	atomic { !owned -> owned = true; drove = false }
-}
+/* Guard of every critical section, which is one atomic step: only the NIC thread owns for longer. */
+#define OWN !owned
 
 /* --- waking: under ownership --- */
 
-#define WAITER(h, q) :: registered[h] && !notified[h] && WAITS(h, q) -> notified[h] = true
+#define WAITER(h, q) :: registered[h] && !notified[h] && WAITS(h, q) -> notified[h] = true; fresh[h] = true
 
 inline notify(q)
 {
@@ -104,20 +114,61 @@ inline post(q)
 inline collect_one(h)
 {
 	if
-	:: registered[h] && notified[h] && !collected[h] ->
-		collected[h] = true;
+	:: fresh[h] ->
+		fresh[h] = false;
 		if
 		:: role[h] -> kick = true
-		:: else -> woken[h] = true; wake[h] = true
+		:: else -> wake[h] = true
 		fi
 	:: else
 	fi
+}
+
+inline collect()
+{
+	collect_one(0);
+	collect_one(1);
+#if HOSTS > 2
+	collect_one(2)
+#endif
+}
+
+inline kick_sleeper()
+{
+	if
+	:: kick && sleeper -> host_bell = true
+	:: kick && !sleeper && nic_asleep -> nic_bell = true
+	:: else
+	fi;
+	kick = false
 }
 
 inline wake_one(h)
 {
 	if
 	:: wake[h] -> wake[h] = false; blocked[h] = false
+	:: else
+	fi
+}
+
+#if HOSTS > 2
+#define TO_WAKE (wake[0] || wake[1] || wake[2])
+#else
+#define TO_WAKE (wake[0] || wake[1])
+#endif
+
+/* After the critical section. */
+inline wake_up()
+{
+	if
+	:: TO_WAKE ->
+		d_step {
+			wake_one(0);
+			wake_one(1);
+#if HOSTS > 2
+			wake_one(2)
+#endif
+		}
 	:: else
 	fi
 }
@@ -197,32 +248,14 @@ inline settle_sleeper()
 #endif
 }
 
+/* The end of a critical section; what it has to wake up is woken later. */
 inline give_back()
 {
-	atomic {
-		settle_sleeper();
-		collect_one(0);
-		collect_one(1);
-#if HOSTS > 2
-		collect_one(2);
-#endif
-	};
-	atomic {
-		if
-		:: kick && sleeper -> host_bell = true
-		:: kick && !sleeper && nic_asleep -> nic_bell = true
-		:: else
-		fi;
-		kick = false;
-		owned = false
-	};
-	d_step {
-		wake_one(0);
-		wake_one(1);
-#if HOSTS > 2
-		wake_one(2);
-#endif
-	}
+	settle_sleeper();
+	collect();
+	kick_sleeper();
+	owned = false;
+	drove = false
 }
 
 /* --- waiting hosts --- */
@@ -231,52 +264,43 @@ inline give_back()
 
 inline take(h)
 {
-	atomic {
-		if
-		:: WAITS(h, 0) && unread[0] > 0 -> unread[0]--; got = true
-		:: !(WAITS(h, 0) && unread[0] > 0) && WAITS(h, 1) && unread[1] > 0 -> unread[1]--; got = true
-		:: else
-		fi
-	}
+	if
+	:: WAITS(h, 0) && unread[0] > 0 -> unread[0]--; got = true
+	:: !(WAITS(h, 0) && unread[0] > 0) && WAITS(h, 1) && unread[1] > 0 -> unread[1]--; got = true
+	:: else
+	fi
 }
 
 inline drive_once()
 {
-	work = false;
 	if
-	:: atomic { !owned -> owned = true; drove = false };
-		atomic { drive() };
-		give_back()
+	:: atomic { OWN; drive(); give_back() };
+		wake_up()
 	:: owned
 	fi
 }
 
 inline wait_enter(h)
 {
-#ifdef MUTANT_ENTER_BLIND
 	if
-	:: false
-#else
-	if
+#ifndef MUTANT_ENTER_BLIND
 	:: READY(h) -> again = true
 #endif
 	:: else ->
-		work = false;
 		drive();
 		if
-#ifndef MUTANT_ENTER_BLIND_AFTER_DRIVE
+#if !defined(MUTANT_ENTER_BLIND) && !defined(MUTANT_ENTER_BLIND_AFTER_DRIVE)
 		:: work || READY(h) -> again = true
 #endif
 		:: else ->
 			if
 			:: !sleeper ->
-#ifdef MUTANT_SLEEP_UNARMED
-				armed = true; readable = false;
-#else
 				arm();
-#endif
 				if
 				:: armed ->
+#ifdef MUTANT_SLEEP_UNARMED
+					armed = false;
+#endif
 					role[h] = true;
 					until = timer;
 					sleep_until = timer;
@@ -292,7 +316,7 @@ inline wait_enter(h)
 	registered[h] = !again
 }
 
-#define HEIR(h) :: registered[h] && !notified[h] -> notified[h] = true
+#define HEIR(h) :: registered[h] && !notified[h] -> notified[h] = true; fresh[h] = true
 
 /* If nobody sleeps for the engine any more, one of those who are blocked has to. */
 inline hand_on()
@@ -314,9 +338,12 @@ inline hand_on()
 inline wait_leave(h)
 {
 	registered[h] = false;
+	notified[h] = false;
+	blocked[h] = false;
 	drove = true;
 	if
-	:: role[h] ->
+	:: slept ->
+		role[h] = false;
 		sleeper = false;
 #ifndef MUTANT_BELIEF_OUTLIVES_SLEEPER
 		sleep_until = false
@@ -335,7 +362,7 @@ inline wait_leave(h)
 #endif
 #ifdef MUTANT_ROLE_PASSED_ON_ONCE
 	if
-	:: role[h] -> hand_on()
+	:: slept -> hand_on()
 	:: else
 	fi
 #endif
@@ -343,6 +370,7 @@ inline wait_leave(h)
 
 inline nic_end_deep()
 {
+	skip;
 #if NIC && !defined(MUTANT_DEEP_NEVER_ENDED)
 #ifndef MUTANT_NO_FENCE_IN_END_DEEP
 	sleeper_seen = sleeper;
@@ -369,26 +397,31 @@ inline nic_end_deep()
 
 inline block(h)
 {
-	d_step { role[h] = false; notified[h] = false; collected[h] = false; woken[h] = false };
-	own();
-	atomic { wait_enter(h) };
-	give_back();
+	atomic {
+		OWN;
+		wait_enter(h);
+		give_back()
+	};
+	wake_up();
 	if
 	:: again -> again = false
 	:: else ->
 		if
+		:: late = true /* it will be its deadline that wakes it, unless something else does before */
+		:: true
+		fi;
+		if
 		:: role[h] ->
-end_sleeper:		readable || host_bell || until && due || timed[h];
+end_sleeper:		readable || host_bell || until && due || late;
 			host_bell = false
 		:: else ->
-			atomic { blocked[h] = !woken[h] };
-end_blocked:		!blocked[h] || timed[h]
+			atomic { blocked[h] = !notified[h] }; /* every notified waiter that is no sleeper was woken */
+end_blocked:		!blocked[h] || late
 		fi;
-		own();
-		atomic { wait_leave(h) };
-		give_back();
+		atomic { OWN; slept = role[h]; wait_leave(h); give_back(); late = false; until = false };
+		wake_up();
 		if
-		:: role[h] -> nic_end_deep()
+		:: slept -> slept = false; nic_end_deep()
 		:: else
 		fi;
 		waited = true
@@ -398,84 +431,63 @@ end_blocked:		!blocked[h] || timed[h]
 /* PtlEQWait, once. */
 proctype host(byte me)
 {
-	bool got, work, kick, again, waited, ended, until;
+	bool got, work, kick, again, waited, ended, until, late, slept;
 	bool wake[HOSTS];
 
 	hosts_waiting++;
 	do
-	:: take(me);
-		if
-		:: got -> break
-		:: else
-		fi;
+	:: atomic {
+			take(me);
+			if
+			:: got -> break
+			:: else
+			fi
+		};
 		drive_once();
 		if
 		:: work -> work = false
-		:: !work && timed[me] -> take(me); break
+		:: !work -> atomic { take(me); break } /* it was its deadline */
 		:: !work -> block(me)
 		:: !work /* looks again */
 		fi
 	od;
 #if !defined(MUTANT_ROLE_PASSED_ON_ONCE) && !defined(MUTANT_ROLE_NOT_HANDED_ON)
 	if
-	:: waited ->
-		own();
-		atomic { hand_on() };
-		give_back()
+	:: waited -> atomic { OWN; hand_on(); give_back() }; wake_up()
 	:: else
 	fi;
 #endif
 	hosts_waiting--
 }
 
-/* PtlEQGet, now and then, by threads that mostly compute. */
-#if THIEF
-active proctype thief()
+/* Threads that never wait.  PtlEQGet takes an event that somebody was woken for, or drives. */
+#if OTHERS
+active proctype others()
 {
-	bool got, work, kick;
+	bool work, kick;
 	bool wake[HOSTS];
-	byte looks;
+	byte acts;
 
 	do
-	:: looks == THIEF -> break
-	:: looks < THIEF ->
-		looks++;
-		got = false;
-		take(0);
-		if
-		:: got
-		:: else ->
-			host_drove = true;
-			drive_once();
-			take(0)
-		fi
-	od
-}
-#endif
-
-/* Puts of threads that never wait, to their own process. */
-#if PUTS
-active proctype putter()
-{
-	bool kick;
-	bool wake[HOSTS];
-	byte puts;
-
-	do
-	:: puts == PUTS -> break
-	:: puts < PUTS ->
-		puts++;
-		own();
-		atomic {
+	:: acts == OTHERS -> break
+	:: atomic { acts < OTHERS && unread[0] > 0 -> unread[0]--; acts++ }
+	:: atomic { acts < OTHERS && unread[1] > 0 -> unread[1]--; acts++ }
+	:: atomic { acts < OTHERS -> acts++; HOST_DROVE };
+		drive_once();
+		work = false
+	:: atomic { /* a put to this process itself: in the transport, but no descriptor tells */
+			acts < OTHERS && OWN;
+			acts++;
 			if
 			:: pending[0]++
 			:: pending[1]++
 			fi;
 #ifndef MUTANT_PUT_TELLS_NOBODY
-			drove = true
+			drove = true;
 #endif
+			give_back()
 		};
-		give_back()
+		wake_up()
 	od
 }
 #endif
@@ -500,6 +512,7 @@ active proctype network()
 #if TIMER
 active proctype clock()
 {
+end_unset:
 	atomic { timer -> due = true }
 end:	false
 }
@@ -511,29 +524,38 @@ end:	false
 
 inline hosts_drive()
 {
-	atomic { driven = host_drove || hosts_waiting > 0; host_drove = false }
+	driven = host_drove || hosts_waiting > 0;
+	host_drove = false
 }
 
 inline store_lease(value)
 {
-	atomic { lease_buffer = value; lease_buffered = true }
+#if BUFFERS
+	lease_buffer = value
+#else
+	lease = value
+#endif
 }
 
 inline flush_lease()
 {
-	d_step {
-		if
-		:: lease_buffered -> lease = lease_buffer; lease_buffered = false
-		:: else
-		fi
-	}
+#if BUFFERS
+	if
+	:: lease_buffer != 0 -> lease = lease_buffer; lease_buffer = 0
+	:: else
+	fi
+#else
+	skip
+#endif
 }
+
+#if BUFFERS
 
 inline go_deep()
 {
-	store_lease(DEEP);
+	atomic { store_lease(DEEP) };
 #ifndef MUTANT_NO_FENCE_IN_GO_DEEP
-	flush_lease();
+	atomic { flush_lease() };
 #endif
 #ifdef MUTANT_DEEP_BLINDLY
 	deep = true;
@@ -542,88 +564,93 @@ inline go_deep()
 #endif
 	if
 	:: deep
-	:: else -> store_lease(TICKING)
+	:: else -> atomic { store_lease(TICKING) }
 	fi
 }
+
+#else
+
+inline go_deep()
+{
+	atomic { sleeper -> deep = true; lease = DEEP }
+}
+
+#endif
 
 /* Owner on entry, not on return. */
 inline serve()
 {
-	host_drove = false;
 	do
-	:: hosts_drive();
-		if
-		:: driven -> give_back(); break
-		:: else
-		fi;
-		work = false;
-		atomic { drive() };
-		if
-		:: work ->
-			atomic {
-				collect_one(0);
-				collect_one(1);
-#if HOSTS > 2
-				collect_one(2);
-#endif
-				host_bell = host_bell || kick;
-				kick = false
-			};
-			d_step {
-				wake_one(0);
-				wake_one(1);
-#if HOSTS > 2
-				wake_one(2);
-#endif
-			}
-		:: else ->
-			atomic { arm() };
+	:: atomic {
+			hosts_drive();
 			if
-			:: armed ->
-				atomic { until = timer; sleep_until = timer; drove = false; nic_asleep = true };
-				give_back();
-end_asleep:			readable || nic_bell || until && due;
-				nic_bell = false;
-				nic_asleep = false;
-				break
-			:: else
+			:: driven -> give_back(); break
+			:: else -> drive()
+			fi;
+			if
+			:: work -> work = false; collect(); kick_sleeper()
+			:: else ->
+				arm();
+				if
+				:: armed ->
+					until = timer;
+					sleep_until = timer;
+					drove = false;
+					nic_asleep = true;
+					give_back()
+				:: else
+				fi
 			fi
+		};
+		wake_up();
+		if
+		:: nic_asleep ->
+end_asleep:		readable || nic_bell || until && due;
+			nic_bell = false;
+			atomic { nic_asleep = false; until = false };
+			break
+		:: else
 		fi
-	od
+	od;
+	wake_up()
 }
 
 inline run_lease()
 {
-	host_drove = false;
-	store_lease(TICKING);
+	atomic { host_drove = false; store_lease(TICKING) };
 	do
-	:: deep = false;
-		if
+	:: if
 		:: go_deep() /* after DEEP_TICKS */
 		:: true
 		fi;
-		flush_lease();
 		if
 		:: deep ->
-			atomic { parked = (lease == DEEP) };
+			atomic { flush_lease(); parked = (lease == DEEP); deep = false }; /* the system call */
 end_parked:		!parked;
-			store_lease(TICKING)
+			atomic { store_lease(TICKING) }
 		:: else ->
 end_ticking:		hosts_waiting == 0 || host_drove || sleeper_seen
 		fi;
-		hosts_drive();
-		if
-		:: !driven -> break
-		:: driven && hosts_waiting > 0
-		:: driven && hosts_waiting == 0 ->
+		atomic {
 			hosts_drive();
 			if
 			:: !driven -> break
 			:: else
 			fi
+		};
+		if
+		:: hosts_waiting > 0
+		:: else ->
+			atomic {
+				hosts_drive();
+				if
+				:: !driven -> break
+				:: else
+				fi
+			}
 		fi
 	od;
-	store_lease(OUT)
+	atomic { store_lease(TICKING); driven = false }
 }
 
 active proctype nic()
@@ -632,22 +659,20 @@ active proctype nic()
 	bool wake[HOSTS];
 
 	do
-	:: host_drove = false;
-		hosts_drive();
-		if
-		:: atomic { !driven && !owned -> owned = true; drove = false }; serve()
-		:: driven || owned -> run_lease()
-		fi
+	:: atomic { hosts_waiting == 0 && !owned -> owned = true; host_drove = false }; serve()
+	:: atomic { hosts_waiting > 0 || owned -> skip }; run_lease()
 	od
 }
 
+#if BUFFERS
 active proctype flusher()
 {
 end:	do
-	:: atomic { lease_buffered -> lease = lease_buffer; lease_buffered = false }
+	:: atomic { lease_buffer != 0 -> lease = lease_buffer; lease_buffer = 0 }
 	:: atomic { sleeper_seen != sleeper -> sleeper_seen = sleeper }
 	od
 }
+#endif
 
 #endif
 
@@ -681,16 +706,6 @@ active proctype rest()
 
 init {
 	atomic {
-		byte h = 0;
-		do
-		:: h < HOSTS ->
-			if
-			:: timed[h] = true
-			:: true
-			fi;
-			h++
-		:: h == HOSTS -> break
-		od;
 		run host(0);
 		run host(1)
 #if HOSTS > 2

@@ -135,7 +135,7 @@ static int parse_line(const char *line, struct options *options, char error[160]
 	int argc = 1;
 
 	snprintf(words, sizeof words, "%s", line);
-	for (char *word = strtok(words, " "); word && argc < 16; word = strtok(NULL, " "))
+	for (char *rest = words, *word; argc < 16 && (word = strtok_r(rest, " ", &rest)) != NULL;)
 		argv[argc++] = word;
 	error[0] = '\0';
 	return options_parse(argc, argv, options, error, 160);
