@@ -23,10 +23,12 @@
  *
  * SLEEPING.  A transport can be slept on after arm() has said, under ownership, that nothing is pending; then its
  * descriptor becomes readable for whatever comes.  One role sleeps for the engine at a time:
- *     - a host in PtlEQWait (`sleeper` = HOST, on host_epoll), the first that blocks; others wait on private futexes
+ *     - a host in PtlEQWait (`sleeper` = HOST), the first that blocks; others wait on private futexes
  *       for their events or for the role (wait.c);
- *     - else the NIC thread (`nic_asleep`, on nic_epoll).
- * The two have an epoll and an eventfd each, because a kick must reach the one it is meant for.  No wake-up is lost:
+ *     - else the NIC thread (`nic_asleep`).
+ * The two have a doorbell each, because a kick must reach the one it is meant for.  They use poll() on the doorbell and
+ * the transports' descriptors: an epoll object that stands in the kernel's way even while everybody polls costs every
+ * message of tcp;ofi_rxm another walk through nested wait queues.  No wake-up is lost:
  *     (1) arrivals: arm() and the decision to sleep are one critical section.  Whoever drives after it, while the
  *         sleeper is still in poll(), may consume what the descriptor announced and leave the transport unarmed; it
  *         therefore arms again before it releases, and kicks the sleeper if that fails (settle_sleeper()).
@@ -151,7 +153,12 @@ int nic_attach(struct nic *nic, void *transport)
 {
 	for (int i = 0; i < NIC_TRANSPORTS; i++) {
 		if (!nic->transports[i]) {
-			nic->transports[i] = transport;
+			struct transport *attached = transport;
+
+			nic->transports[i] = attached;
+			/* Pairs with the acquire in nic_sleep(). */
+			atomic_store_explicit(&nic->wait_fds[i], attached->ops->wait_fd(attached) + 1,
+					      memory_order_release);
 			break;
 		}
 	}
@@ -198,19 +205,22 @@ static bool settle_sleeper(struct nic *nic)
 	return nic_arm(nic, &until) || until < believed;
 }
 
-void nic_sleep(int epoll, int event, uint64_t until)
+void nic_sleep(struct nic *nic, int event, uint64_t until)
 {
-	struct pollfd wait = {.fd = epoll, .events = POLLIN};
+	struct pollfd wait[1 + NIC_TRANSPORTS] = {{.fd = event, .events = POLLIN}};
 	struct timespec left = {0};
 	uint64_t now = until == NIC_NEVER ? 0 : monotonic_ns(), count;
 
+	/* Acquire pairs with the release in nic_attach(), which is followed by a kick: a late one is seen next time. */
+	for (int i = 0; i < NIC_TRANSPORTS; i++)
+		wait[i + 1] = (struct pollfd){.fd = atomic_load_explicit(&nic->wait_fds[i], memory_order_acquire) - 1,
+					      .events = POLLIN};
 	if (until > now) {
 		left.tv_sec = (time_t)((until - now) / 1000000000u);
 		left.tv_nsec = (long)((until - now) % 1000000000u);
 	}
-	/* poll() is no reader of the epoll object's own list, so ready descriptors stay ready for the others. */
-	ppoll(&wait, 1, until == NIC_NEVER ? NULL : &left, NULL);
-	if (read(event, &count, sizeof(count)) < 0 && errno != EAGAIN)
+	ppoll(wait, 1 + NIC_TRANSPORTS, until == NIC_NEVER ? NULL : &left, NULL);
+	if (wait[0].revents && read(event, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		report(LOG_ERROR, "cannot read a doorbell: %s", strerror(errno));
 }
 

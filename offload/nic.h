@@ -54,7 +54,7 @@ enum nic_owner {
 	NIC_OWNER_MASK = 7
 };
 
-/* Who is in epoll_wait() on behalf of the engine while nobody owns it. */
+/* Who is in poll() on behalf of the engine while nobody owns it. */
 enum nic_sleeper { SLEEPER_NONE, SLEEPER_HOST };
 
 /* What the NIC thread does while hosts drive (the futex word `lease`). */
@@ -70,7 +70,7 @@ struct nic {
 	/* Written by whoever goes to sleep or wakes up. */
 	_Alignas(CACHE_LINE) _Atomic uint32_t lease;
 	_Atomic uint32_t sleeper;
-	_Atomic bool nic_asleep; /* the NIC thread is, or is about to be, in epoll_wait() with every transport armed */
+	_Atomic bool nic_asleep; /* the NIC thread is, or is about to be, in poll() with every transport armed */
 	_Atomic bool stop;
 	_Atomic bool closing; /* nobody may begin to sleep for events any more */
 
@@ -116,7 +116,9 @@ struct nic {
 	/* Threads and descriptors. */
 	pthread_t thread, opener;
 	bool thread_running, opener_running;
-	int nic_epoll, nic_event, host_epoll, host_event;
+	int nic_event, host_event; /* doorbells */
+	/* What sleepers wait for besides: the descriptors of transports, plus one; 0: none. */
+	_Atomic int wait_fds[NIC_TRANSPORTS];
 	int nic_cpu;             /* where the NIC thread is pinned, -1 if not */
 	const char *slice_error; /* why the NIC thread has no short scheduling slice, or NULL */
 
@@ -195,8 +197,8 @@ void nic_kick(struct nic *);
 /* Ends the engine: later calls get -ESHUTDOWN, every waiter has left when it returns.  No NIC thread any more. */
 void nic_bury(struct nic *);
 
-/* Sleeps until the epoll object is ready or `until`; empties the eventfd. */
-void nic_sleep(int epoll, int event, uint64_t until);
+/* Sleeps until a transport is ready, the doorbell rings, or `until`; empties the doorbell. */
+void nic_sleep(struct nic *, int event, uint64_t until);
 
 /* Attaches an opened transport; a command. */
 int nic_attach(struct nic *, void *transport);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -63,20 +62,9 @@ static int claim_transports(struct nic *nic, ptl_pid_t pid)
 
 /* --- opening the network in the background --- */
 
-static void watch(struct nic *nic, const struct transport *transport)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-	int fd = transport->ops->wait_fd(transport);
-
-	if (fd >= 0 && (epoll_ctl(nic->nic_epoll, EPOLL_CTL_ADD, fd, &event) ||
-			epoll_ctl(nic->host_epoll, EPOLL_CTL_ADD, fd, &event)))
-		report(LOG_ERROR, "cannot wait for transport %s: %s", transport->ops->name, strerror(errno));
-}
-
 static int opened(struct nic *nic, void *transport)
 {
 	if (transport) {
-		watch(nic, transport);
 		nic_attach(nic, transport);
 		nic->network_up = true;
 	}
@@ -156,17 +144,12 @@ static int open_pools(struct nic *nic, uint32_t life)
 	return 0;
 }
 
-static int open_sleepers(struct nic *nic)
+static int open_doorbells(struct nic *nic)
 {
-	struct epoll_event event = {.events = EPOLLIN};
-
-	nic->nic_epoll = epoll_create1(EPOLL_CLOEXEC);
-	nic->host_epoll = epoll_create1(EPOLL_CLOEXEC);
 	nic->nic_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	nic->host_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (epoll_ctl(nic->nic_epoll, EPOLL_CTL_ADD, nic->nic_event, &event) ||
-	    epoll_ctl(nic->host_epoll, EPOLL_CTL_ADD, nic->host_event, &event))
-		return report_error(-errno, "cannot make the descriptors to sleep on: %s", strerror(errno));
+	if (nic->nic_event < 0 || nic->host_event < 0)
+		return report_error(-errno, "cannot make a doorbell to sleep on: %s", strerror(errno));
 	return 0;
 }
 
@@ -211,7 +194,7 @@ static int start(struct nic *nic, const struct nic_request *request)
 	int rc;
 
 	if ((rc = interface_find(nic->settings->iface, nic->iface, sizeof(nic->iface), &nic->id.nid)) ||
-	    (rc = open_pools(nic, request->life)) || (rc = open_sleepers(nic)) ||
+	    (rc = open_pools(nic, request->life)) || (rc = open_doorbells(nic)) ||
 	    (rc = claim_transports(nic, request->pid)))
 		return rc;
 	set_limits(nic);
@@ -234,7 +217,7 @@ int nic_open(const struct nic_request *request, struct nic **out)
 	nic->index = request->index;
 	nic->settings = request->settings;
 	nic->timer = NIC_NEVER;
-	nic->nic_epoll = nic->host_epoll = nic->nic_event = nic->host_event = -1;
+	nic->nic_event = nic->host_event = -1;
 	pthread_mutex_init(&nic->opening_lock, NULL);
 	pthread_cond_init(&nic->opening_changed, NULL);
 	int rc = start(nic, request);
@@ -286,14 +269,14 @@ static void close_transports(struct nic *nic)
 	memset(nic->transports, 0, sizeof(nic->transports));
 }
 
-static void close_descriptors(struct nic *nic)
+static void close_doorbells(struct nic *nic)
 {
-	int *const descriptors[] = {&nic->nic_epoll, &nic->host_epoll, &nic->nic_event, &nic->host_event};
+	int *const doorbells[] = {&nic->nic_event, &nic->host_event};
 
-	for (int i = 0; i < 4; i++) {
-		if (*descriptors[i] >= 0)
-			close(*descriptors[i]);
-		*descriptors[i] = -1;
+	for (int i = 0; i < 2; i++) {
+		if (*doorbells[i] >= 0)
+			close(*doorbells[i]);
+		*doorbells[i] = -1;
 	}
 }
 
@@ -332,7 +315,7 @@ void nic_close(struct nic *nic)
 	nic_bury(nic);
 	free_objects(nic);
 	close_transports(nic);
-	close_descriptors(nic);
+	close_doorbells(nic);
 }
 
 void nic_free(struct nic *nic)
@@ -349,7 +332,7 @@ void nic_free(struct nic *nic)
 
 void nic_abandon(struct nic *nic)
 {
-	close_descriptors(nic);
+	close_doorbells(nic);
 	if (nic->network)
 		nic->network->ops->forked(nic->network);
 }

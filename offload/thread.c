@@ -14,11 +14,11 @@
 #define DEDICATED_SPINS 10 /* a dedicated NIC thread polls this many times PTL_SPIN before it sleeps */
 #define CLOCK_ROUNDS    64 /* fruitless rounds of it between readings of the clock */
 
-static void sleep_on(struct nic *nic, int epoll, int event, uint64_t until)
+static void sleep_until(struct nic *nic, uint64_t until)
 {
 	uint64_t start = timing_start(&nic->timing), ticks;
 
-	nic_sleep(epoll, event, until);
+	nic_sleep(nic, nic->nic_event, until);
 	timing_stop(&nic->timing, PTL_STAGE_IDLE, start);
 	if (unlikely((ticks = nic->kicked_at) != 0)) {
 		nic->kicked_at = 0;
@@ -74,7 +74,7 @@ static void serve(struct nic *nic)
 		nic->unsettled = false;
 		atomic_store(&nic->nic_asleep, true);
 		own_give_back(nic, NIC_THREAD);
-		sleep_on(nic, nic->nic_epoll, nic->nic_event, until);
+		sleep_until(nic, until);
 		atomic_store(&nic->nic_asleep, false);
 		return;
 	}
@@ -154,7 +154,7 @@ static void dedicated_sleep(struct nic *nic, uint64_t until)
 	if (!atomic_compare_exchange_strong_explicit(&nic->own, &word, NIC_SLEEPING, memory_order_acq_rel,
 						     memory_order_relaxed))
 		return;
-	sleep_on(nic, nic->nic_epoll, nic->nic_event, until);
+	sleep_until(nic, until);
 	word = NIC_SLEEPING;
 	/* Fails if a pusher has done it already. */
 	atomic_compare_exchange_strong_explicit(&nic->own, &word, NIC_THREAD, memory_order_acquire,

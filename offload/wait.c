@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Hosts that wait for events.  A waiting host drives the engine itself; after PTL_SPIN without success it blocks.
- * The first that blocks sleeps for the engine on host_epoll (nic.c); others sleep on a futex of their own, because
+ * The first that blocks sleeps for the engine (nic.c); others sleep on a futex of their own, because
  * a futex per queue could not express a set of queues.
  *
  * Registration and posting both happen under ownership, so an event is either seen by the waiter before it sleeps or
@@ -166,7 +166,7 @@ static int block(struct nic *nic, struct waiter *waiter)
 		uint64_t start = timing_start(&nic->timing);
 		uint64_t until = waiter->sleep_until < waiter->deadline ? waiter->sleep_until : waiter->deadline;
 
-		nic_sleep(nic->host_epoll, nic->host_event, until);
+		nic_sleep(nic, nic->host_event, until);
 		timing_stop(&nic->timing, PTL_STAGE_IDLE, start);
 	} else {
 		futex_wait(&waiter->woken, 0, waiter->deadline);

@@ -125,7 +125,7 @@ uint64_t now_ns(void);
 
 /* Remembers where the process is, for the report if it hangs or crashes. */
 void harness_here(const char *file, int line);
-_Noreturn void fail_at(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void fail_at(const char *file, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
 void check_equal_at(const char *file, int line, const char *text, long long actual, long long expected);
 void check_less_at(const char *file, int line, const char *text, long long low, long long high);
 void check_string_at(const char *file, int line, const char *text, const char *actual, const char *expected);

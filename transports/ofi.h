@@ -64,6 +64,7 @@ struct ofi_profile {
 	uint32_t protocol;     /* FI_PROTO_* it must speak, 0: any */
 	bool best;             /* worth trying when the user names no provider */
 	bool owns_udp_port;    /* its endpoint binds our UDP port itself: no reservation beside it, no probes */
+	bool false_source;     /* its FI_SOURCE is a number of its own, not ours (rxd) */
 	size_t short_max;      /* default size of the greatest message, below any rendezvous of the provider */
 	size_t short_greatest; /* what PTL_SHORT_MAX can raise it to */
 	size_t rma_chunk;      /* bytes of one read or write */

@@ -54,6 +54,7 @@ static const struct ofi_profile profiles[OFI_PROFILES] = {
 	{.alias = "udp",
 	 .name = "udp;ofi_rxd",
 	 .owns_udp_port = true,
+	 .false_source = true,
 	 .short_max = 1200,
 	 .short_greatest = 1200,
 	 .rma_chunk = 64 * KIB,

@@ -131,6 +131,8 @@ static void receive(struct ofi *ofi, const struct fi_cq_data_entry *entry, fi_ad
 {
 	struct ofi_buffer *buffer = entry->op_context;
 
+	if (unlikely(ofi->profile.false_source))
+		source = TRANSPORT_ADDRESS_UNKNOWN;
 	if (likely(entry->len > 0)) {
 		if (likely(source < ofi->address_count))
 			ofi->addresses[source].heard = true;

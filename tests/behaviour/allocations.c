@@ -22,6 +22,7 @@ static _Atomic unsigned count;
 static void *_Atomic caller[REMEMBERED];
 
 #if !UNDER_SANITIZER
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): libc's names are reserved ones. */
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
@@ -72,6 +73,7 @@ void *mmap(void *address, size_t length, int protection, int flags, int fd, off_
 	note(__builtin_return_address(0));
 	return (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
 }
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 #endif
 
 void allocations_watch(void)

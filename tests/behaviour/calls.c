@@ -390,7 +390,7 @@ static void a_list_takes_as_many_entries_as_its_limit_says(void)
 {
 	ptl_ni_limits_t limits;
 	ptl_handle_ni_t same;
-	ptl_handle_me_t me, last;
+	ptl_handle_me_t me, last = PTL_INVALID_HANDLE;
 	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, &limits, &same));
 	for (int i = 0; i < limits.max_me_list; i++)
 		CHECK_OK(PtlMEAttach(ni, INDEX, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &last));
@@ -521,8 +521,9 @@ static void a_setting_that_makes_no_sense_is_refused_by_name(void)
 	if (rc == PTL_OK)
 		rc = PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni);
 	CHECK(rc == PTL_FAIL || rc == PTL_IFACE_INVALID);
-	if (strstr(PtlNicErrorText(), getenv("NONSENSE")) == NULL)
-		FAIL("\"%s\" does not name %s", PtlNicErrorText(), getenv("NONSENSE"));
+	const char *nonsense = getenv("NONSENSE");
+	if (nonsense == NULL || strstr(PtlNicErrorText(), nonsense) == NULL)
+		FAIL("\"%s\" does not name %s", PtlNicErrorText(), nonsense);
 }
 
 #define NONSENSE(variable, value)                                                                                      \

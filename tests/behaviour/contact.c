@@ -270,6 +270,19 @@ static void a_process_restarted_under_the_same_pid_can_be_talked_to_again(void)
 		reach(ids[0]);
 }
 
+/* What network providers say of their peers' users is a claim; who requires more gets no such transport. */
+static void a_transport_that_cannot_prove_user_ids_can_be_refused(void)
+{
+	int interfaces;
+	CHECK_OK(PtlInit(&interfaces));
+	int rc = PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni);
+	if (rc == PTL_OK)
+		rc = PtlNicReady(ni);
+	CHECK(rc == PTL_FAIL || rc == PTL_IFACE_INVALID);
+	if (strstr(PtlNicErrorText(), "PTL_REQUIRE_VERIFIED_UID") == NULL)
+		FAIL("\"%s\" does not name the setting", PtlNicErrorText());
+}
+
 #define MEETING(test, count)                                                                                           \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = count, .traits = TRAIT_SEVERAL | TRAIT_BARE                   \
@@ -287,6 +300,11 @@ const struct test contact_tests[] = {
 	HASTY(a_put_to_nobody_fails_after_the_connect_timeout, TRAIT_NETWORK),
 	HASTY(long_puts_gets_and_getputs_to_nobody_fail_too, TRAIT_NETWORK),
 	HASTY(waiting_for_nobody_disturbs_nobody_else, TRAIT_SEVERAL),
+	{.name = "a_transport_that_cannot_prove_user_ids_can_be_refused",
+	 .run = a_transport_that_cannot_prove_user_ids_can_be_refused,
+	 .processes = 1,
+	 .traits = TRAIT_NETWORK | TRAIT_BARE,
+	 .environment = "PTL_REQUIRE_VERIFIED_UID=1"},
 	MEETING(a_process_that_reopens_its_interface_can_be_reached_again, 2),
 	MEETING(a_process_restarted_under_the_same_pid_can_be_talked_to_again, 3),
 	{0},

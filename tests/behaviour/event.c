@@ -55,7 +55,7 @@ static void an_overflowing_queue_says_so_once_and_loses_no_data(void)
 {
 	enum { ROOM = 4, COUNT = 40 };
 	ptl_handle_eq_t eq = new_eq(ROOM);
-	uint64_t *words = NULL;
+	uint64_t *words = memory(8 * COUNT);
 	if (am_target())
 		open_words(COUNT, eq, &words);
 	for (int round = 0; round < 2; round++) {

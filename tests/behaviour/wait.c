@@ -332,6 +332,33 @@ static void waiting_survives_a_storm_of_signals(void)
 	barrier();
 }
 
+static _Atomic unsigned handler_ok, handler_failed, handler_other;
+
+static void call_from_handler(int number)
+{
+	ptl_sr_value_t value;
+	(void)number;
+	int rc = PtlNIStatus(ni, PTL_SR_DROP_COUNT, &value);
+	atomic_fetch_add(rc == PTL_OK ? &handler_ok : rc == PTL_FAIL ? &handler_failed : &handler_other, 1);
+}
+
+/* The specification leaves it undefined; this library promises that it neither hangs nor does harm. */
+static void a_call_from_a_signal_handler_does_not_hang(void)
+{
+	struct sigaction action = {.sa_handler = call_from_handler};
+	struct itimerval storm = {{0, 50 * SLOWNESS}, {0, 50 * SLOWNESS}}, calm = {{0, 0}, {0, 0}};
+	uint64_t end = now_ns() + 300000000ull * SLOWNESS;
+	CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+	CHECK(setitimer(ITIMER_REAL, &storm, NULL) == 0);
+	while (now_ns() < end) {
+		ptl_handle_md_t md = quiet_source();
+		CHECK_OK(PtlMDUnlink(md));
+	}
+	CHECK(setitimer(ITIMER_REAL, &calm, NULL) == 0);
+	CHECK_LESS(0, atomic_load(&handler_ok) + atomic_load(&handler_failed));
+	CHECK_EQUAL(atomic_load(&handler_other), 0);
+}
+
 const struct test wait_tests[] = {
 	ALONE(poll_waits_as_long_as_it_was_told_and_no_longer),
 	PAIR(poll_takes_from_the_first_queue_that_has_an_event),
@@ -341,5 +368,9 @@ const struct test wait_tests[] = {
 	ALONE(a_put_by_another_thread_of_the_process_wakes_a_waiter),
 	ALONE(freeing_a_queue_sends_its_waiters_home),
 	PAIR(waiting_survives_a_storm_of_signals),
+	{.name = "a_call_from_a_signal_handler_does_not_hang",
+	 .run = a_call_from_a_signal_handler_does_not_hang,
+	 .processes = 1,
+	 .environment = "PTL_LOG=off"},
 	{0},
 };

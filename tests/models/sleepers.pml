@@ -7,8 +7,9 @@
  * set by some drive and posts an event (a put that found nobody) when it is due.  Ownership is a lock here, and what
  * is done under it takes a step or two: own.pml is about the word.
  *
- *     -DHOSTS=2|3 -DNIC=0|1      threads in PtlEQWait; is there a NIC thread?
- *     -DMESSAGES=n -DPUTS=n -DTHIEF=n -DTIMER=0|1
+ *     -DHOSTS=1|2|3   threads in PtlEQWait
+ *     -DNIC=0|1|2     modes host, shared, dedicated
+ *     -DMESSAGES=n -DOTHERS=n -DTIMER=0|1 -DBUFFERS=0|1
  *     -DMUTANT_...               one thing wrong, see run.sh; verification has to fail
  *
  * Claimed, whenever nobody can do anything any more (process `rest`): no message is pending in a transport and no
@@ -50,6 +51,7 @@
 /* --- the engine --- */
 
 bool owned;
+bool pushed;          /* a command for a NIC thread that never gives ownership back */
 bool drove;           /* by this owner: nothing can be said about who will hear of what is pending */
 byte pending[2];      /* in the transport, by the queue they are for */
 bool armed, readable; /* the transport's descriptor: will announce what comes; has announced it */
@@ -66,7 +68,7 @@ bool nic_asleep;
 bool sleep_until;           /* the sleeper knows of the timer */
 bool host_bell, nic_bell;   /* eventfds */
 
-#if NIC
+#if NIC == 1
 #define HOST_DROVE host_drove = true
 #else
 #define HOST_DROVE skip
@@ -82,9 +84,9 @@ mtype lease_buffer;              /* stored by the NIC thread, not yet seen by ot
 bool parked;                     /* in futex_wait(lease) without a timer */
 
 /* struct waiter, by host */
-bool registered[HOSTS], role[HOSTS], notified[HOSTS];
-bool fresh[HOSTS];   /* notified by this owner: not yet collected */
-bool blocked[HOSTS]; /* in futex_wait(woken) */
+bool registered[3], role[3], notified[3];
+bool fresh[3];   /* notified by this owner: not yet collected */
+bool blocked[3]; /* in futex_wait(woken) */
 
 /* Guard of every critical section, which is one atomic step: only the NIC thread owns for longer. */
 #define OWN !owned
@@ -98,9 +100,7 @@ inline notify(q)
 	if
 	WAITER(0, q)
 	WAITER(1, q)
-#if HOSTS > 2
 	WAITER(2, q)
-#endif
 	:: else
 	fi
 }
@@ -117,7 +117,11 @@ inline collect_one(h)
 	:: fresh[h] ->
 		fresh[h] = false;
 		if
+#ifdef MUTANT_SLEEPER_NOT_KICKED
+		:: role[h]
+#else
 		:: role[h] -> kick = true
+#endif
 		:: else -> wake[h] = true
 		fi
 	:: else
@@ -128,9 +132,7 @@ inline collect()
 {
 	collect_one(0);
 	collect_one(1);
-#if HOSTS > 2
 	collect_one(2)
-#endif
 }
 
 inline kick_sleeper()
@@ -151,11 +153,7 @@ inline wake_one(h)
 	fi
 }
 
-#if HOSTS > 2
 #define TO_WAKE (wake[0] || wake[1] || wake[2])
-#else
-#define TO_WAKE (wake[0] || wake[1])
-#endif
 
 /* After the critical section. */
 inline wake_up()
@@ -165,9 +163,7 @@ inline wake_up()
 		d_step {
 			wake_one(0);
 			wake_one(1);
-#if HOSTS > 2
 			wake_one(2)
-#endif
 		}
 	:: else
 	fi
@@ -216,45 +212,44 @@ inline arm()
 	fi
 }
 
+#ifdef MUTANT_EARLIER_TIMER_KICKS_NOBODY
+#define EARLIER_TIMER false
+#else
+#define EARLIER_TIMER (timer && !sleep_until)
+#endif
+
 inline settle_sleeper()
 {
 	if
 	:: !sleeper && !nic_asleep
-#ifdef MUTANT_NO_SETTLING
-	:: else
-#else
-	:: else ->
-		if
-		:: !drove -> kick = (timer && !sleep_until)
-#ifndef MUTANT_NEVER_KICK_NIC
-		:: drove && !sleeper -> kick = true /* after REARM_DRIVES */
-#endif
-		:: drove ->
+	:: (sleeper || nic_asleep) && !drove -> kick = EARLIER_TIMER
+	:: !sleeper && nic_asleep && drove -> kick = true /* after REARM_DRIVES */
+	:: (sleeper || nic_asleep) && drove ->
 #ifdef MUTANT_NO_REARMING
-			kick = (timer && !sleep_until)
+		kick = EARLIER_TIMER
 #else
-			arm();
+		arm();
 #ifdef MUTANT_REARMING_FAILS_SILENTLY
-			kick = (timer && !sleep_until)
+		kick = EARLIER_TIMER
 #else
-			kick = (!armed || timer && !sleep_until)
+		kick = (!armed || EARLIER_TIMER)
 #endif
 #endif
-		fi
-#endif
-	fi;
-#ifdef MUTANT_EARLIER_TIMER_KICKS_NOBODY
-	kick = kick && !armed
-#endif
+	fi
 }
 
 /* The end of a critical section; what it has to wake up is woken later. */
 inline give_back()
 {
+#if NIC == 2
+	pushed = true; /* it was the NIC thread that ran it, woken if it slept */
+	nic_bell = nic_bell || nic_asleep;
+#else
 	settle_sleeper();
 	collect();
 	kick_sleeper();
 	owned = false;
+#endif
 	drove = false
 }
 
@@ -273,11 +268,45 @@ inline take(h)
 
 inline drive_once()
 {
+#if NIC == 2
+	skip
+#else
 	if
 	:: atomic { OWN; drive(); give_back() };
 		wake_up()
 	:: owned
 	fi
+#endif
+}
+
+/* Of a host that drives: `again` if it must not sleep yet. */
+inline become_sleeper(h)
+{
+	drive();
+	if
+#if !defined(MUTANT_ENTER_BLIND) && !defined(MUTANT_ENTER_BLIND_AFTER_DRIVE)
+	:: work || READY(h) -> again = true
+#endif
+	:: else ->
+		if
+		:: !sleeper ->
+			arm();
+			if
+			:: armed ->
+#ifdef MUTANT_SLEEP_UNARMED
+				armed = false;
+#endif
+				role[h] = true;
+				until = timer;
+				sleep_until = timer;
+				drove = false;
+				sleeper = true
+			:: else -> again = true
+			fi
+		:: else
+		fi
+	fi;
+	work = false
 }
 
 inline wait_enter(h)
@@ -287,32 +316,12 @@ inline wait_enter(h)
 	:: READY(h) -> again = true
 #endif
 	:: else ->
-		drive();
-		if
-#if !defined(MUTANT_ENTER_BLIND) && !defined(MUTANT_ENTER_BLIND_AFTER_DRIVE)
-		:: work || READY(h) -> again = true
+#if NIC == 2
+		skip
+#else
+		become_sleeper(h)
 #endif
-		:: else ->
-			if
-			:: !sleeper ->
-				arm();
-				if
-				:: armed ->
-#ifdef MUTANT_SLEEP_UNARMED
-					armed = false;
-#endif
-					role[h] = true;
-					until = timer;
-					sleep_until = timer;
-					drove = false;
-					sleeper = true
-				:: else -> again = true
-				fi
-			:: else
-			fi
-		fi
 	fi;
-	work = false;
 	registered[h] = !again
 }
 
@@ -326,9 +335,7 @@ inline hand_on()
 		if
 		HEIR(0)
 		HEIR(1)
-#if HOSTS > 2
 		HEIR(2)
-#endif
 		:: else
 		fi
 	:: else
@@ -371,7 +378,7 @@ inline wait_leave(h)
 inline nic_end_deep()
 {
 	skip;
-#if NIC && !defined(MUTANT_DEEP_NEVER_ENDED)
+#if NIC == 1 && !defined(MUTANT_DEEP_NEVER_ENDED)
 #ifndef MUTANT_NO_FENCE_IN_END_DEEP
 	sleeper_seen = sleeper;
 #endif
@@ -432,7 +439,7 @@ end_blocked:		!blocked[h] || late
 proctype host(byte me)
 {
 	bool got, work, kick, again, waited, ended, until, late, slept;
-	bool wake[HOSTS];
+	bool wake[3];
 
 	hosts_waiting++;
 	do
@@ -451,7 +458,7 @@ proctype host(byte me)
 		:: !work /* looks again */
 		fi
 	od;
-#if !defined(MUTANT_ROLE_PASSED_ON_ONCE) && !defined(MUTANT_ROLE_NOT_HANDED_ON)
+#if NIC != 2 && !defined(MUTANT_ROLE_PASSED_ON_ONCE) && !defined(MUTANT_ROLE_NOT_HANDED_ON)
 	if
 	:: waited -> atomic { OWN; hand_on(); give_back() }; wake_up()
 	:: else
@@ -465,7 +472,7 @@ proctype host(byte me)
 active proctype others()
 {
 	bool work, kick;
-	bool wake[HOSTS];
+	bool wake[3];
 	byte acts;
 
 	do
@@ -520,7 +527,32 @@ end:	false
 
 /* --- the NIC thread --- */
 
-#if NIC
+#if NIC == 2
+
+active proctype nic()
+{
+	bool work, kick, until;
+	bool wake[3];
+
+	do
+	:: atomic { pushed = false; drive(); collect() };
+		wake_up();
+		if
+		:: work -> work = false
+		:: else ->
+			atomic { arm(); until = timer };
+			if
+			:: atomic { armed && !pushed -> nic_asleep = true };
+end_asleep:			readable || nic_bell || until && due;
+				nic_bell = false;
+				nic_asleep = false
+			:: !armed || pushed
+			fi
+		fi
+	od
+}
+
+#elif NIC == 1
 
 inline hosts_drive()
 {
@@ -656,7 +688,7 @@ end_ticking:		hosts_waiting == 0 || host_drove || sleeper_seen
 active proctype nic()
 {
 	bool work, kick, until, driven, deep;
-	bool wake[HOSTS];
+	bool wake[3];
 
 	do
 	:: atomic { hosts_waiting == 0 && !owned -> owned = true; host_drove = false }; serve()
@@ -678,38 +710,35 @@ end:	do
 
 /* --- what is claimed --- */
 
-#define BLOCKED_OVER_EVENT(h) (registered[h] && READY(h))
+#define SLEEPS(h) (registered[h] && role[h])
+#define OVERSLEEPS(h) (registered[h] && READY(h))
 
 active proctype rest()
 {
 	timeout;
-	assert(!BLOCKED_OVER_EVENT(0) && !BLOCKED_OVER_EVENT(1));
-#if HOSTS > 2
-	assert(!BLOCKED_OVER_EVENT(2));
-#endif
-#if NIC
-	assert(pending[0] + pending[1] == 0);
-	assert(!(timer && due));
-	assert(!parked || sleeper);
-	assert(lease != DEEP || parked);
+	assert(!OVERSLEEPS(0) && !OVERSLEEPS(1) && !OVERSLEEPS(2));
+	assert(sleeper == (SLEEPS(0) || SLEEPS(1) || SLEEPS(2)));
+#if NIC == 0
+	assert(sleeper || !registered[0] && !registered[1] && !registered[2]);
+	assert(hosts_waiting == 0 || pending[0] + pending[1] == 0 && !(timer && due))
 #else
-	assert(hosts_waiting == 0 || pending[0] + pending[1] == 0 && !(timer && due));
-#endif
-#if HOSTS > 2
-	assert(sleeper == (registered[0] && role[0] || registered[1] && role[1] || registered[2] && role[2]));
-	assert(!registered[2] || sleeper);
+	assert(pending[0] + pending[1] == 0 && !(timer && due));
+#if NIC == 1
+	assert(sleeper || !registered[0] && !registered[1] && !registered[2]);
+	assert(sleeper || !parked && lease != DEEP)
 #else
-	assert(sleeper == (registered[0] && role[0] || registered[1] && role[1]));
+	assert(!sleeper)
 #endif
-	assert(!registered[0] && !registered[1] || sleeper)
+#endif
 }
 
 init {
 	atomic {
 		run host(0);
-		run host(1)
+#if HOSTS > 1
+		run host(1);
+#endif
 #if HOSTS > 2
-		;
 		run host(2)
 #endif
 	}

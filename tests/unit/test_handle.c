@@ -202,14 +202,12 @@ static void special_values_are_never_handles(void **state)
 
 static void a_slot_used_for_ever_never_issues_a_special_value(void **state)
 {
-	struct pool_item *item = &entry->item;
-
 	(void)state;
 	nic.index = MAX_INTERFACES - 1;
 	pool_close(&nic.entries);
 	assert_int_equal(pool_open(&nic.entries, sizeof(*entry), 1, NIC_HANDLE_GENERATIONS, 0), 0);
 	for (int use = 0; use < 3 * NIC_HANDLE_GENERATIONS; use++) {
-		item = pool_take(&nic.entries);
+		struct pool_item *item = pool_take(&nic.entries);
 		uint32_t handle = handle_of(&nic, HANDLE_ME, item);
 
 		assert_ptr_equal(handle_me(&nic, handle), item);

@@ -100,8 +100,8 @@ static void an_empty_list_takes_its_first_entry_at_either_end(void **state)
 static void removal_closes_the_gap_and_remembers_the_greatest_length(void **state)
 {
 	(void)state;
-	for (char c = 'a'; c < 'f'; c++)
-		insert(c, 0, PTL_INS_AFTER);
+	for (const char *c = "abcde"; *c; c++)
+		insert(*c, 0, PTL_INS_AFTER);
 	match_list_remove(&entries[0]);
 	assert_order("bcde");
 	match_list_remove(&entries[4]);

@@ -85,8 +85,10 @@ static void assert_percentiles(uint64_t *values, int count)
 	qsort(values, (size_t)count, sizeof(*values), compare);
 	ptl_stage_times_t copy = in_ticks(PTL_STAGE_COPY);
 
-	assert_near(copy.p50, (double)values[count / 2], 0.125);
-	assert_near(copy.p99, (double)values[count * 99 / 100], 0.125);
+	int middle = count / 2, last_hundredth = count / 100 * 99;
+
+	assert_near(copy.p50, (double)values[middle], 0.125);
+	assert_near(copy.p99, (double)values[last_hundredth], 0.125);
 }
 
 static void percentiles_are_right_within_an_eighth(void **state)
@@ -159,6 +161,8 @@ static void the_laps_of_messages_add_up_to_their_total(void **state)
 					  PTL_STAGE_COPY,    PTL_STAGE_EVENT,  PTL_STAGE_UNLINK, PTL_STAGE_ACK};
 
 	(void)state;
+	if (!PORTALS_TIMING)
+		skip();
 	for (int message = 0; message < 1000; message++) {
 		timing_begin(&timing);
 		for (int lap = 0; lap < 1 + message % 8; lap++) {
@@ -197,14 +201,17 @@ static void clocks_that_are_off_record_nothing(void **state)
 
 static void a_stage_that_stands_alone_is_timed_from_start_to_stop(void **state)
 {
-	uint64_t before = cycle_clock(), start = timing_start(&timing), most;
+	uint64_t before = cycle_clock(), start = timing_start(&timing), least = cycle_clock(), most;
 
 	(void)state;
-	spend_some_time(100000);
+	if (!PORTALS_TIMING)
+		skip();
+	spend_some_time(1000);
+	least = cycle_clock() - least;
 	timing_stop(&timing, PTL_STAGE_RDMA, start);
 	most = cycle_clock() - before;
 	assert_int_equal(timing.stages[PTL_STAGE_RDMA].count, 1);
-	assert_in_range(timing.stages[PTL_STAGE_RDMA].ticks, most / 2, most);
+	assert_in_range(timing.stages[PTL_STAGE_RDMA].ticks, least, most);
 }
 
 static void switching_on_begins_anew_and_switching_off_keeps_the_result(void **state)
@@ -230,14 +237,17 @@ static void switching_on_begins_anew_and_switching_off_keeps_the_result(void **s
 
 static void the_clock_is_calibrated_and_has_a_name_and_a_price(void **state)
 {
-	uint64_t ns = monotonic_ns(), ticks = cycle_clock();
+	/* Each reading of the system's clock lies between two of the cycle clock, however long we are kept from running. */
+	uint64_t before = cycle_clock(), begin = monotonic_ns(), begun = cycle_clock(), end, ending, ended;
 
 	(void)state;
-	while (monotonic_ns() - ns < 5000000)
-		;
-	ticks = cycle_clock() - ticks;
-	ns = monotonic_ns() - ns;
-	assert_near((double)ticks * timing_ns_per_tick(), (double)ns, 0.05);
+	do {
+		ending = cycle_clock();
+		end = monotonic_ns();
+		ended = cycle_clock();
+	} while (end - begin < 5000000);
+	assert_true((double)(ending - begun) * timing_ns_per_tick() < 1.01 * (double)(end - begin));
+	assert_true((double)(ended - before) * timing_ns_per_tick() > 0.99 * (double)(end - begin));
 	timing_read(&timing, &result);
 	assert_string_equal(result.clock, timing_clock_name());
 	assert_true(result.clock_cost > 0 && result.clock_cost < 10000);
@@ -280,10 +290,8 @@ int main(void)
 		TEST(switching_on_begins_anew_and_switching_off_keeps_the_result),
 		TEST(the_clock_is_calibrated_and_has_a_name_and_a_price),
 		TEST(the_table_shows_each_stage_that_happened_and_its_share),
-#if PORTALS_TIMING
 		TEST(the_laps_of_messages_add_up_to_their_total),
 		TEST(a_stage_that_stands_alone_is_timed_from_start_to_stop),
-#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
