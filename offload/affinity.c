@@ -5,13 +5,14 @@
  * it from sched_setattr without privilege; older kernels ignore or refuse it, which the info text shows).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/report.h"
@@ -75,19 +76,21 @@ static int each_cpu(const char *list, bool (*take)(int cpu))
 	return -1;
 }
 
-/* One lock file per CPU and user; the descriptor is kept open on purpose: the lock ends with the process. */
+/*
+ * One name per CPU and user among the abstract Unix sockets: binding it is atomic, and it vanishes with the process.
+ * The descriptor is kept open for that long on purpose.
+ */
 static bool lock_cpu(int cpu)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/tmp/portals3-nic-cpu%d-%u", cpu, (unsigned)geteuid());
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "portals3-nic-cpu%d-%u", cpu,
+			      (unsigned)geteuid());
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return false;
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-
-	if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+	if (bind(fd, (const struct sockaddr *)&name,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) == 0)
 		/* cppcheck-suppress resourceLeak */
 		return true;
 	close(fd);

@@ -174,8 +174,8 @@ void nic_ring(struct nic *nic, int event)
 	const uint64_t one = 1;
 	uint64_t start = timing_start(&nic->timing);
 
-	nic->kicked_at = start;
-	nic->counters.kicks++;
+	atomic_store_explicit(&nic->kicked_at, start, memory_order_relaxed);
+	atomic_fetch_add_explicit(&nic->kicks, 1, memory_order_relaxed);
 	/* Cannot fail: the counter would have to overflow. */
 	if (write(event, &one, sizeof(one)) != sizeof(one))
 		report(LOG_ERROR, "cannot ring the doorbell of interface %u: %s", nic->index, strerror(errno));

@@ -72,7 +72,8 @@ struct nic {
 	_Atomic uint32_t sleeper;
 	_Atomic bool nic_asleep; /* the NIC thread is, or is about to be, in poll() with every transport armed */
 	_Atomic bool stop;
-	_Atomic bool closing; /* nobody may begin to sleep for events any more */
+	_Atomic uint64_t kicks, kicked_at; /* how often a doorbell was rung, and (timing) when last */
+	_Atomic bool closing;              /* nobody may begin to sleep for events any more */
 
 	/* From here on: owner only, unless said otherwise. */
 	_Alignas(CACHE_LINE) struct transport *transports[NIC_TRANSPORTS]; /* those attached */
@@ -82,7 +83,6 @@ struct nic {
 	bool unsettled;            /* since ownership was taken something happened that arm() has to be asked about */
 	uint64_t own_ticks;        /* timing: what taking ownership cost this time */
 	uint64_t messages_before;  /* timing: messages handled when it was taken */
-	uint64_t kicked_at;        /* timing: when the sleeper was last kicked */
 	uint32_t drives;
 	uint64_t timer;                               /* when nic_timers() has something to do, NIC_NEVER if not */
 	uint64_t host_sleeps_until, nic_sleeps_until; /* what each sleeper believes, while it sleeps */

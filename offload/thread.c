@@ -16,14 +16,13 @@
 
 static void sleep_until(struct nic *nic, uint64_t until)
 {
-	uint64_t start = timing_start(&nic->timing), ticks;
+	uint64_t start = timing_start(&nic->timing);
 
 	nic_sleep(nic, nic->nic_event, until);
 	timing_stop(&nic->timing, PTL_STAGE_IDLE, start);
-	if (unlikely((ticks = nic->kicked_at) != 0)) {
-		nic->kicked_at = 0;
-		timing_stop(&nic->timing, PTL_STAGE_WAKE, ticks);
-	}
+	if (timing_on(&nic->timing))
+		timing_stop(&nic->timing, PTL_STAGE_WAKE,
+			    atomic_exchange_explicit(&nic->kicked_at, 0, memory_order_relaxed));
 }
 
 static bool hosts_drive(struct nic *nic, uint64_t *seen)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory descriptors: which requests they accept, when they become inactive, when they go, and what an update changes. */
+/* Memory descriptors: what they accept, when they become inactive, when they go, and what an update changes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -131,15 +131,16 @@ static void writes_cross_pieces_and_touch_nothing_else(void **state)
 
 static void reads_give_back_what_was_written(void **state)
 {
+	static const char text[] = "0123456789AB";
 	char bytes[LENGTH];
 
 	(void)state;
 	assert_int_equal(region_set_pieces(&region, pieces, PIECES), 0);
-	region_write(&region, 0, "0123456789AB", LENGTH);
+	region_write(&region, 0, text, LENGTH);
 	for (unsigned offset = 0; offset <= LENGTH; offset++) {
 		memset(bytes, '.', sizeof(bytes));
 		region_read(&region, offset, bytes, LENGTH - offset);
-		assert_memory_equal(bytes, "0123456789AB" + offset, LENGTH - offset);
+		assert_memory_equal(bytes, text + offset, LENGTH - offset);
 		for (unsigned i = LENGTH - offset; i < LENGTH; i++)
 			assert_int_equal(bytes[i], '.');
 	}
