@@ -87,9 +87,9 @@ struct nic {
 	uint64_t timer;                               /* when nic_timers() has something to do, NIC_NEVER if not */
 	uint64_t host_sleeps_until, nic_sleeps_until; /* what each sleeper believes, while it sleeps */
 	unsigned drives_past_sleeper;
-	struct waiter *waiters;    /* blocked hosts */
-	struct peer *busy;         /* peers with anything under way */
-	struct operation *stalled; /* transfers that wait for room in their transport */
+	struct waiter *waiters;                   /* blocked hosts */
+	struct peer *busy;                        /* peers with anything under way */
+	struct operation *stalled, **stalled_end; /* transfers that wait for room in their transport */
 	uint32_t next_link;
 	ptl_nic_counters_t counters;
 	uint64_t drop_length, receive_length, send_length;

@@ -80,8 +80,9 @@ static void stall(struct nic *nic, struct operation *op)
 	if (op->transfer.stalled)
 		return;
 	op->transfer.stalled = true;
-	op->transfer.next_stalled = nic->stalled;
-	nic->stalled = op;
+	op->transfer.next_stalled = NULL;
+	*(nic->stalled ? nic->stalled_end : &nic->stalled) = op;
+	nic->stalled_end = &op->transfer.next_stalled;
 }
 
 /* Asks for as much as may be in flight; ends the transfer when nothing is left to ask or to wait for. */
@@ -147,6 +148,7 @@ void transfer_done(void *owner, void *context, int status)
 	transfer_progress(owner, op);
 }
 
+/* In the order in which they stalled, so that the oldest message gets the room. */
 int transfers_resume(struct nic *nic)
 {
 	struct operation *op = nic->stalled;

@@ -533,6 +533,11 @@ static void a_setting_that_makes_no_sense_is_refused_by_name(void)
 		.environment = variable "=" value " NONSENSE=" value                                                   \
 	}
 
+#define PATIENT(test)                                                                                                  \
+	{                                                                                                              \
+		.name = #test, .run = test, .processes = 1, .seconds = 120                                             \
+	}
+
 const struct test call_tests[] = {
 	ALONE(calls_on_interfaces_return_the_right_code),
 	ALONE(calls_on_match_entries_return_the_right_code),
@@ -554,8 +559,9 @@ const struct test call_tests[] = {
 	 .processes = 1,
 	 .traits = TRAIT_BARE},
 	ALONE(limits_are_at_least_what_clients_need_and_are_enforced),
-	ALONE(a_list_takes_as_many_entries_as_its_limit_says),
-	ALONE(descriptors_run_out_at_their_limit_and_can_be_had_again),
+	/* 65536 calls, each handed to the NIC thread in dedicated mode. */
+	PATIENT(a_list_takes_as_many_entries_as_its_limit_says),
+	PATIENT(descriptors_run_out_at_their_limit_and_can_be_had_again),
 	PAIR(counting_registers_count),
 	ALONE(a_repeated_init_returns_the_same_interface),
 	ALONE(a_second_interface_is_separate_and_needs_no_queue),

@@ -88,8 +88,16 @@ bool registered[3], role[3], notified[3];
 bool fresh[3];   /* notified by this owner: not yet collected */
 bool blocked[3]; /* in futex_wait(woken) */
 
-/* Guard of every critical section, which is one atomic step: only the NIC thread owns for longer. */
+/*
+ * Guard of a command, which is one atomic step.  Only the NIC thread owns for longer; it lets commands in where it
+ * drains, and what they leave to be woken or settled is its business then.
+ */
+#if NIC == 1
+bool draining, served;
+#define OWN (!owned || draining)
+#else
 #define OWN !owned
+#endif
 
 /* --- waking: under ownership --- */
 
@@ -244,13 +252,20 @@ inline give_back()
 #if NIC == 2
 	pushed = true; /* it was the NIC thread that ran it, woken if it slept */
 	nic_bell = nic_bell || nic_asleep;
-#else
-	settle_sleeper();
-	collect();
-	kick_sleeper();
-	owned = false;
-#endif
 	drove = false
+#else
+	if
+#if NIC == 1
+	:: draining -> served = true
+#endif
+	:: else ->
+		settle_sleeper();
+		collect();
+		kick_sleeper();
+		owned = false;
+		drove = false
+	fi
+#endif
 }
 
 /* --- waiting hosts --- */
@@ -272,7 +287,7 @@ inline drive_once()
 	skip
 #else
 	if
-	:: atomic { OWN; drive(); give_back() };
+	:: atomic { !owned -> drive(); give_back() };
 		wake_up()
 	:: owned
 	fi
@@ -609,7 +624,7 @@ inline go_deep()
 
 #endif
 
-/* Owner on entry, not on return. */
+/* Owner on entry, not on return.  C does not say whether serve() drains first or drives first: here it may do both. */
 inline serve()
 {
 	do
@@ -617,10 +632,15 @@ inline serve()
 			hosts_drive();
 			if
 			:: driven -> give_back(); break
-			:: else -> drive()
-			fi;
+			:: else -> draining = true
+			fi
+		};
+		atomic { draining = false; drive() };
+		draining = true;
+		atomic {
+			draining = false;
 			if
-			:: work -> work = false; collect(); kick_sleeper()
+			:: work || served -> work = false; served = false; collect(); kick_sleeper()
 			:: else ->
 				arm();
 				if
