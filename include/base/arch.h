@@ -33,6 +33,20 @@ static inline uint64_t cycle_clock(void)
 #endif
 }
 
+/* About how far the cycle clock goes in so many nanoseconds: for polling intervals, not for measuring. */
+static inline uint64_t cycles_in(uint64_t ns)
+{
+#if defined(__x86_64__)
+	return ns * 2;
+#elif defined(__aarch64__)
+	uint64_t frequency;
+	__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(frequency));
+	return ns * (frequency / 1000) / 1000000;
+#else
+	return ns;
+#endif
+}
+
 static inline void cpu_pause(void)
 {
 #if defined(__x86_64__)

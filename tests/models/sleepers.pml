@@ -52,7 +52,7 @@
 
 bool owned;
 bool pushed;          /* a command for a NIC thread that never gives ownership back */
-bool drove;           /* by this owner: nothing can be said about who will hear of what is pending */
+bool unsettled;       /* by this owner: nobody knows who will hear of what is pending */
 byte pending[2];      /* in the transport, by the queue they are for */
 bool armed, readable; /* the transport's descriptor: will announce what comes; has announced it */
 byte unread[2];       /* events */
@@ -65,7 +65,12 @@ bool sleeper_seen; /* what the NIC thread can see of it without owning */
 #define sleeper_seen sleeper
 #endif
 bool nic_asleep;
-bool sleep_until;           /* the sleeper knows of the timer */
+bool host_believes;         /* the host that sleeps knows of the timer */
+#ifdef MUTANT_ONE_BELIEF
+#define nic_believes host_believes
+#else
+bool nic_believes;          /* so does the NIC thread */
+#endif
 bool host_bell, nic_bell;   /* eventfds */
 
 #if NIC == 1
@@ -188,7 +193,7 @@ inline run_timer()
 /* One message, or all of them, or some. */
 inline drive()
 {
-	drove = true;
+	unsettled = true;
 	armed = false;
 	readable = false;
 	do
@@ -223,16 +228,16 @@ inline arm()
 #ifdef MUTANT_EARLIER_TIMER_KICKS_NOBODY
 #define EARLIER_TIMER false
 #else
-#define EARLIER_TIMER (timer && !sleep_until)
+#define EARLIER_TIMER (timer && !(sleeper -> host_believes : nic_believes))
 #endif
 
 inline settle_sleeper()
 {
 	if
 	:: !sleeper && !nic_asleep
-	:: (sleeper || nic_asleep) && !drove -> kick = EARLIER_TIMER
-	:: !sleeper && nic_asleep && drove -> kick = true /* after REARM_DRIVES */
-	:: (sleeper || nic_asleep) && drove ->
+	:: (sleeper || nic_asleep) && !unsettled -> kick = EARLIER_TIMER
+	:: !sleeper && nic_asleep && unsettled -> kick = true /* after REARM_DRIVES */
+	:: (sleeper || nic_asleep) && unsettled ->
 #ifdef MUTANT_NO_REARMING
 		kick = EARLIER_TIMER
 #else
@@ -252,7 +257,7 @@ inline give_back()
 #if NIC == 2
 	pushed = true; /* it was the NIC thread that ran it, woken if it slept */
 	nic_bell = nic_bell || nic_asleep;
-	drove = false
+	unsettled = false
 #else
 	if
 #if NIC == 1
@@ -263,7 +268,7 @@ inline give_back()
 		collect();
 		kick_sleeper();
 		owned = false;
-		drove = false
+		unsettled = false
 	fi
 #endif
 }
@@ -313,8 +318,8 @@ inline become_sleeper(h)
 #endif
 				role[h] = true;
 				until = timer;
-				sleep_until = timer;
-				drove = false;
+				host_believes = timer;
+				unsettled = false;
 				sleeper = true
 			:: else -> again = true
 			fi
@@ -362,14 +367,11 @@ inline wait_leave(h)
 	registered[h] = false;
 	notified[h] = false;
 	blocked[h] = false;
-	drove = true;
+	unsettled = true;
 	if
 	:: slept ->
 		role[h] = false;
-		sleeper = false;
-#ifndef MUTANT_BELIEF_OUTLIVES_SLEEPER
-		sleep_until = false
-#endif
+		sleeper = false
 	:: else
 	fi;
 #ifndef MUTANT_EVENTS_NOT_PASSED_ON
@@ -505,7 +507,7 @@ active proctype others()
 			:: pending[1]++
 			fi;
 #ifndef MUTANT_PUT_TELLS_NOBODY
-			drove = true;
+			unsettled = true;
 #endif
 			give_back()
 		};
@@ -646,8 +648,8 @@ inline serve()
 				if
 				:: armed ->
 					until = timer;
-					sleep_until = timer;
-					drove = false;
+					nic_believes = timer;
+					unsettled = false;
 					nic_asleep = true;
 					give_back()
 				:: else
