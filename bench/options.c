@@ -222,6 +222,8 @@ static const struct option_row {
 	 "match-depth: entries in front of the one that matches (0,10,100,1000,10000)"},
 	{"--repeat", "N", VALUE(set_repeat), "how often the contestants of a row take turns (10; 5 with --quick)"},
 	{"--raw", "KIND", VALUE(set_raw), "also do it directly on libfabric, same provider: msg, tagged, rma"},
+	{"--raw-sleepable", NULL, FLAG(load.raw_sleepable),
+	 "give raw a completion queue that can be slept on, as ours must be (default: one that can only be polled)"},
 	{"--persistent", NULL, FLAG(load.persistent), "attach receives once, not inside each iteration"},
 	{"--start-events", NULL, FLAG(load.start_events), "leave START events on"},
 	{"--wait", "CALL", VALUE(set_wait), "how events are awaited: eqwait (PtlEQWait) or eqget (a loop of PtlEQGet)"},

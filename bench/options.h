@@ -27,7 +27,7 @@ struct workload {
 	uint32_t depths[DEPTHS_MAX]; /* match entries in front of the one that matches */
 	uint32_t raw;                /* enum raw_kind */
 	uint32_t wait;               /* enum wait_call */
-	bool check, persistent, start_events, nic_timing, quick;
+	bool check, persistent, start_events, nic_timing, quick, raw_sleepable;
 };
 
 struct options {

@@ -83,10 +83,10 @@ static struct fid_mr *registration(struct raw *raw, void *memory, size_t size, u
 	return mr;
 }
 
-static void open_endpoint(struct raw *raw, enum raw_habit habit)
+static void open_endpoint(struct raw *raw, enum raw_habit habit, bool sleepable)
 {
 	struct raw_endpoint *endpoint = &raw->endpoint[habit];
-	struct fi_cq_attr attributes = {.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_NONE};
+	struct fi_cq_attr attributes = {.format = FI_CQ_FORMAT_MSG, .wait_obj = sleepable ? FI_WAIT_FD : FI_WAIT_NONE};
 
 	endpoint->raw = raw;
 	endpoint->habit = habit;
@@ -98,7 +98,7 @@ static void open_endpoint(struct raw *raw, enum raw_habit habit)
 	raw_check(fi_enable(endpoint->ep), "fi_enable");
 }
 
-static void open_shared(struct raw *raw)
+static void open_shared(struct raw *raw, bool sleepable)
 {
 	struct raw_endpoint *endpoint = &raw->endpoint[HABIT_SHARED];
 	size_t least = RAW_SHARED_MAX;
@@ -107,7 +107,7 @@ static void open_shared(struct raw *raw)
 	if (!raw->shared)
 		fail("no memory for receive buffers");
 	raw->shared_mr = registration(raw, raw->shared, RAW_SHARED_BUFFERS * RAW_SHARED_SIZE, 3);
-	open_endpoint(raw, HABIT_SHARED);
+	open_endpoint(raw, HABIT_SHARED, sleepable);
 	raw_check(fi_setopt(&endpoint->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least),
 		  "fi_setopt");
 	raw_post_shared(endpoint);
@@ -127,12 +127,12 @@ struct raw *raw_open(struct session *session)
 	raw->source_mr = registration(raw, session->source, session->source_size, 1);
 	raw->sink_mr = registration(raw, session->sink, session->sink_size, 2);
 	if (session->load.raw == RAW_TAGGED) {
-		open_endpoint(raw, HABIT_TAGGED);
+		open_endpoint(raw, HABIT_TAGGED, session->load.raw_sleepable);
 		return raw;
 	}
-	open_shared(raw);
+	open_shared(raw, session->load.raw_sleepable);
 	if (session->load.raw == RAW_MSG)
-		open_endpoint(raw, HABIT_PLACED);
+		open_endpoint(raw, HABIT_PLACED, session->load.raw_sleepable);
 	return raw;
 }
 
@@ -211,5 +211,6 @@ void raw_fact(const struct session *session)
 	};
 
 	if (session->raw)
-		output_fact("raw", "%s, %s", session->raw->info->fabric_attr->prov_name, habits[session->load.raw]);
+		output_fact("raw", "%s, %s%s", session->raw->info->fabric_attr->prov_name, habits[session->load.raw],
+			    session->load.raw_sleepable ? ", on a queue that can be slept on" : "");
 }
