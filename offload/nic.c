@@ -190,6 +190,12 @@ void nic_kick(struct nic *nic)
 		nic_ring(nic, nic->nic_event);
 }
 
+void nic_rouse(struct nic *nic)
+{
+	nic_ring(nic, nic->host_event);
+	nic_ring(nic, nic->nic_event);
+}
+
 /* Sees to it that whoever sleeps for the engine still may: see (1) and (2) above.  True: it has to be kicked. */
 static bool settle_sleeper(struct nic *nic)
 {
@@ -211,7 +217,7 @@ void nic_sleep(struct nic *nic, int event, uint64_t until)
 	struct timespec left = {0};
 	uint64_t now = until == NIC_NEVER ? 0 : monotonic_ns(), count;
 
-	/* Acquire pairs with the release in nic_attach(), which is followed by a kick: a late one is seen next time. */
+	/* Acquire pairs with the release in nic_attach(), after which nic_rouse() makes us look again. */
 	for (int i = 0; i < NIC_TRANSPORTS; i++)
 		wait[i + 1] = (struct pollfd){.fd = atomic_load_explicit(&nic->wait_fds[i], memory_order_acquire) - 1,
 					      .events = POLLIN};

@@ -194,6 +194,9 @@ int nic_arm(struct nic *, uint64_t *until);
 /* Wakes the thread that sleeps for the engine, so that it looks again. */
 void nic_kick(struct nic *);
 
+/* Rings both doorbells, whoever sleeps or is about to. */
+void nic_rouse(struct nic *);
+
 /* Ends the engine: later calls get -ESHUTDOWN, every waiter has left when it returns.  No NIC thread any more. */
 void nic_bury(struct nic *);
 

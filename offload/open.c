@@ -86,6 +86,7 @@ static void *open_network(void *argument)
 		snprintf(nic->opening_text, sizeof(nic->opening_text), "%s", report_last_error());
 	}
 	nic_call(nic, opened, rc ? NULL : nic->network);
+	nic_rouse(nic); /* whoever sleeps now does not watch its descriptor */
 	return NULL;
 }
 

@@ -28,7 +28,10 @@ int region_set_pieces(struct region *region, const struct iovec *pieces, uint64_
 	if (!pieces && count > 0)
 		return report_error(-EINVAL, "%llu pieces of memory at NULL", (unsigned long long)count);
 	for (uint64_t i = 0; i < count; i++) {
-		if ((!pieces[i].iov_base && pieces[i].iov_len > 0) || length + pieces[i].iov_len < length)
+		uintptr_t start = (uintptr_t)pieces[i].iov_base;
+
+		if ((start == 0 && pieces[i].iov_len > 0) || start + pieces[i].iov_len < start ||
+		    length + pieces[i].iov_len < length)
 			return report_error(-EINVAL, "piece %llu of the descriptor (%zu bytes at %p) is no memory",
 					    (unsigned long long)i, pieces[i].iov_len, pieces[i].iov_base);
 		length += pieces[i].iov_len;

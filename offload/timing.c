@@ -9,16 +9,32 @@ static struct {
 	double ns_per_tick, cost;
 } clock_facts = {PTHREAD_ONCE_INIT, 1, 0};
 
-/* Compares the cycle clock with the system's over 2 ms: an error of two clock readings, 0.01 %. */
+/* Both clocks at one instant: the tightest of a few tries, because the thread may be preempted between the readings. */
+static void read_both(uint64_t *ns, uint64_t *ticks)
+{
+	uint64_t tightest = UINT64_MAX;
+
+	for (int i = 0; i < 16; i++) {
+		uint64_t before = cycle_clock(), now = monotonic_ns(), after = cycle_clock();
+
+		if (after - before < tightest) {
+			tightest = after - before;
+			*ns = now;
+			*ticks = before + (after - before) / 2;
+		}
+	}
+}
+
+/* Compares the cycle clock with the system's over 2 ms: an error of some 20 ns at both ends, a few 0.001 %. */
 static void calibrate(void)
 {
-	uint64_t ns = monotonic_ns(), ticks = cycle_clock(), ns_end, ticks_end;
+	uint64_t ns = 0, ticks = 0, ns_end = 0, ticks_end = 0;
 	enum { READINGS = 1000 };
 
-	do {
-		ns_end = monotonic_ns();
-		ticks_end = cycle_clock();
-	} while (ns_end - ns < 2000000);
+	read_both(&ns, &ticks);
+	while (monotonic_ns() - ns < 2000000)
+		cpu_pause();
+	read_both(&ns_end, &ticks_end);
 	clock_facts.ns_per_tick = (double)(ns_end - ns) / (double)(ticks_end - ticks);
 	ticks = cycle_clock();
 	for (int i = 0; i < READINGS; i++)

@@ -68,7 +68,7 @@ static int free_queue(struct nic *nic, void *argument)
 			md->eq = NULL;
 	for (uint32_t i = eq->waiters; i > 0; i--)
 		waiters_notify(nic, eq);
-	struct event_ring *ring = atomic_load_explicit(&eq->ring, memory_order_relaxed);
+	struct event_ring *ring = atomic_exchange_explicit(&eq->ring, NULL, memory_order_relaxed);
 
 	pool_give(&nic->queues, eq);
 	event_ring_put(ring);

@@ -134,15 +134,13 @@ static int update(struct nic *nic, void *argument)
 {
 	const struct update_arguments *arguments = argument;
 	struct descriptor *md = handle_md(nic, arguments->md_handle);
-	struct event_queue *test_queue, *eq;
+	struct event_queue *test_queue = NULL, *eq;
 	int code;
 
 	if (!md)
 		return PTL_MD_INVALID;
 	if (arguments->test_queue != PTL_EQ_NONE && !(test_queue = handle_eq(nic, arguments->test_queue)))
 		return PTL_EQ_INVALID;
-	if (arguments->test_queue == PTL_EQ_NONE)
-		test_queue = NULL;
 	if (arguments->old_md)
 		descriptor_describe(md, arguments->old_md);
 	if (!arguments->new_md)

@@ -74,14 +74,15 @@ static bool parse_quantity(const char *text, const struct word *units, uint64_t 
 	return true;
 }
 
-/* The environment may change under us; a string lives until it is read again. */
+/* The environment may change under us; a string lives until it is read again.  NULL: too long to be kept. */
 static const char *keep(const struct setting *setting, const char *text)
 {
 	static char kept[SETTINGS][256];
 	char *copy = kept[setting - table];
 
-	strncpy(copy, text, sizeof(kept[0]) - 1);
-	return copy;
+	if (strlen(text) >= sizeof(kept[0]))
+		return NULL;
+	return strcpy(copy, text);
 }
 
 static bool parse(const struct setting *setting, const char *text, struct settings *settings)
@@ -92,8 +93,7 @@ static bool parse(const struct setting *setting, const char *text, struct settin
 
 	switch (setting->type) {
 	case TYPE_string:
-		*(const char **)field = keep(setting, text);
-		return true;
+		return (*(const char **)field = keep(setting, text)) != NULL;
 	case TYPE_nic_mode:
 		good = find_word(modes, text, &value);
 		*(enum nic_mode *)field = (enum nic_mode)value;
@@ -168,7 +168,7 @@ static void warn_of_unknown(void)
 	warned = true;
 	for (char **at = environ; at && *at; at++) {
 		const char *equals = strchr(*at, '=');
-		char name[64];
+		char name[256];
 
 		if (strncmp(*at, "PTL_", 4) != 0 || !equals || (size_t)(equals - *at) >= sizeof(name))
 			continue;

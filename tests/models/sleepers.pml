@@ -1,92 +1,99 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who sleeps for the engine, and who takes over: offload/wait.c and the sleeping part of offload/nic.c.
+ * Who sleeps for the engine, and who takes over: waiting hosts (offload/wait.c), the NIC thread (offload/thread.c),
+ * arming and kicking (offload/nic.c).
  *
  * Hosts wait for events of two queues, each once and each with a deadline or without; then they compute for ever.
- * Messages arrive for either queue at any time; other threads steal an event, or put to their own process; a timer is
- * set by some drive and posts an event (a put that found nobody) when it is due.  Ownership is a lock here, and what
- * is done under it takes a step or two: own.pml is about the word.
+ * Messages arrive for either queue at any time.  Other threads take an event that somebody was woken for, drive once,
+ * or put to their own process.  A timer, set by some drive, posts an event when it is due (a put that found nobody).
+ * Ownership is a lock here, and what is done under it takes one step: own.pml is about the word.
  *
+ *     -DNIC=0|1|2     no NIC thread (host mode), shared mode, dedicated mode
  *     -DHOSTS=1|2|3   threads in PtlEQWait
- *     -DNIC=0|1|2     modes host, shared, dedicated
- *     -DMESSAGES=n -DOTHERS=n -DTIMER=0|1 -DBUFFERS=0|1
- *     -DMUTANT_...               one thing wrong, see run.sh; verification has to fail
+ *     -DMESSAGES=n    that arrive from elsewhere
+ *     -DOTHERS=n      things that other threads do
+ *     -DTIMER=1       there is a timer
+ *     -DLATE=1        the network's transport is attached when somebody may be asleep already
+ *     -DBUFFERS=1     stores to `lease` and `sleeper` are buffered, see below
+ *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
  *
  * Claimed, whenever nobody can do anything any more (process `rest`): no message is pending in a transport and no
- * timer is due; no waiter is blocked over an unread event of its queues; the NIC thread is parked without a timer only
- * while a host sleeps for the engine; the word `sleeper` tells the truth.  Messages may arrive at the last moment,
- * so this says that there is always somebody who will be woken by them.
+ * timer is due, unless there is no NIC thread and no host waits; no waiter is blocked over an unread event of its
+ * queues; if any is blocked, one of them sleeps for the engine, and `sleeper` says so; the NIC thread is parked
+ * without a timer only while that is so.  Messages may come last, so this says that there is always somebody who will
+ * be woken by them.
  *
- * Endless loops are no rest, so all that can only repeat is cut off: a tick after which the NIC thread would park
- * again without having changed anything does not happen; a NIC thread that finds nothing to do sleeps.
+ * Endless repetition is no rest, so what can only repeat is cut off: a tick after which the NIC thread would park
+ * again without having changed anything does not happen, and whoever finds nothing to do may always sleep.
  *
- * Memory.  The stores to `lease` and `sleeper` are buffered: the first until the next fence, system call or
- * compare-and-swap of the NIC thread; the second, for the one thread that reads it without being the owner (the NIC
- * thread in go_deep()), until a fence of the host that stored it: neither its being sequentially consistent nor the
- * release of ownership, which both flush it on x86, is relied on.  Everything else that is read without ownership is
- * written by read-modify-writes or is a futex, which the kernel compares under its lock.
+ * Memory.  With BUFFERS a store to `lease` is seen by others after the next fence, system call or read-modify-write of
+ * the NIC thread, or earlier.  A store to `sleeper` is seen by the one thread that reads it without being the owner,
+ * the NIC thread in go_deep(), after the next fence of the host that stored it, or earlier: neither the store's being
+ * sequentially consistent nor the release of ownership, which both flush it on x86, is relied on.  All else that is
+ * read without ownership is changed by read-modify-writes, or is a futex, which the kernel compares under its lock, or
+ * only delays something for a while.
  */
-#ifndef HOSTS
-#define HOSTS 2
-#endif
 #ifndef NIC
 #define NIC 1
 #endif
+#ifndef HOSTS
+#define HOSTS 2
+#endif
 #ifndef MESSAGES
-#define MESSAGES 2
+#define MESSAGES 1
 #endif
 #ifndef OTHERS
 #define OTHERS 0
 #endif
-#ifndef BUFFERS
-#define BUFFERS 0
-#endif
 #ifndef TIMER
 #define TIMER 0
 #endif
+#ifndef LATE
+#define LATE 0
+#endif
+#ifndef BUFFERS
+#define BUFFERS 0
+#endif
 
-/* The queues of each host's call, as a bit mask: both, the second, the first. */
+/* Host 0 waits for both queues, host 1 for the second, host 2 for the first. */
 #define WAITS(h, q) ((h) == 0 || (h) == 1 && (q) == 1 || (h) == 2 && (q) == 0)
 
 /* --- the engine --- */
 
-bool owned;
-bool pushed;          /* a command for a NIC thread that never gives ownership back */
-bool unsettled;       /* by this owner: nobody knows who will hear of what is pending */
-byte pending[2];      /* in the transport, by the queue they are for */
-bool armed, readable; /* the transport's descriptor: will announce what comes; has announced it */
-byte unread[2];       /* events */
-bool timer, due, was_set; /* one timer: it is set; its time has come; it was set before */
-
-bool sleeper; /* a host sleeps for the engine */
-#if BUFFERS
-bool sleeper_seen; /* what the NIC thread can see of it without owning */
+bool owned;               /* by the NIC thread for more than one step */
+bool unsettled;           /* since it was taken something happened that arm() has to be asked about */
+byte pending[2];          /* in the transport, by the queue they are for */
+bool armed, readable;     /* the transport's descriptor: it will tell of what comes; it tells */
+byte unread[2];           /* events */
+bool timer, due, was_set; /* there is one; its time has come; it was set once */
+#if LATE
+bool attached;
 #else
-#define sleeper_seen sleeper
+#define attached true
 #endif
+#define NOTHING_PENDING (!attached || pending[0] + pending[1] == 0)
+
+bool sleeper;             /* a host sleeps for the engine */
 bool nic_asleep;
-bool host_believes;         /* the host that sleeps knows of the timer */
+bool host_believes;       /* the host that sleeps knows of the timer */
 #ifdef MUTANT_ONE_BELIEF
 #define nic_believes host_believes
 #else
-bool nic_believes;          /* so does the NIC thread */
+bool nic_believes;        /* the NIC thread that sleeps does */
 #endif
-bool host_bell, nic_bell;   /* eventfds */
+bool host_bell, nic_bell; /* eventfds */
 
-#if NIC == 1
-#define HOST_DROVE host_drove = true
-#else
-#define HOST_DROVE skip
-#endif
 byte hosts_waiting;
-bool host_drove;            /* host_drives has moved since the NIC thread looked */
-
-mtype = { TICKING, DEEP };     /* OUT is like TICKING for all who look */
+bool host_drove;          /* host_drives has moved since the NIC thread looked */
+mtype = { TICKING, DEEP }; /* OUT is the same as TICKING to all who look */
 mtype lease = TICKING;
+bool parked;              /* in futex_wait(lease) without a timer */
 #if BUFFERS
-mtype lease_buffer;              /* stored by the NIC thread, not yet seen by others; 0: nothing */
+mtype lease_buffer;       /* stored by the NIC thread, not seen by others yet; 0: nothing */
+bool sleeper_seen;        /* what the NIC thread can see of `sleeper` without owning */
+#else
+#define sleeper_seen sleeper
 #endif
-bool parked;                     /* in futex_wait(lease) without a timer */
 
 /* struct waiter, by host */
 bool registered[3], role[3], notified[3];
@@ -95,13 +102,14 @@ bool blocked[3]; /* in futex_wait(woken) */
 
 /*
  * Guard of a command, which is one atomic step.  Only the NIC thread owns for longer; it lets commands in where it
- * drains, and what they leave to be woken or settled is its business then.
+ * drains, and what they leave to be settled and woken is its business then.
  */
 #if NIC == 1
 bool draining, served;
 #define OWN (!owned || draining)
 #else
-#define OWN !owned
+bool served; /* dedicated mode: a command since the NIC thread drained last */
+#define OWN true
 #endif
 
 /* --- waking: under ownership --- */
@@ -152,7 +160,7 @@ inline kick_sleeper()
 {
 	if
 	:: kick && sleeper -> host_bell = true
-	:: kick && !sleeper && nic_asleep -> nic_bell = true
+	:: kick && !sleeper && nic_asleep -> nic_asleep = false; nic_bell = true
 	:: else
 	fi;
 	kick = false
@@ -197,9 +205,9 @@ inline drive()
 	armed = false;
 	readable = false;
 	do
-	:: pending[0] > 0 -> pending[0]--; work = true; post(0)
-	:: pending[1] > 0 -> pending[1]--; work = true; post(1)
-	:: work || pending[0] + pending[1] == 0 -> break
+	:: attached && pending[0] > 0 -> pending[0]--; work = true; post(0)
+	:: attached && pending[1] > 0 -> pending[1]--; work = true; post(1)
+	:: work || NOTHING_PENDING -> break
 	od;
 #if TIMER
 	if
@@ -219,9 +227,9 @@ inline arm()
 	:: timer && due ->
 		run_timer();
 #ifdef MUTANT_ARM_FORGETS_WHAT_TIMERS_DID
-		armed = (pending[0] + pending[1] == 0)
+		armed = NOTHING_PENDING
 #endif
-	:: else -> armed = (pending[0] + pending[1] == 0)
+	:: else -> armed = NOTHING_PENDING
 	fi
 }
 
@@ -255,9 +263,12 @@ inline settle_sleeper()
 inline give_back()
 {
 #if NIC == 2
-	pushed = true; /* it was the NIC thread that ran it, woken if it slept */
-	nic_bell = nic_bell || nic_asleep;
-	unsettled = false
+	served = true; /* it was the NIC thread that ran it, woken if it slept */
+	unsettled = false;
+	if
+	:: nic_asleep -> nic_asleep = false; nic_bell = true
+	:: else
+	fi
 #else
 	if
 #if NIC == 1
@@ -347,7 +358,7 @@ inline wait_enter(h)
 
 #define HEIR(h) :: registered[h] && !notified[h] -> notified[h] = true; fresh[h] = true
 
-/* If nobody sleeps for the engine any more, one of those who are blocked has to. */
+/* If nobody sleeps for the engine, one of those who are blocked has to. */
 inline hand_on()
 {
 	if
@@ -362,19 +373,11 @@ inline hand_on()
 	fi
 }
 
-inline wait_leave(h)
+inline pass_on(h)
 {
-	registered[h] = false;
-	notified[h] = false;
-	blocked[h] = false;
-	unsettled = true;
-	if
-	:: slept ->
-		role[h] = false;
-		sleeper = false
-	:: else
-	fi;
-#ifndef MUTANT_EVENTS_NOT_PASSED_ON
+#ifdef MUTANT_EVENTS_NOT_PASSED_ON
+	skip
+#else
 	if
 	:: WAITS(h, 0) && unread[0] > 0 -> notify(0)
 	:: else
@@ -382,13 +385,31 @@ inline wait_leave(h)
 	if
 	:: WAITS(h, 1) && unread[1] > 0 -> notify(1)
 	:: else
-	fi;
+	fi
 #endif
-#ifdef MUTANT_ROLE_PASSED_ON_ONCE
+}
+
+/* Others who are blocked are the leaving host's business, until it sleeps again or returns. */
+inline wait_leave(h)
+{
+	registered[h] = false;
+	notified[h] = false;
+	blocked[h] = false;
+	unsettled = true;
+	slept = role[h];
+	role[h] = false;
+	sleeper = sleeper && !slept;
+	heirs = (registered[0] || registered[1] || registered[2]);
+	pass_on(h);
+#ifdef MUTANT_ROLE_PASSED_ON_BY_SLEEPER_ONLY
 	if
 	:: slept -> hand_on()
 	:: else
-	fi
+	fi;
+	heirs = false
+#endif
+#ifdef MUTANT_ROLE_NOT_HANDED_ON
+	heirs = false
 #endif
 }
 
@@ -436,26 +457,26 @@ inline block(h)
 		fi;
 		if
 		:: role[h] ->
-end_sleeper:		readable || host_bell || until && due || late;
+			watches = attached;
+end_sleeper:		watches && readable || host_bell || until && due || late;
 			host_bell = false
 		:: else ->
 			atomic { blocked[h] = !notified[h] }; /* every notified waiter that is no sleeper was woken */
 end_blocked:		!blocked[h] || late
 		fi;
-		atomic { OWN; slept = role[h]; wait_leave(h); give_back(); late = false; until = false };
+		atomic { OWN; wait_leave(h); give_back(); late = false; until = false; watches = false };
 		wake_up();
 		if
 		:: slept -> slept = false; nic_end_deep()
 		:: else
-		fi;
-		waited = true
+		fi
 	fi
 }
 
 /* PtlEQWait, once. */
 proctype host(byte me)
 {
-	bool got, work, kick, again, waited, ended, until, late, slept;
+	bool got, work, kick, again, ended, until, watches, late, slept, heirs;
 	bool wake[3];
 
 	hosts_waiting++;
@@ -475,9 +496,9 @@ proctype host(byte me)
 		:: !work /* looks again */
 		fi
 	od;
-#if NIC != 2 && !defined(MUTANT_ROLE_PASSED_ON_ONCE) && !defined(MUTANT_ROLE_NOT_HANDED_ON)
+#if NIC != 2
 	if
-	:: waited -> atomic { OWN; hand_on(); give_back() }; wake_up()
+	:: heirs -> atomic { OWN; hand_on(); give_back() }; wake_up()
 	:: else
 	fi;
 #endif
@@ -496,7 +517,7 @@ active proctype others()
 	:: acts == OTHERS -> break
 	:: atomic { acts < OTHERS && unread[0] > 0 -> unread[0]--; acts++ }
 	:: atomic { acts < OTHERS && unread[1] > 0 -> unread[1]--; acts++ }
-	:: atomic { acts < OTHERS -> acts++; HOST_DROVE };
+	:: atomic { acts < OTHERS -> acts++; host_drove = (NIC == 1) };
 		drive_once();
 		work = false
 	:: atomic { /* a put to this process itself: in the transport, but no descriptor tells */
@@ -533,6 +554,26 @@ active proctype network()
 	od
 }
 
+#if LATE
+active proctype opener()
+{
+	bool kick;
+	bool wake[3];
+
+	atomic {
+		OWN;
+		attached = true;
+		unsettled = true;
+#ifndef MUTANT_ATTACH_KICKS_NOBODY
+		kick = true;
+		kick_sleeper();
+#endif
+		give_back()
+	};
+	wake_up()
+}
+#endif
+
 #if TIMER
 active proctype clock()
 {
@@ -548,22 +589,23 @@ end:	false
 
 active proctype nic()
 {
-	bool work, kick, until;
+	bool work, kick, until, watches;
 	bool wake[3];
 
 	do
-	:: atomic { pushed = false; drive(); collect() };
+	:: atomic { served = false; drive(); collect() };
 		wake_up();
 		if
 		:: work -> work = false
 		:: else ->
 			atomic { arm(); until = timer };
 			if
-			:: atomic { armed && !pushed -> nic_asleep = true };
-end_asleep:			readable || nic_bell || until && due;
+			:: atomic { armed && !served -> nic_asleep = true };
+				watches = attached;
+end_asleep:			watches && readable || nic_bell || until && due;
 				nic_bell = false;
-				nic_asleep = false
-			:: !armed || pushed
+				atomic { nic_asleep = false; watches = false }
+			:: !armed || served
 			fi
 		fi
 	od
@@ -626,7 +668,7 @@ inline go_deep()
 
 #endif
 
-/* Owner on entry, not on return.  C does not say whether serve() drains first or drives first: here it may do both. */
+/* Owner on entry, not on return. */
 inline serve()
 {
 	do
@@ -634,10 +676,9 @@ inline serve()
 			hosts_drive();
 			if
 			:: driven -> give_back(); break
-			:: else -> draining = true
+			:: else -> drive()
 			fi
 		};
-		atomic { draining = false; drive() };
 		draining = true;
 		atomic {
 			draining = false;
@@ -651,6 +692,7 @@ inline serve()
 					nic_believes = timer;
 					unsettled = false;
 					nic_asleep = true;
+					asleep = true;
 					give_back()
 				:: else
 				fi
@@ -658,10 +700,11 @@ inline serve()
 		};
 		wake_up();
 		if
-		:: nic_asleep ->
-end_asleep:		readable || nic_bell || until && due;
+		:: asleep ->
+			watches = attached;
+end_asleep:		watches && readable || nic_bell || until && due;
 			nic_bell = false;
-			atomic { nic_asleep = false; until = false };
+			atomic { nic_asleep = false; asleep = false; until = false; watches = false };
 			break
 		:: else
 		fi
@@ -709,7 +752,7 @@ end_ticking:		hosts_waiting == 0 || host_drove || sleeper_seen
 
 active proctype nic()
 {
-	bool work, kick, until, driven, deep;
+	bool work, kick, until, watches, asleep, driven, deep;
 	bool wake[3];
 
 	do

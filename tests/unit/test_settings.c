@@ -249,18 +249,27 @@ static void strings_are_kept_when_the_environment_changes(void **state)
 	assert_string_equal(s.nic_cpus, "1,3-5");
 }
 
-/* A later, shorter value leaves nothing of an earlier one. */
+/* A later, shorter value leaves nothing of an earlier one; one too long to be kept is refused, not cut. */
 static void strings_are_read_anew(void **state)
 {
 	struct settings s;
-	char text[400];
+	char text[256];
 
 	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	setenv("PTL_IFACE", text, 1);
 	assert_int_equal(settings_read(&s), 0);
-	assert_int_equal(strspn(s.iface, "x"), strlen(s.iface));
+	assert_string_equal(s.iface, text);
+	setenv("PTL_TRANSPORT", "longer", 1);
+	assert_int_equal(settings_read(&s), 0);
+	char longer[257];
+
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	setenv("PTL_TRANSPORT", longer, 1);
+	assert_int_equal(settings_read(&s), -EINVAL);
+	unsetenv("PTL_TRANSPORT");
 	setenv("PTL_IFACE", "lo", 1);
 	assert_int_equal(settings_read(&s), 0);
 	assert_string_equal(s.iface, "lo");
