@@ -45,8 +45,7 @@ static bool work(struct nic *nic)
 	int done = nic_drive(nic);
 
 	done += own_drain(nic, NIC_THREAD);
-	if (done > 0)
-		own_wake_waiters(nic);
+	own_wake_waiters(nic); /* timers post events too, and count as no work */
 	return done > 0;
 }
 
@@ -180,6 +179,7 @@ static void dedicated_mode(struct nic *nic)
 
 		idle = idle ? idle : now;
 		if (now - idle >= DEDICATED_SPINS * nic->settings->spin && !nic_arm(nic, &until)) {
+			own_wake_waiters(nic); /* nic_arm() runs timers as well */
 			dedicated_sleep(nic, until);
 			idle = 0;
 		}
