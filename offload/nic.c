@@ -26,13 +26,17 @@
  *     - a host in PtlEQWait (`sleeper` = HOST), the first that blocks; others wait on private futexes
  *       for their events or for the role (wait.c);
  *     - else the NIC thread (`nic_asleep`).
- * The two have a doorbell each, because a kick must reach the one it is meant for.  They use poll() on the doorbell and
- * the transports' descriptors: an epoll object that stands in the kernel's way even while everybody polls costs every
- * message of tcp;ofi_rxm another walk through nested wait queues.  No wake-up is lost:
+ * The NIC thread may still be asleep when a host takes the role; then both wake for an arrival, and the NIC thread
+ * parks.  The two have a doorbell each, because a kick must reach the one it is meant for.  They use poll() on the
+ * doorbell and the transports' descriptors: an epoll object, in the kernel's way even while everybody polls, costs
+ * every message of tcp;ofi_rxm another walk through nested wait queues.  No wake-up is lost:
  *     (1) arrivals: arm() and the decision to sleep are one critical section.  Whoever drives after it, while the
  *         sleeper is still in poll(), may consume what the descriptor announced and leave the transport unarmed; it
- *         therefore arms again before it releases, and kicks the sleeper if that fails (settle_sleeper()).
- *     (2) timers: `sleep_until` is what the sleeper believes; whoever sets an earlier timer kicks it.
+ *         therefore arms again before it releases, and kicks the sleeper if that fails (settle_sleeper()).  The same
+ *         goes for what we send to ourselves, which no descriptor announces, and a transport that attaches rings both
+ *         doorbells, because neither sleeper watches its descriptor yet.
+ *     (2) timers: each sleeper's `..._sleeps_until` is what it believes; whoever sets an earlier timer kicks it.
+ *         Timers that arm() finds due may post events, so it then says "drive again".
  *     (3) commands: the engine is FREE while somebody sleeps for it, so callers run their commands themselves.  Only
  *         in dedicated mode the sleeping NIC thread still owns: state SLEEPING.  It enters it by compare-and-swap
  *         from NIC_THREAD without commands, so either a push came first and the thread does not sleep, or the pusher
@@ -90,14 +94,15 @@ static _Thread_local const struct nic *volatile inside;
 
 /* --- driving --- */
 
-static void run_timers(struct nic *nic)
+static bool run_timers(struct nic *nic)
 {
 	uint64_t now = monotonic_ns();
 
 	if (now < nic->timer)
-		return;
+		return false;
 	nic->timer = NIC_NEVER;
 	peers_tick(nic, now);
+	return true;
 }
 
 int nic_drive(struct nic *nic)
@@ -133,8 +138,9 @@ int nic_drive(struct nic *nic)
 
 int nic_arm(struct nic *nic, uint64_t *until)
 {
-	if (nic->timer != NIC_NEVER)
-		run_timers(nic);
+	/* Timers may post events: whoever has looked for some looks again. */
+	if (nic->timer != NIC_NEVER && run_timers(nic))
+		return -EAGAIN;
 	*until = nic->timer;
 	for (int i = 0; i < NIC_TRANSPORTS; i++) {
 		struct transport *transport = nic->transports[i];

@@ -179,7 +179,6 @@ static void dedicated_mode(struct nic *nic)
 
 		idle = idle ? idle : now;
 		if (now - idle >= DEDICATED_SPINS * nic->settings->spin && !nic_arm(nic, &until)) {
-			own_wake_waiters(nic); /* nic_arm() runs timers as well */
 			dedicated_sleep(nic, until);
 			idle = 0;
 		}

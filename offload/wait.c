@@ -7,7 +7,8 @@
  * Registration and posting both happen under ownership, so an event is either seen by the waiter before it sleeps or
  * wakes a waiter of its queue.  One event wakes one waiter.  A woken waiter that leaves passes its wake on if its
  * queues still hold events that others wait for (it may have been woken for an event that somebody stole, or for the
- * first of two); the one that slept for the engine passes the role on.
+ * first of two); whoever blocked sees to it, when it returns, that
+ * somebody sleeps for the engine if others are still blocked.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct waiter {
 	int count;
 	uint64_t deadline, sleep_until;
 	bool sleeper, notified, collected;
+	bool heirs;             /* others were blocked when it left */
 	_Atomic uint32_t woken; /* a futex */
 };
 
@@ -124,14 +126,25 @@ static void pass_on(struct nic *nic, const struct waiter *waiter)
 	for (int i = 0; i < waiter->count; i++)
 		if (still_there(waiter, i) && waiter->queues[i]->waiters > 0 && event_unread(waiter->queues[i]) > 0)
 			waiters_notify(nic, waiter->queues[i]);
-	if (!waiter->sleeper)
-		return;
+}
+
+/*
+ * A waiter that blocked returns to its caller: if nobody sleeps for the engine now, one of the others has to.  Only
+ * then and not in wait_leave(), because the leaver may well block again, and because whoever was chosen there could
+ * find an event of its own and return without sleeping.
+ */
+static int hand_on(struct nic *nic, void *unused)
+{
+	(void)unused;
+	if (atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST)
+		return 0;
 	for (struct waiter *other = nic->waiters; other; other = other->next) {
 		if (!other->notified) {
 			other->notified = true; /* it finds no event, and sleeps for the engine next */
-			return;
+			return 0;
 		}
 	}
+	return 0;
 }
 
 static int wait_leave(struct nic *nic, void *argument)
@@ -148,6 +161,7 @@ static int wait_leave(struct nic *nic, void *argument)
 	if (waiter->sleeper)
 		atomic_store(&nic->sleeper, SLEEPER_NONE);
 	nic->unsettled = true; /* the transports are armed no longer for anybody */
+	waiter->heirs = nic->waiters && nic->mode != NIC_MODE_DEDICATED;
 	pass_on(nic, waiter);
 	return 0;
 }
@@ -260,6 +274,8 @@ int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *gener
 	/* Tells the NIC thread that somebody drives; pairs with nothing: it is looked at now and then. */
 	atomic_fetch_add_explicit(&nic->hosts_waiting, 1, memory_order_relaxed);
 	rc = wait_inside(nic, &waiter, event, which);
+	if (waiter.heirs)
+		nic_call(nic, hand_on, NULL);
 	/* Release: nic_close() may free the engine after it has seen the last waiter leave. */
 	atomic_fetch_sub_explicit(&nic->hosts_waiting, 1, memory_order_release);
 	return rc;

@@ -21,7 +21,6 @@
 #define CALLS(host) (2 - (host)) /* the second of host 0 reuses its command's address (ABA) */
 #define NIC HOSTS /* the NIC thread as a thread */
 #define THREADS (HOSTS + 1)
-#define CLOSER THREADS /* writes nothing that is buffered */
 
 mtype = { FREE, HOST, THREAD, SLEEPING, DEAD };
 
@@ -280,14 +279,13 @@ proctype host(byte me)
 {
 	byte newest, oldest, seen_head, calls;
 	mtype seen;
-	bool woke, pushed, kicks, made;
+	bool woke, pushed, kicks;
 
 	do
 	:: calls == CALLS(me) || dead -> break
 	:: else ->
 		atomic {
 			calls++;
-			made = false;
 			asked[me] = calls;
 			ran[me] = false;
 			store(me, ARGUMENT(me), calls);
@@ -333,9 +331,6 @@ proctype host(byte me)
 inline sleep_as_owner()
 {
 #ifdef MUTANT_SLEEP_BY_STORE
-	atomic { own = SLEEPING; kick_due = true; assert(head == 0) };
-	slept = true;
-#elif defined(MUTANT_SLEEP_BY_STORE_UNSEEN)
 	atomic { own = SLEEPING; kick_due = true };
 	slept = true;
 #else

@@ -14,6 +14,7 @@
  *     -DOTHERS=n      things that other threads do
  *     -DTIMER=1       there is a timer
  *     -DLATE=1        the network's transport is attached when somebody may be asleep already
+ *     -DSTOP=1        the NIC thread is told to end (shared mode)
  *     -DBUFFERS=1     stores to `lease` and `sleeper` are buffered, see below
  *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
  *
@@ -50,6 +51,9 @@
 #endif
 #ifndef LATE
 #define LATE 0
+#endif
+#ifndef STOP
+#define STOP 0
 #endif
 #ifndef BUFFERS
 #define BUFFERS 0
@@ -88,6 +92,11 @@ bool host_drove;          /* host_drives has moved since the NIC thread looked *
 mtype = { TICKING, DEEP }; /* OUT is the same as TICKING to all who look */
 mtype lease = TICKING;
 bool parked;              /* in futex_wait(lease) without a timer */
+#if STOP
+bool stop, nic_ended;
+#else
+#define stop false
+#endif
 #if BUFFERS
 mtype lease_buffer;       /* stored by the NIC thread, not seen by others yet; 0: nothing */
 bool sleeper_seen;        /* what the NIC thread can see of `sleeper` without owning */
@@ -164,6 +173,21 @@ inline kick_sleeper()
 	:: else
 	fi;
 	kick = false
+}
+
+/* Both may be asleep, and both do not know of a descriptor that is new. */
+inline kick_all()
+{
+#if defined(MUTANT_ATTACH_KICKS_NOBODY)
+	skip
+#elif defined(MUTANT_ATTACH_KICKS_ONE)
+	kick = true;
+	kick_sleeper()
+#else
+	host_bell = host_bell || sleeper;
+	nic_bell = nic_bell || nic_asleep;
+	nic_asleep = false
+#endif
 }
 
 inline wake_one(h)
@@ -564,10 +588,7 @@ active proctype opener()
 		OWN;
 		attached = true;
 		unsettled = true;
-#ifndef MUTANT_ATTACH_KICKS_NOBODY
-		kick = true;
-		kick_sleeper();
-#endif
+		kick_all();
 		give_back()
 	};
 	wake_up()
@@ -653,6 +674,9 @@ inline go_deep()
 #else
 	deep = sleeper_seen;
 #endif
+#ifndef MUTANT_DEEP_THOUGH_STOPPING
+	deep = deep && !stop;
+#endif
 	if
 	:: deep
 	:: else -> atomic { store_lease(TICKING) }
@@ -663,7 +687,7 @@ inline go_deep()
 
 inline go_deep()
 {
-	atomic { sleeper -> deep = true; lease = DEEP }
+	atomic { sleeper && !stop -> deep = true; lease = DEEP }
 }
 
 #endif
@@ -675,7 +699,7 @@ inline serve()
 	:: atomic {
 			hosts_drive();
 			if
-			:: driven -> give_back(); break
+			:: driven || stop -> give_back(); break
 			:: else -> drive()
 			fi
 		};
@@ -726,12 +750,12 @@ inline run_lease()
 end_parked:		!parked;
 			atomic { store_lease(TICKING) }
 		:: else ->
-end_ticking:		hosts_waiting == 0 || host_drove || sleeper_seen
+end_ticking:		hosts_waiting == 0 || host_drove || sleeper_seen || stop
 		fi;
 		atomic {
 			hosts_drive();
 			if
-			:: !driven -> break
+			:: !driven || stop -> break
 			:: else
 			fi
 		};
@@ -756,10 +780,25 @@ active proctype nic()
 	bool wake[3];
 
 	do
-	:: atomic { hosts_waiting == 0 && !owned -> owned = true; host_drove = false }; serve()
-	:: atomic { hosts_waiting > 0 || owned -> skip }; run_lease()
+#if STOP
+	:: stop -> nic_ended = true; break
+#endif
+	:: atomic { !stop && hosts_waiting == 0 -> owned = true; host_drove = false }; serve()
+	:: atomic { !stop && hosts_waiting > 0 -> skip }; run_lease()
 	od
 }
+
+#if STOP
+active proctype stopper()
+{
+	stop = true;
+	nic_bell = true;
+	lease = TICKING;
+#ifndef MUTANT_STOP_WAKES_NOBODY
+	parked = false
+#endif
+}
+#endif
 
 #if BUFFERS
 active proctype flusher()
@@ -786,6 +825,8 @@ active proctype rest()
 #if NIC == 0
 	assert(sleeper || !registered[0] && !registered[1] && !registered[2]);
 	assert(hosts_waiting == 0 || pending[0] + pending[1] == 0 && !(timer && due))
+#elif STOP
+	assert(!owned && nic_ended)
 #else
 	assert(pending[0] + pending[1] == 0 && !(timer && due));
 #if NIC == 1

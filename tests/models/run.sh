@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# usage: tests/models/run.sh [SCRATCH]
+# Verifies the models with Spin, and that each fails once something is wrong with it: a model that cannot fail proves
+# nothing.  SCRATCH is a directory for what is generated, a temporary one if none is given.  Ends with the line
+# "N passed, N failed, N skipped".
+#
+# A table of MODEL OPTIONS...: what follows "holds" has to verify completely, what follows "fails" must not.
+set -u
+models=$(cd "$(dirname "$0")" && pwd) || exit 1
+if [ $# -gt 0 ]; then
+	scratch=$1
+	mkdir -p "$scratch" || exit 1
+else
+	scratch=$(mktemp -d) || exit 1
+	trap 'rm -rf "$scratch"' EXIT
+fi
+scratch=$(realpath "$scratch")
+
+DEPTH=1000000  # longest path, in steps
+MEMORY=2000    # MiB
+PATIENCE=120   # seconds; the longest needs 10 on an idle core
+
+passed=0 failed=0 skipped=0
+
+report() # RESULT NAME [REASON]
+{
+	case $1 in
+	ok) passed=$((passed + 1)) ;;
+	FAIL) failed=$((failed + 1)) ;;
+	skip) skipped=$((skipped + 1)) ;;
+	esac
+	printf '%-4s %s\n' "$1" "$2${3:+: $3}"
+}
+
+# Leaves Spin's verdict in pan.out.
+verify() # MODEL OPTIONS...
+{
+	local model=$1
+	shift
+	rm -f ./*
+	spin -a "$@" "$models/$model.pml" >spin.out 2>&1 || return
+	gcc -w $optimise -DSAFETY -DCOLLAPSE -DMEMLIM=$MEMORY -o pan pan.c >gcc.out 2>&1 || return
+	timeout $PATIENCE ./pan -n -m$DEPTH >pan.out 2>&1
+}
+
+holds() # MODEL OPTIONS...
+{
+	local name="$*" began=$SECONDS optimise=-O2
+	verify "$@"
+	if grep -qs 'errors: 0$' pan.out && ! grep -q 'Search not completed\|max search depth too small' pan.out; then
+		report ok "$name" "$(sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' pan.out) states, $((SECONDS - began)) s"
+	else
+		tail -n 30 spin.out gcc.out pan.out 2>/dev/null
+		report FAIL "$name" "$(verdict)"
+	fi
+}
+
+fails() # MODEL OPTIONS...: the last one names the mutant
+{
+	local name="$*" optimise=-O1
+	verify "$@"
+	if grep -qs '^pan:1: \(assertion violated\|invalid end state\)' pan.out; then
+		report ok "$name fails as it must"
+	elif ! grep -q "${*: -1:1}" <<<"$known"; then
+		report FAIL "$name" "no such mutant"
+	else
+		report FAIL "$name" "a mutant passes: $(verdict)"
+	fi
+}
+
+verdict()
+{
+	[ -f pan.c ] || { echo "spin cannot read it"; return; }
+	[ -f pan.out ] || { echo "gcc cannot compile it"; return; }
+	grep -m1 '^pan:' pan.out || grep -m1 'errors:' pan.out || echo "no result in $PATIENCE s"
+}
+
+known=$(grep -oh 'MUTANT_[A-Z_]*' "$models"/*.pml | sort -u | sed 's/^/-D/')
+mkdir -p "$scratch/spin" && cd "$scratch/spin" || exit 1
+for tool in spin gcc; do
+	command -v $tool >/dev/null && continue
+	report skip models "no $tool on this machine"
+	echo "$passed passed, $failed failed, $skipped skipped"
+	exit 0
+done
+
+# --- the ownership word ---
+
+holds own
+holds own -DDEDICATED
+for mutant in PUSH_RELAXED GIVE_BACK_RELAXED COMPLETE_RELAXED DRAIN_BY_STORE GIVE_BACK_BY_STORE GIVE_BACK_BLIND \
+	COMPLETE_BY_STORE AWAIT_BY_STORE PUSH_ON_FREE BURY_BY_STORE; do
+	fails own -DMUTANT_$mutant
+done
+for mutant in PUSH_RELAXED COMPLETE_RELAXED PUSH_KICKS_NOBODY PUSH_STAYS_ASLEEP SLEEP_BY_STORE WAKE_BY_STORE; do
+	fails own -DDEDICATED -DMUTANT_$mutant
+done
+
+# --- who sleeps, who takes over ---
+
+holds sleepers -DNIC=0 -DMESSAGES=2 -DOTHERS=2
+holds sleepers -DNIC=0 -DHOSTS=3 -DMESSAGES=2
+holds sleepers -DNIC=0 -DTIMER=1 -DOTHERS=1
+holds sleepers -DNIC=1 -DMESSAGES=2
+holds sleepers -DNIC=1 -DBUFFERS=1
+holds sleepers -DNIC=1 -DHOSTS=1 -DTIMER=1 -DOTHERS=2
+holds sleepers -DNIC=1 -DLATE=1
+holds sleepers -DNIC=1 -DHOSTS=1 -DMESSAGES=0 -DSTOP=1 -DBUFFERS=1 -DOTHERS=1
+holds sleepers -DNIC=2 -DTIMER=1 -DOTHERS=1
+holds sleepers -DNIC=2 -DLATE=1 -DMESSAGES=2
+
+for mutant in ENTER_BLIND ENTER_BLIND_AFTER_DRIVE SLEEP_UNARMED NO_REARMING REARMING_FAILS_SILENTLY \
+	EVENTS_NOT_PASSED_ON SLEEPER_NOT_KICKED ROLE_NOT_HANDED_ON PUT_TELLS_NOBODY; do
+	fails sleepers -DNIC=0 -DMESSAGES=2 -DOTHERS=2 -DMUTANT_$mutant
+done
+fails sleepers -DNIC=0 -DHOSTS=3 -DMESSAGES=2 -DMUTANT_ROLE_PASSED_ON_BY_SLEEPER_ONLY
+fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_EARLIER_TIMER_KICKS_NOBODY
+fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_ARM_FORGETS_WHAT_TIMERS_DID
+fails sleepers -DNIC=2 -DTIMER=1 -DMUTANT_ARM_FORGETS_WHAT_TIMERS_DID
+fails sleepers -DNIC=2 -DMESSAGES=2 -DOTHERS=1 -DMUTANT_EVENTS_NOT_PASSED_ON
+fails sleepers -DNIC=1 -DHOSTS=1 -DTIMER=1 -DMUTANT_ONE_BELIEF
+for mutant in ATTACH_KICKS_NOBODY ATTACH_KICKS_ONE; do
+	fails sleepers -DNIC=1 -DHOSTS=1 -DLATE=1 -DMUTANT_$mutant
+done
+for mutant in NO_FENCE_IN_GO_DEEP NO_FENCE_IN_END_DEEP DEEP_BLINDLY DEEP_NEVER_ENDED DEEP_ENDED_WITHOUT_WAKE; do
+	fails sleepers -DNIC=1 -DBUFFERS=1 -DMUTANT_$mutant
+done
+for mutant in DEEP_THOUGH_STOPPING STOP_WAKES_NOBODY; do
+	fails sleepers -DNIC=1 -DHOSTS=1 -DMESSAGES=0 -DSTOP=1 -DBUFFERS=1 -DMUTANT_$mutant
+done
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]
