@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ptlbench: how fast PtlPut and PtlGet are here, and who does the work. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fail.h"
@@ -57,8 +58,10 @@ static void check_usage(const struct bench_test *test, const struct options *opt
 {
 	if (options->load.raw && !test->raw)
 		fail_usage("--raw: %s has no counterpart on libfabric", test->name);
-	if (test->initiate && options->transport && !strcmp(options->transport, "self"))
-		fail_usage("--transport self: %s needs two processes", test->name);
+	const char *transport = options->transport ? options->transport : getenv("PTL_TRANSPORT");
+
+	if (test->initiate && transport && !strcmp(transport, "self"))
+		fail_usage("transport self: %s needs two processes", test->name);
 	if (test->alone && options->connect)
 		fail_usage("%s needs no other process: leave out --connect", test->name);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Latency, the way the QsNet paper measured it (seed 002, section 5): a ping-pong in which each side sets up the
+ * Latency, the way the QsNet paper measured it (its section 5): a ping-pong in which each side sets up the
  * descriptor for its next message inside the iteration, and always before the send that triggers that message, so that
  * nothing arrives unexpected.  A get is timed from its call to REPLY_END, its destination being set up in between too.
  */

@@ -11,9 +11,11 @@
 
 #include <portals3.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +57,7 @@ static inline int fork_target(target_function *target, initiator_function *initi
 	if (child < 0)
 		return perror("fork"), 1;
 	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* no target without its initiator */
 		close(ends[0]);
 		target(fdopen(ends[1], "w"));
 		exit(0);

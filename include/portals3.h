@@ -184,7 +184,7 @@ void PtlFini(void);
  *   PTL_NO_INIT
  *   PTL_IFACE_INVALID  no such interface, or it cannot be had (no such device or transport)
  *   PTL_PID_INVALID    another process of the node has this pid
- *   PTL_NO_SPACE       8 interfaces are open, or no memory, thread or descriptor was to be had
+ *   PTL_NO_SPACE       no memory, thread or descriptor was to be had
  *   PTL_SEGV           ni_handle is NULL
  * ("Network Interfaces")
  */

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /*
- * Stages of a message's life.  The names are those of seed tables 1 (host) and 2 (NIC thread) of the QsNet paper
+ * Stages of a message's life.  The names are those of tables 1 (host) and 2 (NIC thread) of the QsNet paper
  * where it has them: take lock, inspect header, match, housekeeping, write completion event, unlink, drop lock.
  */
 #define PTL_NIC_STAGES(X)                                                                                              \
@@ -113,7 +113,10 @@ int PtlNicInfo(ptl_handle_ni_t ni, char *text, size_t size);
 /* Waits until every transport of the interface has opened or failed.  PTL_FAIL if one failed (see PtlNicErrorText). */
 int PtlNicReady(ptl_handle_ni_t ni);
 
-/* Why the calling thread's last call failed, with object, value and limit; "" if it did not.  Never NULL. */
+/*
+ * The last error that a call of this thread detected, with object, value and limit; "" if there was none yet.  Never
+ * NULL.  Calls that succeed leave it alone, and a bad handle has no text of its own.
+ */
 const char *PtlNicErrorText(void);
 
 /* The table of environment variables: name, value in force, default, meaning. Needs no PtlInit. */

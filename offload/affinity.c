@@ -51,8 +51,10 @@ void nic_thread_prepare(struct nic *nic)
 		CPU_ZERO(&cpus);
 		CPU_SET((size_t)nic->nic_cpu, &cpus);
 	}
-	if (CPU_COUNT(&cpus) > 0 && pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus))
-		report(LOG_WARN, "cannot run the NIC thread on CPU %d: %s", nic->nic_cpu, strerror(errno));
+	int rc = CPU_COUNT(&cpus) > 0 ? pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus) : 0;
+
+	if (rc)
+		report(LOG_WARN, "cannot run the NIC thread on CPU %d: %s", nic->nic_cpu, strerror(rc));
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	nic->slice_error = ask_for_short_slice();
 }

@@ -84,6 +84,8 @@ static void *open_network(void *argument)
 	if (rc) {
 		nic->opening_error = rc;
 		snprintf(nic->opening_text, sizeof(nic->opening_text), "%s", report_last_error());
+		/* No call is there to return it: PtlNIInit has long succeeded. */
+		report(LOG_ERROR, "interface %u (%s): %s", nic->index, nic->iface, nic->opening_text);
 	}
 	nic_call(nic, opened, rc ? NULL : nic->network);
 	nic_rouse(nic); /* whoever sleeps now does not watch its descriptor */
@@ -373,13 +375,16 @@ static int describe(struct nic *nic, void *argument)
 
 	if (nic->nic_cpu >= 0)
 		snprintf(cpu, sizeof(cpu), "CPU %d", nic->nic_cpu);
-	out->length = snprintf(out->text, out->size,
-			       "id: %u.%u.%u.%u (nid %u), pid %u\ninterface: %s\nmode: %s\nNIC thread: %s\n"
-			       "NIC slice: %s\nclock: %s\nwire header: %zu bytes for a put, version %d\n",
-			       nic->id.nid >> 24, nic->id.nid >> 16 & 255, nic->id.nid >> 8 & 255, nic->id.nid & 255,
-			       nic->id.nid, nic->id.pid, nic->iface, modes[nic->mode],
-			       nic->thread_running ? cpu : "none", nic->slice_error ? nic->slice_error : "100 us",
-			       timing_clock_name(), wire_header_size(WIRE_PUT), WIRE_VERSION);
+	out->length =
+		snprintf(out->text, out->size,
+			 "id: %u.%u.%u.%u (nid %u), pid %u\ninterface: %s\nmode: %s\nNIC thread: %s\n"
+			 "NIC slice: %s\nclock: %s\nwire header: %zu bytes for a put, version %d\n",
+			 nic->id.nid >> 24, nic->id.nid >> 16 & 255, nic->id.nid >> 8 & 255, nic->id.nid & 255,
+			 nic->id.nid, nic->id.pid, nic->iface, modes[nic->mode], nic->thread_running ? cpu : "none",
+			 !nic->thread_running ? "none"
+			 : nic->slice_error   ? nic->slice_error
+					      : "100 us",
+			 timing_clock_name(), wire_header_size(WIRE_PUT), WIRE_VERSION);
 	if ((size_t)out->length < out->size)
 		out->length += describe_transports(nic, out->text + out->length, out->size - (size_t)out->length);
 	return (size_t)out->length < out->size ? 0 : -ENOSPC;

@@ -204,6 +204,11 @@ void timing_print(const ptl_nic_timing_t *timing, FILE *out)
 {
 	double whole = timing->stage[PTL_STAGE_MESSAGE].total;
 
+	if (!PORTALS_TIMING) {
+		fputs("  the stage clocks are not compiled in (build option `timing`)\n", out);
+		return;
+	}
+
 	fprintf(out, "  %-9s %-18s %10s %10s %10s %10s %8s\n", "who", "stage (ns)", "count", "mean", "p50", "p99",
 		"share");
 	for (unsigned stage = 0; stage < PTL_STAGE_COUNT; stage++)

@@ -106,17 +106,17 @@ int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
 
 /* The three facts of an interface's identity never change while it is open. */
 #define IDENTITY_CALL(function, type, field)                                                                           \
-	int function(ptl_handle_ni_t ni_handle, type *result)                                                          \
+	int function(ptl_handle_ni_t ni_handle, type *field)                                                           \
 	{                                                                                                              \
 		struct nic *nic;                                                                                       \
                                                                                                                        \
-		if (!result)                                                                                           \
+		if (!field)                                                                                            \
 			return PTL_SEGV;                                                                               \
 		if (!process_ready())                                                                                  \
 			return PTL_NO_INIT;                                                                            \
 		if (!(nic = process_ni(ni_handle)))                                                                    \
 			return PTL_NI_INVALID;                                                                         \
-		*result = nic->field;                                                                                  \
+		*field = nic->field;                                                                                   \
 		return PTL_OK;                                                                                         \
 	}
 

@@ -19,7 +19,7 @@ enum trait {
 	TRAIT_HOST_MODE = 8,       /* makes sense in host mode only */
 	TRAIT_BARE = 16,           /* calls PtlInit and PtlNIInit itself */
 	TRAIT_SELF = 32,           /* makes sense over transport self only */
-	TRAIT_NIGHTLY = 64,        /* too long for every day */
+	TRAIT_NIGHTLY = 64,        /* too long for every day in every combination */
 	TRAIT_NETWORK = 128,       /* needs a transport that reaches other processes */
 	TRAIT_SLEEPS = 256,        /* makes no sense in dedicated mode, whose NIC thread never sleeps */
 	TRAIT_NO_TSAN = 512,       /* the thread sanitizer forbids new threads in a forked child */

@@ -21,7 +21,7 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	X(nic_mode, "PTL_NIC_MODE", nic_mode, "auto",                                                                  \
 	  "who drives the NIC: auto, shared (NIC thread and waiting hosts), dedicated (NIC thread only), host (no "    \
 	  "thread)")                                                                                                   \
-	X(nic_cpus, "PTL_NIC_CPUS", string, "",                                                                        \
+	X(nic_cpus, "PTL_NIC_CPUS", cpus, "",                                                                          \
 	  "CPUs for NIC threads, as in 1,3-5; the k-th process of the node takes the k-th; makes auto mean dedicated") \
 	X(transport, "PTL_TRANSPORT", string, "auto", "how bytes move: auto, self, ofi, ofi:PROVIDER (tcp, net, ...)") \
 	X(iface, "PTL_IFACE", string, "auto",                                                                          \
@@ -44,6 +44,7 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 typedef enum nic_mode setting_nic_mode;
 typedef enum log_level setting_log_level;
 typedef const char *setting_string;
+typedef const char *setting_cpus; /* numbers and ranges */
 typedef uint64_t setting_number;
 typedef uint64_t setting_bytes;
 typedef uint64_t setting_duration; /* nanoseconds */

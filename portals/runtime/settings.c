@@ -9,7 +9,16 @@
 
 extern char **environ;
 
-enum setting_type { TYPE_nic_mode, TYPE_log_level, TYPE_string, TYPE_number, TYPE_bytes, TYPE_duration, TYPE_flag };
+enum setting_type {
+	TYPE_nic_mode,
+	TYPE_log_level,
+	TYPE_string,
+	TYPE_cpus,
+	TYPE_number,
+	TYPE_bytes,
+	TYPE_duration,
+	TYPE_flag
+};
 
 static const struct setting {
 	const char *variable, *preset, *text;
@@ -74,6 +83,25 @@ static bool parse_quantity(const char *text, const struct word *units, uint64_t 
 	return true;
 }
 
+/* "1,3-5": numbers and ranges. */
+static bool parse_list(const char *text)
+{
+	while (*text) {
+		char *end;
+		long first, last;
+
+		if (*text < '0' || *text > '9')
+			return false;
+		last = first = strtol(text, &end, 10);
+		if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+			last = strtol(end + 1, &end, 10);
+		if (last < first || last >= 1024 || (*end != ',' && *end != '\0') || (*end == ',' && !end[1]))
+			return false;
+		text = *end ? end + 1 : end;
+	}
+	return true;
+}
+
 /* The environment may change under us; a string lives until it is read again.  NULL: too long to be kept. */
 static const char *keep(const struct setting *setting, const char *text)
 {
@@ -82,7 +110,7 @@ static const char *keep(const struct setting *setting, const char *text)
 
 	if (strlen(text) >= sizeof(kept[0]))
 		return NULL;
-	return strcpy(copy, text);
+	return memcpy(copy, text, strlen(text) + 1);
 }
 
 static bool parse(const struct setting *setting, const char *text, struct settings *settings)
@@ -92,6 +120,8 @@ static bool parse(const struct setting *setting, const char *text, struct settin
 	bool good;
 
 	switch (setting->type) {
+	case TYPE_cpus:
+		return parse_list(text) && (*(const char **)field = keep(setting, text)) != NULL;
 	case TYPE_string:
 		return (*(const char **)field = keep(setting, text)) != NULL;
 	case TYPE_nic_mode:

@@ -160,6 +160,9 @@ static const struct sample samples_duration[] = {
 	{0},
 };
 static const struct sample samples_string[] = {{0}};
+static const struct sample samples_cpus[] = {
+	BAD("a"), BAD("1,"), BAD(","), BAD("1-"), BAD("-1"), BAD("3-1"), BAD("1;2"), BAD("1024"), BAD("0-9999"), {0},
+};
 
 #define VALUE_OF(field, variable, type, preset, text)                                                                  \
 	static uint64_t value_of_##field(const struct settings *settings)                                              \
