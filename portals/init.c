@@ -235,9 +235,11 @@ static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 		.jid = process.job,
 		.settings = &process.settings,
 	};
-	int rc = pid_is_ours(pid)
-			 ? report_error(-EADDRINUSE, "pid %u belongs to another interface of this process", pid)
-			 : nic_open(&request, out);
+	if (pid_is_ours(pid)) {
+		report_error(-EADDRINUSE, "pid %u belongs to another interface of this process", pid);
+		return PTL_PID_INVALID;
+	}
+	int rc = nic_open(&request, out);
 
 	if (rc)
 		return process_code(rc, PTL_IFACE_INVALID);

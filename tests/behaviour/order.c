@@ -115,6 +115,41 @@ static void starts_of_puts_gets_and_getputs_come_in_call_order(void)
 	barrier();
 }
 
+/* The target stands still meanwhile, so more answers are outstanding than any NIC lets pass without holding back. */
+static void order_holds_while_hundreds_of_answers_are_outstanding(void)
+{
+	enum { COUNT = 800 };
+	ptl_handle_eq_t out = new_eq(4 * COUNT), in = new_eq(4 * COUNT);
+	char *near = memory(64), *far = memory(64);
+	if (am_target()) {
+		ptl_handle_me_t me;
+		ptl_handle_md_t md;
+		unsigned options = PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_END_DISABLE;
+		CHECK_OK(PtlMEAttach(ni, INDEX, anyone, 0, ~0ull, PTL_RETAIN, PTL_INS_AFTER, &me));
+		CHECK_OK(PtlMDAttach(me, md_over(far, 64, options, in), PTL_RETAIN, &md));
+	}
+	open_door();
+	barrier();
+	if (am_initiator()) {
+		ptl_handle_md_t md = bind_md(md_over(near, 64, PTL_MD_EVENT_START_DISABLE, out));
+		knock(target_id());
+		stop_process(1);
+		for (unsigned i = 0; i < COUNT; i++) /* three that want an answer, one that does not */
+			if (i % 4 == 3)
+				put(md, PTL_NO_ACK_REQ, i);
+			else if (i % 4 == 2)
+				put(md, PTL_ACK_REQ, i);
+			else
+				get(md, i);
+		continue_process(1);
+		for (unsigned left = COUNT + COUNT / 4; left > 0; left--)
+			CHECK_EQUAL(take_any(out).ni_fail_type, PTL_NI_OK);
+	}
+	for (unsigned i = 0; i < COUNT && am_target(); i++)
+		CHECK_EQUAL(take_any(in).match_bits, i);
+	barrier();
+}
+
 static void messages_of_several_initiators_each_keep_their_order(void)
 {
 	enum { COUNT = FEWER(300) };
@@ -150,6 +185,7 @@ static void messages_of_several_initiators_each_keep_their_order(void)
 const struct test order_tests[] = {
 	PAIR(a_thousand_mixed_size_puts_keep_call_order),
 	PAIR(starts_of_puts_gets_and_getputs_come_in_call_order),
+	TWO(order_holds_while_hundreds_of_answers_are_outstanding),
 	{.name = "messages_of_several_initiators_each_keep_their_order",
 	 .run = messages_of_several_initiators_each_keep_their_order,
 	 .processes = 4,
