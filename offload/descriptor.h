@@ -64,7 +64,7 @@ ptl_seq_t event_link(struct nic *);
 int descriptor_create(struct nic *, const ptl_md_t *md, ptl_unlink_t, struct event_queue *, struct match_entry *,
 		      struct descriptor **);
 int descriptor_update(struct nic *, struct descriptor *, const ptl_md_t *md, struct event_queue *);
-void descriptor_describe(const struct descriptor *, ptl_md_t *md);
+void descriptor_describe(const struct descriptor *, ptl_md_t *user);
 
 /* Frees it and, if `entry_too` or the entry is to go with its descriptor, its match entry.  Nothing may be pending. */
 void descriptor_unlink(struct nic *, struct descriptor *, bool entry_too);

@@ -390,6 +390,7 @@ static int describe(struct nic *nic, void *argument)
 	return (size_t)out->length < out->size ? 0 : -ENOSPC;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): describe() writes through it */
 int nic_describe(struct nic *nic, char *text, size_t size)
 {
 	struct description out = {.text = text, .size = size};

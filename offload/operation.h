@@ -136,7 +136,7 @@ void operation_withdraw(struct nic *, struct operation *);
 int transfer_start(struct nic *, struct operation *, const struct wire_message *, uint64_t total);
 /* What its END has to say. */
 ptl_ni_fail_t transfer_failure(const struct operation *);
-void transfer_done(void *nic, void *operation, int status); /* transport_sink.rdma_done */
+void transfer_done(void *owner, void *context, int status); /* transport_sink.rdma_done */
 int transfers_resume(struct nic *);
 
 /* --- the protocols --- */

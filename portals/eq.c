@@ -171,6 +171,7 @@ static int set_open(struct queue_set *set, int size)
 	set->generations = set->generation_room;
 	if (size <= POLL_ON_STACK)
 		return 0;
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers is meant */
 	set->queues = calloc((size_t)size, sizeof(*set->queues));
 	set->generations = calloc((size_t)size, sizeof(*set->generations));
 	return set->queues && set->generations ? 0 : report_error(-ENOMEM, "no memory to poll %d event queues", size);
