@@ -60,10 +60,10 @@ void event_log(struct nic *, const struct descriptor *, ptl_event_kind_t, const 
 /* A number for START, END and UNLINK of one operation. */
 ptl_seq_t event_link(struct nic *);
 
-/* Commands. `md` as the user gave it; -EINVAL with a report if it describes no memory. */
-int descriptor_create(struct nic *, const ptl_md_t *md, ptl_unlink_t, struct event_queue *, struct match_entry *,
+/* Commands. `user` is the descriptor as the caller gave it; -EINVAL with a report if it describes no memory. */
+int descriptor_create(struct nic *, const ptl_md_t *user, ptl_unlink_t, struct event_queue *, struct match_entry *,
 		      struct descriptor **);
-int descriptor_update(struct nic *, struct descriptor *, const ptl_md_t *md, struct event_queue *);
+int descriptor_update(struct nic *, struct descriptor *, const ptl_md_t *user, struct event_queue *);
 void descriptor_describe(const struct descriptor *, ptl_md_t *user);
 
 /* Frees it and, if `entry_too` or the entry is to go with its descriptor, its match entry.  Nothing may be pending. */
