@@ -256,7 +256,28 @@ static void post_and_update_loses_no_message(void)
 	barrier();
 }
 
+/* The put is long, so that it is still pending when it is updated; nothing is begun between the two updates. */
+static void updates_while_a_put_is_under_way_leave_its_ack_and_its_end_alone(void)
+{
+	ptl_handle_eq_t eq = new_eq(8);
+	ptl_process_id_t self;
+	CHECK_OK(PtlGetId(ni, &self));
+	open_window(BITS, md_over(area, sizeof area, PTL_MD_OP_PUT | PTL_MD_TRUNCATE, PTL_EQ_NONE));
+	for (int updates = 0; updates < 3; updates++) {
+		ptl_md_t md = md_over(memory(LONG), LONG, PTL_MD_EVENT_START_DISABLE, eq);
+		ptl_handle_md_t handle = bind_md(md);
+		CHECK_OK(PtlPut(handle, PTL_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
+		for (int i = 0; i < updates; i++)
+			CHECK_OK(PtlMDUpdate(handle, NULL, &md, PTL_EQ_NONE));
+		CHECK_EQUAL(take(eq, PTL_EVENT_SEND_END).md_handle, handle);
+		CHECK_EQUAL(take(eq, PTL_EVENT_ACK).md_handle, handle);
+		CHECK_OK(PtlMDUnlink(handle));
+	}
+	CHECK_EQUAL(drops(), 0);
+}
+
 const struct test update_tests[] = {
+	ALONE(updates_while_a_put_is_under_way_leave_its_ack_and_its_end_alone),
 	ALONE(an_update_reports_the_old_and_installs_the_new_descriptor),
 	PAIR(an_update_is_refused_while_the_test_queue_has_events),
 	TWO(an_update_is_refused_while_an_operation_on_the_test_queue_is_half_done),

@@ -332,6 +332,48 @@ static void waiting_survives_a_storm_of_signals(void)
 	barrier();
 }
 
+#define TRIO 3
+
+static struct {
+	ptl_handle_eq_t eq[TRIO];
+	_Atomic unsigned taken;
+} trio;
+
+static void *take_one(void *argument)
+{
+	ptl_event_t event;
+	CHECK_OK(PtlEQWait(trio.eq[(uintptr_t)argument], &event));
+	atomic_fetch_add(&trio.taken, 1);
+	return NULL;
+}
+
+/*
+ * Of three threads that sleep, one sleeps for the engine.  When it and another leave at about the same time, the third
+ * has to take over, although nobody else in this process calls Portals: no barrier while it waits.
+ */
+static void the_last_of_three_sleepers_is_woken_too(void)
+{
+	static const unsigned order[TRIO] = {0, 2, 1};
+	pthread_t threads[TRIO];
+	for (unsigned i = 0; i < TRIO && am_target(); i++)
+		open_area(BITS + i, trio.eq[i] = new_eq(16));
+	open_door();
+	for (unsigned round = 0; round < FEWER(10); round++) {
+		barrier();
+		for (uintptr_t i = 0; i < TRIO && am_target(); i++)
+			CHECK(pthread_create(&threads[i], NULL, take_one, (void *)i) == 0);
+		for (unsigned i = 0; i < TRIO && am_initiator(); i++) {
+			for (int pause = 0; pause < (i == 1 ? 0 : 20); pause++)
+				lend_time();
+			put(quiet_source(), PTL_NO_ACK_REQ, BITS + order[i]);
+		}
+		for (unsigned i = 0; i < TRIO && am_target(); i++)
+			pthread_join(threads[i], NULL);
+		CHECK(!am_target() || atomic_load(&trio.taken) == TRIO * (round + 1));
+	}
+	barrier();
+}
+
 static _Atomic unsigned handler_ok, handler_failed, handler_other;
 
 static void call_from_handler(int number)
@@ -365,6 +407,7 @@ const struct test wait_tests[] = {
 	PAIR(a_sleeping_waiter_is_woken_by_every_message),
 	PAIR(each_event_wakes_exactly_one_of_several_waiters),
 	PAIR(waiters_on_overlapping_sets_of_queues_share_the_events),
+	TWO(the_last_of_three_sleepers_is_woken_too),
 	ALONE(a_put_by_another_thread_of_the_process_wakes_a_waiter),
 	ALONE(freeing_a_queue_sends_its_waiters_home),
 	PAIR(waiting_survives_a_storm_of_signals),
