@@ -157,7 +157,7 @@ int PtlInit(int *max_interfaces)
 	}
 	pthread_mutex_unlock(&process.lock);
 	if (rc)
-		return PTL_FAIL;
+		return rc == -EPERM ? PTL_NO_INIT : PTL_FAIL;
 	*max_interfaces = MAX_INTERFACES;
 	return PTL_OK;
 }

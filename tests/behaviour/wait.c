@@ -354,7 +354,7 @@ static void *take_one(void *argument)
 static void the_last_of_three_sleepers_is_woken_too(void)
 {
 	static const unsigned order[TRIO] = {0, 2, 1};
-	pthread_t threads[TRIO];
+	pthread_t threads[TRIO] = {0};
 	for (unsigned i = 0; i < TRIO && am_target(); i++)
 		open_area(BITS + i, trio.eq[i] = new_eq(16));
 	open_door();

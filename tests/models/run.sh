@@ -22,15 +22,8 @@ DEPTH=1000000  # longest path, in steps
 MEMORY=2000    # MiB
 PATIENCE=120   # seconds; the longest needs 10 on an idle core
 
-passed=0 failed=0 skipped=0
-
 report() # RESULT NAME [REASON]
 {
-	case $1 in
-	ok) passed=$((passed + 1)) ;;
-	FAIL) failed=$((failed + 1)) ;;
-	skip) skipped=$((skipped + 1)) ;;
-	esac
 	printf '%-4s %s\n' "$1" "$2${3:+: $3}"
 }
 
@@ -39,9 +32,8 @@ verify() # MODEL OPTIONS...
 {
 	local model=$1
 	shift
-	rm -f ./*
 	spin -a "$@" "$models/$model.pml" >spin.out 2>&1 || return
-	gcc -w $optimise -DSAFETY -DCOLLAPSE -DMEMLIM=$MEMORY -o pan pan.c >gcc.out 2>&1 || return
+	gcc -w "$optimise" -DSAFETY -DCOLLAPSE -DMEMLIM=$MEMORY -o pan pan.c >gcc.out 2>&1 || return
 	timeout $PATIENCE ./pan -n -m$DEPTH >pan.out 2>&1
 }
 
@@ -70,6 +62,18 @@ fails() # MODEL OPTIONS...: the last one names the mutant
 	fi
 }
 
+# One check in a directory of its own, as many at a time as there are processors.
+number=0
+job() # holds|fails MODEL OPTIONS...
+{
+	local place
+	number=$((number + 1))
+	place=$scratch/spin/$(printf %03d $number)
+	mkdir -p "$place" || exit 1
+	[ "$(jobs -rp | wc -l)" -lt "$(nproc)" ] || wait -n
+	(cd "$place" && "$@" >verdict) &
+}
+
 verdict()
 {
 	[ -f pan.c ] || { echo "spin cannot read it"; return; }
@@ -78,58 +82,63 @@ verdict()
 }
 
 known=$(grep -oh 'MUTANT_[A-Z_]*' "$models"/*.pml | sort -u | sed 's/^/-D/')
+rm -rf "$scratch/spin"
 mkdir -p "$scratch/spin" && cd "$scratch/spin" || exit 1
 for tool in spin gcc; do
 	command -v $tool >/dev/null && continue
 	report skip models "no $tool on this machine"
-	echo "$passed passed, $failed failed, $skipped skipped"
+	echo "0 passed, 0 failed, 1 skipped"
 	exit 0
 done
 
 # --- the ownership word ---
 
-holds own
-holds own -DDEDICATED
+job holds own
+job holds own -DDEDICATED
 for mutant in PUSH_RELAXED GIVE_BACK_RELAXED COMPLETE_RELAXED DRAIN_BY_STORE GIVE_BACK_BY_STORE GIVE_BACK_BLIND \
 	COMPLETE_BY_STORE AWAIT_BY_STORE PUSH_ON_FREE BURY_BY_STORE; do
-	fails own -DMUTANT_$mutant
+	job fails own -DMUTANT_$mutant
 done
 for mutant in PUSH_RELAXED COMPLETE_RELAXED PUSH_KICKS_NOBODY PUSH_STAYS_ASLEEP SLEEP_BY_STORE WAKE_BY_STORE; do
-	fails own -DDEDICATED -DMUTANT_$mutant
+	job fails own -DDEDICATED -DMUTANT_$mutant
 done
 
 # --- who sleeps, who takes over ---
 
-holds sleepers -DNIC=0 -DMESSAGES=2 -DOTHERS=2
-holds sleepers -DNIC=0 -DHOSTS=3 -DMESSAGES=2
-holds sleepers -DNIC=0 -DTIMER=1 -DOTHERS=1
-holds sleepers -DNIC=1 -DMESSAGES=2
-holds sleepers -DNIC=1 -DBUFFERS=1
-holds sleepers -DNIC=1 -DHOSTS=1 -DTIMER=1 -DOTHERS=2
-holds sleepers -DNIC=1 -DLATE=1
-holds sleepers -DNIC=1 -DHOSTS=1 -DMESSAGES=0 -DSTOP=1 -DBUFFERS=1 -DOTHERS=1
-holds sleepers -DNIC=2 -DTIMER=1 -DOTHERS=1
-holds sleepers -DNIC=2 -DLATE=1 -DMESSAGES=2
+job holds sleepers -DNIC=0 -DMESSAGES=2 -DOTHERS=2
+job holds sleepers -DNIC=0 -DHOSTS=3 -DMESSAGES=2
+job holds sleepers -DNIC=0 -DTIMER=1 -DOTHERS=1
+job holds sleepers -DNIC=1 -DMESSAGES=2
+job holds sleepers -DNIC=1 -DBUFFERS=1
+job holds sleepers -DNIC=1 -DHOSTS=1 -DTIMER=1 -DOTHERS=2
+job holds sleepers -DNIC=1 -DLATE=1
+job holds sleepers -DNIC=1 -DHOSTS=1 -DMESSAGES=0 -DSTOP=1 -DBUFFERS=1 -DOTHERS=1
+job holds sleepers -DNIC=2 -DTIMER=1 -DOTHERS=1
+job holds sleepers -DNIC=2 -DLATE=1 -DMESSAGES=2
 
 for mutant in ENTER_BLIND ENTER_BLIND_AFTER_DRIVE SLEEP_UNARMED NO_REARMING REARMING_FAILS_SILENTLY \
 	EVENTS_NOT_PASSED_ON SLEEPER_NOT_KICKED ROLE_NOT_HANDED_ON PUT_TELLS_NOBODY; do
-	fails sleepers -DNIC=0 -DMESSAGES=2 -DOTHERS=2 -DMUTANT_$mutant
+	job fails sleepers -DNIC=0 -DMESSAGES=2 -DOTHERS=2 -DMUTANT_$mutant
 done
-fails sleepers -DNIC=0 -DHOSTS=3 -DMESSAGES=2 -DMUTANT_ROLE_PASSED_ON_BY_SLEEPER_ONLY
-fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_EARLIER_TIMER_KICKS_NOBODY
-fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_ARM_FORGETS_WHAT_TIMERS_DID
-fails sleepers -DNIC=2 -DTIMER=1 -DMUTANT_ARM_FORGETS_WHAT_TIMERS_DID
-fails sleepers -DNIC=2 -DMESSAGES=2 -DOTHERS=1 -DMUTANT_EVENTS_NOT_PASSED_ON
-fails sleepers -DNIC=1 -DHOSTS=1 -DTIMER=1 -DMUTANT_ONE_BELIEF
+job fails sleepers -DNIC=0 -DHOSTS=3 -DMESSAGES=2 -DMUTANT_ROLE_PASSED_ON_BY_SLEEPER_ONLY
+job fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_EARLIER_TIMER_KICKS_NOBODY
+job fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_ARM_FORGETS_WHAT_TIMERS_DID
+job fails sleepers -DNIC=2 -DTIMER=1 -DMUTANT_ARM_FORGETS_WHAT_TIMERS_DID
+job fails sleepers -DNIC=2 -DMESSAGES=2 -DOTHERS=1 -DMUTANT_EVENTS_NOT_PASSED_ON
+job fails sleepers -DNIC=1 -DHOSTS=1 -DTIMER=1 -DMUTANT_ONE_BELIEF
 for mutant in ATTACH_KICKS_NOBODY ATTACH_KICKS_ONE; do
-	fails sleepers -DNIC=1 -DHOSTS=1 -DLATE=1 -DMUTANT_$mutant
+	job fails sleepers -DNIC=1 -DHOSTS=1 -DLATE=1 -DMUTANT_$mutant
 done
 for mutant in NO_FENCE_IN_GO_DEEP NO_FENCE_IN_END_DEEP DEEP_BLINDLY DEEP_NEVER_ENDED DEEP_ENDED_WITHOUT_WAKE; do
-	fails sleepers -DNIC=1 -DBUFFERS=1 -DMUTANT_$mutant
+	job fails sleepers -DNIC=1 -DBUFFERS=1 -DMUTANT_$mutant
 done
 for mutant in DEEP_THOUGH_STOPPING STOP_WAKES_NOBODY; do
-	fails sleepers -DNIC=1 -DHOSTS=1 -DMESSAGES=0 -DSTOP=1 -DBUFFERS=1 -DMUTANT_$mutant
+	job fails sleepers -DNIC=1 -DHOSTS=1 -DMESSAGES=0 -DSTOP=1 -DBUFFERS=1 -DMUTANT_$mutant
 done
 
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+wait
+cat "$scratch"/spin/*/verdict
+passed=$(cat "$scratch"/spin/*/verdict | grep -c '^ok  ')
+failed=$((number - passed))
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]
