@@ -70,6 +70,7 @@ static void serve(struct nic *nic)
 		nic->drives_past_sleeper = 0;
 		nic->counters.sleeps++;
 		nic->unsettled = false;
+		/* Before ownership is released: whoever owns next sees it in settle_sleeper(). */
 		atomic_store(&nic->nic_asleep, true);
 		own_give_back(nic, NIC_THREAD);
 		sleep_until(nic, until);
