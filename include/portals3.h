@@ -482,6 +482,30 @@ int PtlMDUnlink(ptl_handle_md_t md_handle);
 int PtlMDUpdate(ptl_handle_md_t md_handle, ptl_md_t *old_md, ptl_md_t *new_md, ptl_handle_eq_t eq_handle);
 
 /*
+ * Posts a receive: PtlMEInsert and PtlMDAttach provided a queue is empty, the three of them one step for arriving
+ * messages and for other threads.  Not in Portals 3.3; MPI layers of the Cray XT use it where the specification wants
+ * an inactive descriptor and PtlMDUpdate.  Anything but PTL_OK means that nothing was created.
+ *   base, match_id, match_bits, ignore_bits, me_unlink_op, position   as for PtlMEInsert
+ *   md, md_unlink_op   as for PtlMDAttach
+ *   eq_handle          the queue that must be empty, as for PtlMDUpdate; PTL_EQ_NONE: no test
+ *   PTL_OK
+ *   PTL_NO_INIT
+ *   PTL_NI_INVALID        ni_handle
+ *   PTL_ME_INVALID        base is no entry of that interface
+ *   PTL_PROCESS_INVALID   as for PtlMEAttach: never
+ *   PTL_MD_ILLEGAL        md, as for PtlMDAttach
+ *   PTL_EQ_INVALID        eq_handle or md.eq_handle is neither an event queue nor PTL_EQ_NONE
+ *   PTL_MD_NO_UPDATE      the test queue is not empty: take its events and try again
+ *   PTL_NO_SPACE          max_mes entries or max_mds descriptors exist, or no memory
+ *   PTL_ME_LIST_TOO_LONG  the list has max_me_list entries
+ *   PTL_SEGV              me_handle or md_handle is NULL
+ */
+int PtlMEMDPost(ptl_handle_ni_t ni_handle, ptl_handle_me_t base, ptl_process_id_t match_id, ptl_match_bits_t match_bits,
+		ptl_match_bits_t ignore_bits, ptl_unlink_t me_unlink_op, ptl_ins_pos_t position, ptl_md_t md,
+		ptl_unlink_t md_unlink_op, ptl_handle_me_t *me_handle, ptl_handle_md_t *md_handle,
+		ptl_handle_eq_t eq_handle);
+
+/*
  * Events and event queues ("Events and Event Queues").
  *
  * Every operation on a descriptor that has a queue logs a START and an END event there, suppressed by the descriptor's

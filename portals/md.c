@@ -2,14 +2,7 @@
 /* Memory descriptors.  Each call is one command to the engine. */
 #include <errno.h>
 
-#include "portals/process.h"
-
-struct md_arguments {
-	ptl_handle_any_t object; /* the entry or the descriptor it is about */
-	const ptl_md_t *md;
-	ptl_unlink_t unlink;
-	ptl_handle_md_t handle; /* result */
-};
+#include "portals/commands.h"
 
 /* The queue an event handle names: PTL_EQ_INVALID, or PTL_MD_ILLEGAL if it belongs to another interface. */
 static int find_queue(struct nic *nic, ptl_handle_eq_t handle, struct event_queue **eq)
@@ -41,7 +34,7 @@ static int create(struct nic *nic, struct md_arguments *arguments, struct match_
 	return PTL_OK;
 }
 
-static int attach(struct nic *nic, void *argument)
+int md_attach(struct nic *nic, void *argument)
 {
 	struct md_arguments *arguments = argument;
 	struct match_entry *entry = handle_me(nic, arguments->object);
@@ -67,10 +60,8 @@ int PtlMDAttach(ptl_handle_me_t me_handle, ptl_md_t md, ptl_unlink_t unlink_op, 
 		return PTL_NO_INIT;
 	if (!(nic = process_nic(me_handle)))
 		return PTL_ME_INVALID;
-	uint64_t start = timing_start(&nic->timing);
-	int code = process_code(nic_call(nic, attach, &arguments), PTL_MD_ILLEGAL);
+	int code = post_receive(nic, md_attach, &arguments, PTL_MD_ILLEGAL);
 
-	timing_stop(&nic->timing, PTL_STAGE_POST_RECEIVE, start);
 	if (code == PTL_OK)
 		*md_handle = arguments.handle;
 	return code;
@@ -124,29 +115,30 @@ struct update_arguments {
 	ptl_handle_eq_t test_queue;
 };
 
-/* One atomic step against arriving messages: events that wait, and operations whose events are still to come. */
-static bool queue_is_quiet(const struct event_queue *eq)
+int queue_test(struct nic *nic, ptl_handle_eq_t handle)
 {
-	return !eq || (event_unread(eq) == 0 && eq->underway == 0);
+	struct event_queue *eq = handle == PTL_EQ_NONE ? NULL : handle_eq(nic, handle);
+
+	if (!eq)
+		return handle == PTL_EQ_NONE ? PTL_OK : PTL_EQ_INVALID;
+	return event_unread(eq) == 0 && eq->underway == 0 ? PTL_OK : PTL_MD_NO_UPDATE;
 }
 
 static int update(struct nic *nic, void *argument)
 {
 	const struct update_arguments *arguments = argument;
 	struct descriptor *md = handle_md(nic, arguments->md_handle);
-	struct event_queue *test_queue = NULL, *eq;
-	int code;
+	int code = queue_test(nic, arguments->test_queue);
+	struct event_queue *eq;
 
 	if (!md)
 		return PTL_MD_INVALID;
-	if (arguments->test_queue != PTL_EQ_NONE && !(test_queue = handle_eq(nic, arguments->test_queue)))
-		return PTL_EQ_INVALID;
+	if (code == PTL_EQ_INVALID)
+		return code;
 	if (arguments->old_md)
 		descriptor_describe(md, arguments->old_md);
-	if (!arguments->new_md)
-		return PTL_OK;
-	if (!queue_is_quiet(test_queue))
-		return PTL_MD_NO_UPDATE;
+	if (code || !arguments->new_md)
+		return arguments->new_md ? code : PTL_OK;
 	if ((code = find_queue(nic, arguments->new_md->eq_handle, &eq)))
 		return code;
 	return descriptor_update(nic, md, arguments->new_md, eq);

@@ -3,17 +3,7 @@
 #include <errno.h>
 
 #include "base/report.h"
-#include "portals/process.h"
-
-struct me_arguments {
-	ptl_pt_index_t pt_index;
-	ptl_handle_me_t base;
-	ptl_process_id_t match_id;
-	ptl_match_bits_t match_bits, ignore_bits;
-	ptl_unlink_t unlink;
-	ptl_ins_pos_t position;
-	ptl_handle_me_t handle; /* result */
-};
+#include "portals/commands.h"
 
 static int create(struct nic *nic, struct me_arguments *arguments, struct match_list *list, struct match_entry *base)
 {
@@ -50,7 +40,7 @@ static int attach_any(struct nic *nic, void *arguments)
 	return PTL_PT_FULL;
 }
 
-static int insert(struct nic *nic, void *arguments)
+int me_insert(struct nic *nic, void *arguments)
 {
 	struct me_arguments *me = arguments;
 	struct match_entry *base = handle_me(nic, me->base);
@@ -58,7 +48,7 @@ static int insert(struct nic *nic, void *arguments)
 	return base ? create(nic, me, base->list, base) : PTL_ME_INVALID;
 }
 
-static int unlink_entry(struct nic *nic, void *arguments)
+int me_unlink(struct nic *nic, void *arguments)
 {
 	struct match_entry *me = handle_me(nic, *(ptl_handle_me_t *)arguments);
 
@@ -73,16 +63,6 @@ static int unlink_entry(struct nic *nic, void *arguments)
 		pool_give(&nic->entries, me);
 	}
 	return PTL_OK;
-}
-
-/* Posting a receive is this call and PtlMDAttach: the host stage "post receive" covers both. */
-static int run(struct nic *nic, nic_command *command, void *arguments)
-{
-	uint64_t start = timing_start(&nic->timing);
-	int code = process_code(nic_call(nic, command, arguments), PTL_FAIL);
-
-	timing_stop(&nic->timing, PTL_STAGE_POST_RECEIVE, start);
-	return code;
 }
 
 int PtlMEAttach(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, ptl_process_id_t match_id,
@@ -105,7 +85,7 @@ int PtlMEAttach(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, ptl_process_
 		return PTL_NI_INVALID;
 	if (pt_index > (uint32_t)nic->limits.max_pt_index)
 		return PTL_PT_INDEX_INVALID;
-	int code = run(nic, attach, &arguments);
+	int code = post_receive(nic, attach, &arguments, PTL_FAIL);
 
 	if (code == PTL_OK)
 		*me_handle = arguments.handle;
@@ -129,7 +109,7 @@ int PtlMEAttachAny(ptl_handle_ni_t ni_handle, ptl_pt_index_t *pt_index, ptl_proc
 		return PTL_NO_INIT;
 	if (!(nic = process_ni(ni_handle)))
 		return PTL_NI_INVALID;
-	int code = run(nic, attach_any, &arguments);
+	int code = post_receive(nic, attach_any, &arguments, PTL_FAIL);
 
 	if (code == PTL_OK) {
 		*pt_index = arguments.pt_index;
@@ -155,7 +135,7 @@ int PtlMEInsert(ptl_handle_me_t base, ptl_process_id_t match_id, ptl_match_bits_
 		return PTL_NO_INIT;
 	if (!(nic = process_nic(base)))
 		return PTL_ME_INVALID;
-	int code = run(nic, insert, &arguments);
+	int code = post_receive(nic, me_insert, &arguments, PTL_FAIL);
 
 	if (code == PTL_OK)
 		*me_handle = arguments.handle;
@@ -170,5 +150,5 @@ int PtlMEUnlink(ptl_handle_me_t me_handle)
 		return PTL_NO_INIT;
 	if (!(nic = process_nic(me_handle)))
 		return PTL_ME_INVALID;
-	return process_code(nic_call(nic, unlink_entry, &me_handle), PTL_FAIL);
+	return process_code(nic_call(nic, me_unlink, &me_handle), PTL_FAIL);
 }

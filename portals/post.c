@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting a receive in one step: entry, descriptor, and the test that no message came before.  With separate calls a
+ * message could match the entry before its descriptor is there, or arrive unexpected between the test and the posting.
+ */
+#include "portals/commands.h"
+
+int post_receive(struct nic *nic, nic_command *command, void *arguments, int invalid)
+{
+	uint64_t start = timing_start(&nic->timing);
+	int code = process_code(nic_call(nic, command, arguments), invalid);
+
+	timing_stop(&nic->timing, PTL_STAGE_POST_RECEIVE, start);
+	return code;
+}
+
+struct post_arguments {
+	struct me_arguments me;
+	struct md_arguments md;
+	ptl_handle_eq_t test_queue;
+};
+
+static int post(struct nic *nic, void *argument)
+{
+	struct post_arguments *post = argument;
+	int code = queue_test(nic, post->test_queue);
+
+	if (code == PTL_EQ_INVALID)
+		return code;
+	if (!handle_me(nic, post->me.base))
+		return PTL_ME_INVALID;
+	if (code || (code = me_insert(nic, &post->me)))
+		return code;
+	post->md.object = post->me.handle;
+	if ((code = md_attach(nic, &post->md)))
+		me_unlink(nic, &post->me.handle);
+	return code;
+}
+
+int PtlMEMDPost(ptl_handle_ni_t ni_handle, ptl_handle_me_t base, ptl_process_id_t match_id, ptl_match_bits_t match_bits,
+		ptl_match_bits_t ignore_bits, ptl_unlink_t me_unlink_op, ptl_ins_pos_t position, ptl_md_t md,
+		ptl_unlink_t md_unlink_op, ptl_handle_me_t *me_handle, ptl_handle_md_t *md_handle,
+		ptl_handle_eq_t eq_handle)
+{
+	struct post_arguments arguments = {.me = {.base = base,
+						  .match_id = match_id,
+						  .match_bits = match_bits,
+						  .ignore_bits = ignore_bits,
+						  .unlink = me_unlink_op,
+						  .position = position},
+					   .md = {.md = &md, .unlink = md_unlink_op},
+					   .test_queue = eq_handle};
+	struct nic *nic;
+
+	if (!me_handle || !md_handle)
+		return PTL_SEGV;
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_ni(ni_handle)))
+		return PTL_NI_INVALID;
+	int code = post_receive(nic, post, &arguments, PTL_MD_ILLEGAL);
+
+	if (code == PTL_OK) {
+		*me_handle = arguments.me.handle;
+		*md_handle = arguments.md.handle;
+	}
+	return code;
+}
