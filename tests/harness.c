@@ -523,13 +523,17 @@ static bool chosen(const struct harness *harness, const struct test *test)
 	return harness->only == NULL || strstr(test->name, harness->only) != NULL;
 }
 
-int harness_run(const struct harness *harness)
+void harness_perform(const struct harness *harness, struct tally *tally)
 {
-	int count[4] = {0};
 	for (const struct test *const *table = harness->tables; *table; table++)
 		for (const struct test *test = *table; test->name; test++)
 			if (chosen(harness, test))
-				count[run_test(harness, test)]++;
+				tally->count[run_test(harness, test)]++;
+}
+
+int harness_conclude(const struct harness *harness, const struct tally *tally)
+{
+	const int *count = tally->count;
 	if (count[PASSED] + count[FAILED] + count[SKIPPED] + count[NOT_APPLICABLE] == 0) {
 		printf("no test has \"%s\" in its name\n", harness->only ? harness->only : "");
 		return 1;
@@ -538,10 +542,9 @@ int harness_run(const struct harness *harness)
 	return count[FAILED] ? 1 : 0;
 }
 
-void harness_list(const struct harness *harness)
+int harness_run(const struct harness *harness)
 {
-	for (const struct test *const *table = harness->tables; *table; table++)
-		for (const struct test *test = *table; test->name; test++)
-			if (chosen(harness, test))
-				printf("%s\n", test->name);
+	struct tally tally = {0};
+	harness_perform(harness, &tally);
+	return harness_conclude(harness, &tally);
 }

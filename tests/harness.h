@@ -55,6 +55,7 @@ struct test {
 	unsigned traits;         /* meaning belongs to the program; see struct harness.suits */
 	const char *environment; /* "NAME=value NAME=value", set before anything else happens; or NULL */
 	int seconds;             /* 0: the usual limit */
+	const char *proves;      /* meaning belongs to the program: what its table of contents lists the test under */
 };
 
 enum verdict {
@@ -75,9 +76,16 @@ struct harness {
 	bool quiet;                         /* print only what did not pass */
 };
 
-/* Runs the tests, prints a line for each and "N passed, N failed, N skipped"; returns the exit code of the program. */
+struct tally {
+	int count[4]; /* by enum verdict */
+};
+
+/* Runs the tests, prints a line for each and adds them up. */
+void harness_perform(const struct harness *, struct tally *);
+/* Prints "N passed, N failed, N skipped"; returns the exit code of the program. */
+int harness_conclude(const struct harness *, const struct tally *);
+/* Both. */
 int harness_run(const struct harness *);
-void harness_list(const struct harness *);
 
 /* ---- In a test's process ---- */
 

@@ -297,29 +297,40 @@ void knock_at(const char *file, int line, ptl_process_id_t peer)
 
 /* ---- The program ---- */
 
-static enum verdict suits(const struct test *test, int *processes, const char **reason)
+const char *const transports[] = {"self", "ofi:tcp", "ofi:net", NULL};
+const char *const nic_modes[] = {"shared", "dedicated", "host", NULL};
+
+const char *unfit_for(const struct test *test, const char *over, const char *in)
 {
+	const bool self = strcmp(over, "self") == 0, host = strcmp(in, "host") == 0;
 	const struct {
 		bool unfit;
 		const char *reason;
 	} rules[] = {
-		{(test->traits & TRAIT_SEVERAL) && over_self(), "needs several processes, transport self has one"},
-		{(test->traits & TRAIT_NETWORK) && over_self(), "transport self reaches nobody else"},
-		{(test->traits & TRAIT_SELF) && !over_self(), "is about transport self"},
-		{(test->traits & TRAIT_NIC_THREAD) && in_mode("host"), "needs a NIC thread, host mode has none"},
-		{(test->traits & TRAIT_SLEEPS) && in_mode("dedicated"), "a dedicated NIC thread never sleeps"},
-		{(test->traits & TRAIT_HOST_MODE) && !in_mode("host"), "is about host mode"},
-		{(test->traits & TRAIT_NIGHTLY) && !nightly && (UNDER_SANITIZER || !in_mode("shared")),
+		{(test->traits & TRAIT_SEVERAL) && self, "needs several processes, transport self has one"},
+		{(test->traits & TRAIT_NETWORK) && self, "transport self reaches nobody else"},
+		{(test->traits & TRAIT_SELF) && !self, "is about transport self"},
+		{(test->traits & TRAIT_NIC_THREAD) && host, "needs a NIC thread, host mode has none"},
+		{(test->traits & TRAIT_SLEEPS) && strcmp(in, "dedicated") == 0, "a dedicated NIC thread never sleeps"},
+		{(test->traits & TRAIT_HOST_MODE) && !host, "is about host mode"},
+		{(test->traits & TRAIT_NIGHTLY) && !nightly && (UNDER_SANITIZER || strcmp(in, "shared") != 0),
 		 "takes long: every day in shared mode without sanitizers, elsewhere with --nightly"},
 		{(test->traits & TRAIT_NO_TSAN) && UNDER_TSAN,
 		 "starts threads after fork, which the sanitizer forbids"},
 		{(test->traits & TRAIT_NO_SANITIZER) && UNDER_SANITIZER, "is disturbed by the sanitizer"},
 	};
-	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-		if (rules[i].unfit) {
-			*reason = rules[i].reason;
-			return NOT_APPLICABLE;
-		}
+	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+		if (rules[i].unfit)
+			return rules[i].reason;
+	return NULL;
+}
+
+static enum verdict suits(const struct test *test, int *processes, const char **reason)
+{
+	const char *unfit = unfit_for(test, transport, mode);
+	if (unfit) {
+		*reason = unfit;
+		return NOT_APPLICABLE;
 	}
 	if ((test->traits & TRAIT_PAIR) && over_self())
 		*processes = 1;
@@ -351,12 +362,47 @@ static int usage(const char *program)
 {
 	fprintf(stderr,
 		"usage: %s [--transport self|ofi:tcp|ofi:net] [--mode shared|dedicated|host]\n"
-		"       [--only PART-OF-A-NAME] [--repeat TIMES] [--nightly] [--cold] [--list]\n",
+		"       [--only PART-OF-A-NAME] [--repeat TIMES] [--nightly] [--cold] [--list]\n"
+		"without --transport or --mode: over all transports, in all modes\n",
 		program);
 	return 2;
 }
 
-int peers_main(int argc, char **argv, const struct test *const *tables)
+/* Nothing named is everything. */
+static bool is_one_of(const char *name, const char *const *names)
+{
+	const char *const *at = names;
+	while (name && *at && strcmp(name, *at) != 0)
+		at++;
+	return *at != NULL;
+}
+
+/* What the command line asks for. */
+struct request {
+	const char *transport, *mode; /* NULL: all */
+	bool list, cold;
+};
+
+static void perform_everywhere(const struct harness *harness, const struct request *request, struct tally *tally)
+{
+	for (const char *const *t = transports; *t; t++) {
+		for (const char *const *m = nic_modes; *m; m++) {
+			if ((request->transport && strcmp(request->transport, *t) != 0) ||
+			    (request->mode && strcmp(request->mode, *m) != 0))
+				continue;
+			transport = *t;
+			mode = *m;
+			setenv("PTL_IFACE", "lo", 1);
+			setenv("PTL_TRANSPORT", transport, 1);
+			setenv("PTL_NIC_MODE", mode, 1);
+			printf("transport %s, mode %s\n", transport, mode);
+			harness_perform(harness, tally);
+		}
+	}
+}
+
+/* False: misused. */
+static bool parse(int argc, char **argv, struct harness *harness, struct request *request)
 {
 	static const struct option options[] = {
 		{"transport", required_argument, NULL, 't'},
@@ -368,48 +414,57 @@ int peers_main(int argc, char **argv, const struct test *const *tables)
 		{"list", no_argument, NULL, 'l'},
 		{NULL, 0, NULL, 0},
 	};
-	const char *nightly_wanted = getenv("PORTALS_TEST_NIGHTLY");
-	nightly = nightly_wanted && strcmp(nightly_wanted, "yes") == 0;
-	struct harness harness = {.tables = tables, .suits = suits, .begin = begin, .end = end};
-	bool list = false, cold = false;
 	for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (option) {
 		case 't':
-			transport = optarg;
+			request->transport = optarg;
 			break;
 		case 'm':
-			mode = optarg;
+			request->mode = optarg;
 			break;
 		case 'o':
-			harness.only = optarg;
+			harness->only = optarg;
 			break;
 		case 'r':
-			harness.repeat = atoi(optarg);
+			harness->repeat = atoi(optarg);
 			break;
 		case 'c':
-			cold = true;
+			request->cold = true;
 			break;
 		case 'n':
 			nightly = true;
 			break;
 		case 'l':
-			list = true;
+			request->list = true;
 			break;
 		default:
-			return usage(argv[0]);
+			return false;
 		}
 	}
-	if (optind != argc || !(in_mode("shared") || in_mode("dedicated") || in_mode("host")))
+	return optind == argc && is_one_of(request->transport, transports) && is_one_of(request->mode, nic_modes);
+}
+
+int list_names(const struct test *const *tables)
+{
+	for (; *tables; tables++)
+		for (const struct test *test = *tables; test->name; test++)
+			printf("%s\n", test->name);
+	return 0;
+}
+
+int peers_main(int argc, char **argv, const struct test *const *tables, int (*list)(const struct test *const *))
+{
+	const char *nightly_wanted = getenv("PORTALS_TEST_NIGHTLY");
+	struct harness harness = {.tables = tables, .suits = suits, .begin = begin, .end = end};
+	struct request request = {0};
+	struct tally tally = {0};
+	nightly = nightly_wanted && strcmp(nightly_wanted, "yes") == 0;
+	if (!parse(argc, argv, &harness, &request))
 		return usage(argv[0]);
-	if (list) {
-		harness_list(&harness);
-		return 0;
-	}
-	if (!over_self() && !cold)
+	if (request.list)
+		return list(tables);
+	if (!(request.transport && strcmp(request.transport, "self") == 0) && !request.cold)
 		initialise_libfabric_once();
-	setenv("PTL_IFACE", "lo", 1);
-	setenv("PTL_TRANSPORT", transport, 1);
-	setenv("PTL_NIC_MODE", mode, 1);
-	printf("transport %s, mode %s\n", transport, mode);
-	return harness_run(&harness);
+	perform_everywhere(&harness, &request, &tally);
+	return harness_conclude(&harness, &tally);
 }

@@ -145,7 +145,14 @@ void knock_at(const char *file, int line, ptl_process_id_t peer);
 /* A window on INDEX_SIDE that accepts any number of knocks and logs nothing. */
 void open_door(void);
 
-/* main() of a program that runs tables of tests over a transport in a mode. */
-int peers_main(int argc, char **argv, const struct test *const *tables);
+/* Where tests can run: every transport in every mode of the NIC.  A new one is a line in its table; NULL ends it. */
+extern const char *const transports[], *const nic_modes[];
+/* Why the test makes no sense there, or NULL if it does. */
+const char *unfit_for(const struct test *, const char *transport, const char *nic_mode);
+
+/* main() of a program that runs tables of tests: over one transport in one mode, or, where none is named, in all. */
+int peers_main(int argc, char **argv, const struct test *const *tables, int (*list)(const struct test *const *));
+/* The usual `list`: the names. */
+int list_names(const struct test *const *tables);
 
 #endif

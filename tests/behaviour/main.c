@@ -6,5 +6,5 @@ int main(int argc, char **argv)
 {
 #define TABLE_POINTER(table) table,
 	const struct test *const tables[] = {BEHAVIOUR_TABLES(TABLE_POINTER) NULL};
-	return peers_main(argc, argv, tables);
+	return peers_main(argc, argv, tables, list_names);
 }

@@ -5,5 +5,5 @@
 int main(int argc, char **argv)
 {
 	const struct test *const tables[] = {thread_tests, crowd_tests, turmoil_tests, NULL};
-	return peers_main(argc, argv, tables);
+	return peers_main(argc, argv, tables, list_names);
 }
