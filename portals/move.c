@@ -7,6 +7,7 @@
 
 struct move {
 	ptl_handle_md_t md_handle, put_handle; /* put_handle: getput only */
+	bool put_elsewhere;                    /* put_handle names a descriptor of another interface */
 	struct put_arguments arguments;        /* length WHOLE_MD: all of it */
 };
 
@@ -51,7 +52,7 @@ static int getput(struct nic *nic, void *argument)
 
 	if (code)
 		return code;
-	if (handle_kind(move->put_handle) == HANDLE_MD && handle_interface(move->put_handle) != nic->index)
+	if (move->put_elsewhere)
 		return PTL_MD_ILLEGAL;
 	arguments->reply_md = arguments->md;
 	arguments->md = handle_md(nic, move->put_handle);
@@ -79,6 +80,21 @@ static int run(struct move *move, nic_command *command)
 
 	timing_stop(&nic->timing, PTL_STAGE_POST_SEND, start);
 	return code;
+}
+
+static int descriptor_exists(struct nic *nic, void *handle)
+{
+	return handle_md(nic, *(ptl_handle_md_t *)handle) ? PTL_OK : PTL_MD_INVALID;
+}
+
+/* Only its own interface can tell whether a descriptor is alive. */
+static bool is_put_elsewhere(struct move *move)
+{
+	struct nic *other;
+
+	return handle_interface(move->put_handle) != handle_interface(move->md_handle) && process_ready() &&
+	       (other = process_nic(move->put_handle)) &&
+	       nic_call(other, descriptor_exists, &move->put_handle) == PTL_OK;
 }
 
 static int put_range(ptl_handle_md_t md_handle, uint64_t offset, uint64_t length, ptl_ack_req_t ack_req,
@@ -164,5 +180,6 @@ int PtlGetPut(ptl_handle_md_t get_md_handle, ptl_handle_md_t put_md_handle, ptl_
 					  .remote_offset = remote_offset,
 					  .hdr_data = hdr_data}};
 
+	move.put_elsewhere = is_put_elsewhere(&move);
 	return run(&move, getput);
 }
