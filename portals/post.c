@@ -27,13 +27,20 @@ static int post(struct nic *nic, void *argument)
 
 	if (code == PTL_EQ_INVALID)
 		return code;
-	if (!handle_me(nic, post->me.base))
+	const struct match_entry *base = handle_me(nic, post->me.base);
+
+	if (!base)
 		return PTL_ME_INVALID;
+	struct match_list *list = base->list;
+	uint32_t greatest = list->greatest_length;
+
 	if (code || (code = me_insert(nic, &post->me)))
 		return code;
 	post->md.object = post->me.handle;
-	if ((code = md_attach(nic, &post->md)))
+	if ((code = md_attach(nic, &post->md))) {
 		me_unlink(nic, &post->me.handle);
+		list->greatest_length = greatest; /* nothing was created */
+	}
 	return code;
 }
 
