@@ -128,9 +128,26 @@ void peer_mark_busy(struct nic *nic, struct peer *peer)
 
 /* --- sending --- */
 
-static void count_sent(struct nic *nic, const struct wire_message *message, size_t payload)
+/* Bytes of user data that leave with the message, or are offered to be read. */
+static uint64_t data_length(const struct wire_message *message)
+{
+	switch (message->operation) {
+	case WIRE_PUT:
+	case WIRE_PUT_LONG:
+	case WIRE_GETPUT:
+		return message->length;
+	case WIRE_REPLY:
+	case WIRE_REPLY_LONG:
+		return message->mlength;
+	default:
+		return 0;
+	}
+}
+
+static void count_sent(struct nic *nic, const struct wire_message *message)
 {
 	ptl_nic_counters_t *counters = &nic->counters;
+	uint64_t data = data_length(message);
 
 	if (message->operation <= WIRE_GETPUT)
 		counters->requests_sent++;
@@ -138,8 +155,8 @@ static void count_sent(struct nic *nic, const struct wire_message *message, size
 		counters->responses_sent++;
 	else
 		counters->notices_sent++;
-	counters->bytes_sent += payload;
-	nic->send_length += payload;
+	counters->bytes_sent += data;
+	nic->send_length += data;
 }
 
 /* A transport that refuses again and again is asked less and less often; it may be connecting, full or dead. */
@@ -161,7 +178,6 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 		    int count)
 {
 	uint8_t header[WIRE_MAX_HEADER];
-	size_t bytes = 0;
 
 	message->source_nid = nic->id.nid;
 	message->source_pid = nic->id.pid;
@@ -175,13 +191,11 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 	timing_stop(&nic->timing, PTL_STAGE_SEND, start);
 	if (rc)
 		return rc;
-	for (int i = 0; i < count; i++)
-		bytes += payload[i].iov_len;
 	peer->refusals = 0;
 	peer->retry_at = 0;
 	if (peer->transport == nic->self)
 		nic->unsettled = true; /* what we send ourselves makes no descriptor readable */
-	count_sent(nic, message, bytes);
+	count_sent(nic, message);
 	return 0;
 }
 
