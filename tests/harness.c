@@ -493,11 +493,16 @@ static enum verdict run_once(const struct harness *harness, const struct test *t
 		tell(show.scene, "cannot start: %s", strerror(errno));
 	clear_stage(&show);
 	snprintf(text, size, "%s", show.scene->text);
-	if (verdict == FAILED)
+	if (verdict == FAILED && !harness->silent)
 		show_output(show.output);
 	close(show.output);
 	munmap(show.scene, sizeof *show.scene);
 	return verdict;
+}
+
+enum verdict harness_attempt(const struct harness *harness, const struct test *test, char *text, size_t size)
+{
+	return run_once(harness, test, test->processes, text, size);
 }
 
 static enum verdict run_test(const struct harness *harness, const struct test *test)
@@ -518,8 +523,10 @@ static enum verdict run_test(const struct harness *harness, const struct test *t
 	return verdict;
 }
 
-static bool chosen(const struct harness *harness, const struct test *test)
+static bool chosen(const struct harness *harness, const struct test *test, const struct tally *tally)
 {
+	if (harness->first_failure && tally->count[FAILED] > 0)
+		return false;
 	return harness->only == NULL || strstr(test->name, harness->only) != NULL;
 }
 
@@ -527,7 +534,7 @@ void harness_perform(const struct harness *harness, struct tally *tally)
 {
 	for (const struct test *const *table = harness->tables; *table; table++)
 		for (const struct test *test = *table; test->name; test++)
-			if (chosen(harness, test))
+			if (chosen(harness, test, tally))
 				tally->count[run_test(harness, test)]++;
 }
 

@@ -74,6 +74,8 @@ struct harness {
 	const char *only;                   /* run tests whose name contains this; NULL: all */
 	int repeat;                         /* times each test is run; 0 means once */
 	bool quiet;                         /* print only what did not pass */
+	bool first_failure;                 /* stop there */
+	bool silent;                        /* of what the processes of a failed test have printed, show nothing */
 };
 
 struct tally {
@@ -86,6 +88,8 @@ void harness_perform(const struct harness *, struct tally *);
 int harness_conclude(const struct harness *, const struct tally *);
 /* Both. */
 int harness_run(const struct harness *);
+/* Runs one test once, whether or not it suits; says in `text` why it did not pass, and prints no line for it. */
+enum verdict harness_attempt(const struct harness *, const struct test *, char *text, size_t size);
 
 /* ---- In a test's process ---- */
 

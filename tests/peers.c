@@ -10,12 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define DOOR 0xd00full
+#define DOOR     0xd00full
+#define OWN_BITS 0x53e1full  /* of put_to_myself() */
+#define LOOPBACK 0x7f000001u /* the node of every process here */
 
 ptl_handle_ni_t ni = PTL_INVALID_HANDLE;
 ptl_process_id_t id_of[MAX_PROCESSES];
 const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
+const size_t short_and_long[2] = {64, LONG};
 
 static const char *transport = "self";
 static const char *mode = "shared";
@@ -42,14 +46,24 @@ ptl_process_id_t target_id(void)
 	return id_of[process_count - 1];
 }
 
+bool over_transport(const char *name)
+{
+	return strcmp(transport, name) == 0;
+}
+
 bool over_self(void)
 {
-	return strcmp(transport, "self") == 0;
+	return over_transport("self");
 }
 
 bool in_mode(const char *name)
 {
 	return strcmp(mode, name) == 0;
+}
+
+bool at_night(void)
+{
+	return nightly;
 }
 
 /* ---- Interfaces ---- */
@@ -59,6 +73,23 @@ void open_interface(ptl_pid_t pid)
 	int interfaces;
 	CHECK_OK(PtlInit(&interfaces));
 	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, pid, NULL, NULL, &ni));
+}
+
+/* Process ids of the system are unique and below 2^22. */
+ptl_pid_t own_pid(unsigned series)
+{
+	return 0x80000000u + (series << 22) + (ptl_pid_t)getpid();
+}
+
+ptl_process_id_t nobody(void)
+{
+	return (ptl_process_id_t){LOOPBACK, own_pid(256)};
+}
+
+void announce_ids(unsigned series)
+{
+	const ptl_process_id_t mine = {LOOPBACK, own_pid(series)};
+	gather(&mine, sizeof mine, id_of);
 }
 
 void exchange_ids(void)
@@ -79,6 +110,14 @@ static void drive(void)
 ptl_handle_eq_t idle_queue(void)
 {
 	return idle_eq;
+}
+
+ptl_ni_limits_t limits_in_force(void)
+{
+	ptl_ni_limits_t limits;
+	ptl_handle_ni_t same;
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, &limits, &same));
+	return limits;
 }
 
 void drive_while_waiting(void)
@@ -171,6 +210,12 @@ ptl_md_t md_over(void *start, size_t length, unsigned options, ptl_handle_eq_t e
 		.start = start, .length = length, .threshold = PTL_MD_THRESH_INF, .options = options, .eq_handle = eq};
 }
 
+ptl_md_t with_threshold(ptl_md_t md, int threshold)
+{
+	md.threshold = threshold;
+	return md;
+}
+
 ptl_handle_eq_t new_eq_at(const char *file, int line, ptl_size_t count)
 {
 	ptl_handle_eq_t eq;
@@ -202,6 +247,26 @@ void close_window_at(const char *file, int line, struct window window)
 {
 	harness_here(file, line);
 	check_code_at(file, line, "PtlMEUnlink", PtlMEUnlink(window.me), PTL_OK);
+}
+
+ptl_md_t state_of(ptl_handle_md_t md)
+{
+	ptl_md_t state;
+	CHECK_OK(PtlMDUpdate(md, &state, NULL, PTL_EQ_NONE));
+	return state;
+}
+
+/* A library may keep freed places back until there are more: hence two rounds, and more than anybody would keep. */
+void take_freed_places(ptl_md_t md)
+{
+	enum { MANY = 1000 };
+	ptl_handle_md_t handles[MANY];
+	for (int i = 0; i < MANY; i++)
+		handles[i] = bind_md(md);
+	for (int i = 0; i < MANY; i++)
+		CHECK_OK(PtlMDUnlink(handles[i]));
+	for (int i = 0; i < MANY; i++)
+		bind_md(md);
 }
 
 /* ---- Events ---- */
@@ -263,11 +328,21 @@ ptl_sr_value_t drops(void)
 
 void lend_time(void)
 {
-	static ptl_handle_eq_t empty_eq = PTL_INVALID_HANDLE;
+	static _Thread_local ptl_handle_eq_t empty_eq = PTL_INVALID_HANDLE;
 	ptl_event_t event;
 	int which;
 	if (PtlEQPoll(&empty_eq, 1, 1, &event, &which) != PTL_EQ_EMPTY)
 		empty_eq = new_eq(2); /* the first time, and when the interface is another one */
+}
+
+void unlink_soon_at(const char *file, int line, ptl_handle_md_t md)
+{
+	uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 1000000;
+	int rc;
+	harness_here(file, line);
+	while ((rc = PtlMDUnlink(md)) == PTL_MD_IN_USE && now_ns() < deadline)
+		lend_time();
+	check_code_at(file, line, "PtlMDUnlink", rc, PTL_OK);
 }
 
 void await_drops_at(const char *file, int line, long long count)
@@ -293,6 +368,24 @@ void knock_at(const char *file, int line, ptl_process_id_t peer)
 	take_at(file, line, eq, PTL_EVENT_ACK, false);
 	check_code_at(file, line, "PtlMDUnlink", PtlMDUnlink(md), PTL_OK);
 	check_code_at(file, line, "PtlEQFree", PtlEQFree(eq), PTL_OK);
+}
+
+void put_to_myself(void)
+{
+	static char source[8] = "myself", buffer[8];
+	ptl_process_id_t self;
+	ptl_handle_eq_t eq = new_eq(8);
+	CHECK_OK(PtlGetId(ni, &self));
+	memset(buffer, 0, sizeof buffer);
+	struct window window =
+		open_window(OWN_BITS, md_over(buffer, 8, PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, eq));
+	ptl_handle_md_t md = bind_md(md_over(source, 8, QUIET, PTL_EQ_NONE));
+	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, OWN_BITS, 0, 0));
+	take(eq, PTL_EVENT_PUT_END);
+	CHECK_STRING(buffer, "myself");
+	close_window(window);
+	CHECK_OK(PtlMDUnlink(md));
+	CHECK_OK(PtlEQFree(eq));
 }
 
 /* ---- The program ---- */
@@ -342,7 +435,7 @@ static enum verdict suits(const struct test *test, int *processes, const char **
  * once by the runner, its result is inherited by every process it forks; --cold leaves it out.  Constructors of what is
  * loaded replace signal handlers (libinfinipath does), which must not hide a crash: they are put back.
  */
-static void initialise_libfabric_once(void)
+void initialise_libfabric_once(void)
 {
 	struct sigaction saved[NSIG];
 	struct fi_info *info = NULL;
@@ -358,11 +451,25 @@ static void initialise_libfabric_once(void)
 		sigaction(number, &saved[number], NULL);
 }
 
+void peers_choose(const char *wanted_transport, const char *wanted_mode)
+{
+	transport = wanted_transport;
+	mode = wanted_mode;
+	setenv("PTL_IFACE", "lo", 1);
+	setenv("PTL_TRANSPORT", transport, 1);
+	setenv("PTL_NIC_MODE", mode, 1);
+}
+
+struct harness peers_harness(const struct test *const *tables)
+{
+	return (struct harness){.tables = tables, .suits = suits, .begin = begin, .end = end};
+}
+
 static int usage(const char *program)
 {
 	fprintf(stderr,
 		"usage: %s [--transport self|ofi:tcp|ofi:net] [--mode shared|dedicated|host]\n"
-		"       [--only PART-OF-A-NAME] [--repeat TIMES] [--nightly] [--cold] [--list]\n"
+		"       [--only PART-OF-A-NAME] [--repeat TIMES] [--first-failure] [--nightly] [--cold] [--list]\n"
 		"without --transport or --mode: over all transports, in all modes\n",
 		program);
 	return 2;
@@ -390,11 +497,7 @@ static void perform_everywhere(const struct harness *harness, const struct reque
 			if ((request->transport && strcmp(request->transport, *t) != 0) ||
 			    (request->mode && strcmp(request->mode, *m) != 0))
 				continue;
-			transport = *t;
-			mode = *m;
-			setenv("PTL_IFACE", "lo", 1);
-			setenv("PTL_TRANSPORT", transport, 1);
-			setenv("PTL_NIC_MODE", mode, 1);
+			peers_choose(*t, *m);
 			printf("transport %s, mode %s\n", transport, mode);
 			harness_perform(harness, tally);
 		}
@@ -411,6 +514,7 @@ static bool parse(int argc, char **argv, struct harness *harness, struct request
 		{"repeat", required_argument, NULL, 'r'},
 		{"nightly", no_argument, NULL, 'n'},
 		{"cold", no_argument, NULL, 'c'},
+		{"first-failure", no_argument, NULL, 'f'},
 		{"list", no_argument, NULL, 'l'},
 		{NULL, 0, NULL, 0},
 	};
@@ -427,6 +531,9 @@ static bool parse(int argc, char **argv, struct harness *harness, struct request
 			break;
 		case 'r':
 			harness->repeat = atoi(optarg);
+			break;
+		case 'f':
+			harness->first_failure = true;
 			break;
 		case 'c':
 			request->cold = true;
@@ -455,7 +562,7 @@ int list_names(const struct test *const *tables)
 int peers_main(int argc, char **argv, const struct test *const *tables, int (*list)(const struct test *const *))
 {
 	const char *nightly_wanted = getenv("PORTALS_TEST_NIGHTLY");
-	struct harness harness = {.tables = tables, .suits = suits, .begin = begin, .end = end};
+	struct harness harness = peers_harness(tables);
 	struct request request = {0};
 	struct tally tally = {0};
 	nightly = nightly_wanted && strcmp(nightly_wanted, "yes") == 0;

@@ -45,6 +45,7 @@ enum trait {
 #define BITS       0x5ca1ab1eu
 #define LONG       (1u << 20)         /* longer than any transport's short message */
 #define PATIENCE   (10000 * SLOWNESS) /* ms until an event that must come is missed */
+#define QUIET      (PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE)
 
 extern ptl_handle_ni_t ni;
 extern ptl_process_id_t id_of[MAX_PROCESSES];
@@ -56,16 +57,27 @@ ptl_process_id_t initiator_id(void);
 ptl_process_id_t target_id(void);
 /* Configuration of this run. */
 bool over_self(void);
+bool over_transport(const char *transport);
 bool in_mode(const char *mode);
+/* --nightly: tests may take their time. */
+bool at_night(void);
 
 /* Opens the interface in `ni`; PTL_PID_ANY or a pid. */
 void open_interface(ptl_pid_t pid);
+/* A pid that no other process uses; `series`, below 256, tells those of one process apart. */
+ptl_pid_t own_pid(unsigned series);
+/* A process that does not exist and never will. */
+ptl_process_id_t nobody(void);
 /* Tells everybody our id and learns theirs.  A process without an interface brings {0, 0}. */
 void exchange_ids(void);
+/* The same before there is an interface, which is to be opened with own_pid(series). */
+void announce_ids(unsigned series);
 /* Makes barrier() drive the engine where no NIC thread does. */
 void drive_while_waiting(void);
 /* The queue barrier() uses for that, or PTL_INVALID_HANDLE. */
 ptl_handle_eq_t idle_queue(void);
+/* What the open interface grants. */
+ptl_ni_limits_t limits_in_force(void);
 
 /* ---- Checks with Portals' codes and events in words ---- */
 
@@ -88,6 +100,11 @@ void fill_pattern(void *bytes, size_t length, unsigned seed);
 /* Zeroed memory; freed when the process ends. */
 void *memory(size_t length);
 ptl_md_t md_over(void *start, size_t length, unsigned options, ptl_handle_eq_t eq);
+/* The same with another threshold than PTL_MD_THRESH_INF. */
+ptl_md_t with_threshold(ptl_md_t md, int threshold);
+
+/* Lengths of a message that travels with its header and of one that does not. */
+extern const size_t short_and_long[2];
 
 /* ---- Objects; each fails the test unless the call returns PTL_OK ---- */
 
@@ -111,6 +128,13 @@ ptl_handle_md_t bind_md_at(const char *file, int line, ptl_md_t md, ptl_unlink_t
 struct window open_window_at(const char *file, int line, ptl_pt_index_t index, ptl_match_bits_t bits, ptl_md_t md,
 			     ptl_unlink_t unlink);
 void close_window_at(const char *file, int line, struct window window);
+/* Unlinks a descriptor that may be in use for a moment still. */
+#define unlink_soon(md) unlink_soon_at(__FILE__, __LINE__, md)
+void unlink_soon_at(const char *file, int line, ptl_handle_md_t md);
+/* A descriptor as it is now. */
+ptl_md_t state_of(ptl_handle_md_t md);
+/* Binds so many descriptors like this one that the places of those unlinked before are taken again. */
+void take_freed_places(ptl_md_t md);
 
 /* ---- Operations towards the target, on INDEX, access control entry 0 ---- */
 
@@ -144,6 +168,8 @@ void lend_time(void);
 void knock_at(const char *file, int line, ptl_process_id_t peer);
 /* A window on INDEX_SIDE that accepts any number of knocks and logs nothing. */
 void open_door(void);
+/* The interface works: a word sent to this process itself arrives. */
+void put_to_myself(void);
 
 /* Where tests can run: every transport in every mode of the NIC.  A new one is a line in its table; NULL ends it. */
 extern const char *const transports[], *const nic_modes[];
@@ -154,5 +180,14 @@ const char *unfit_for(const struct test *, const char *transport, const char *ni
 int peers_main(int argc, char **argv, const struct test *const *tables, int (*list)(const struct test *const *));
 /* The usual `list`: the names. */
 int list_names(const struct test *const *tables);
+
+/* ---- For programs that run tests their own way ---- */
+
+/* Saves every process forked from now on the long first call of libfabric. */
+void initialise_libfabric_once(void);
+/* Tests started from now on run over this transport in this mode ... */
+void peers_choose(const char *transport, const char *nic_mode);
+/* ... in processes with an interface each, which know each other's ids. */
+struct harness peers_harness(const struct test *const *tables);
 
 #endif

@@ -6,21 +6,8 @@
 #include "tests/peers.h"
 
 #define BEHAVIOUR_TABLES(X)                                                                                            \
-	X(call_tests)                                                                                                  \
-	X(handle_tests)                                                                                                \
-	X(put_tests)                                                                                                   \
-	X(ack_tests)                                                                                                   \
-	X(get_tests)                                                                                                   \
-	X(getput_tests)                                                                                                \
-	X(match_tests)                                                                                                 \
-	X(unlink_tests)                                                                                                \
-	X(drop_tests)                                                                                                  \
-	X(event_tests)                                                                                                 \
+	X(setting_tests)                                                                                               \
 	X(wait_tests)                                                                                                  \
-	X(update_tests)                                                                                                \
-	X(iovec_tests)                                                                                                 \
-	X(order_tests)                                                                                                 \
-	X(bypass_tests)                                                                                                \
 	X(revoke_tests)                                                                                                \
 	X(contact_tests)                                                                                               \
 	X(failure_tests)                                                                                               \

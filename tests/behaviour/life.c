@@ -7,38 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define QUIET    (PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE)
-#define OWN_BITS (BITS + 50) /* of put_to_myself() */
-
-static void put_to_myself(void)
-{
-	static char source[8] = "myself", buffer[8];
-	ptl_process_id_t self;
-	ptl_handle_eq_t eq = new_eq(8);
-	CHECK_OK(PtlGetId(ni, &self));
-	memset(buffer, 0, sizeof buffer);
-	struct window window =
-		open_window(OWN_BITS, md_over(buffer, 8, PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, eq));
-	ptl_handle_md_t md = bind_md(md_over(source, 8, QUIET, PTL_EQ_NONE));
-	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, OWN_BITS, 0, 0));
-	take(eq, PTL_EVENT_PUT_END);
-	CHECK_STRING(buffer, "myself");
-	close_window(window);
-	CHECK_OK(PtlMDUnlink(md));
-	CHECK_OK(PtlEQFree(eq));
-}
-
-static void the_library_can_be_started_and_ended_again_and_again(void)
-{
-	for (int i = 0; i < 10; i++) {
-		open_interface(PTL_PID_ANY);
-		put_to_myself();
-		if (i % 2)
-			CHECK_OK(PtlNIFini(ni));
-		PtlFini();
-	}
-}
-
 static void an_interface_can_be_closed_right_after_it_was_opened(void)
 {
 	int interfaces;
@@ -167,102 +135,12 @@ static void a_process_may_exit_without_closing_anything(void)
 	exit(0);
 }
 
-/* ---- fork ---- */
-
-static void check_child_is_refused(ptl_handle_eq_t eq, ptl_handle_md_t md)
-{
-	ptl_process_id_t id;
-	ptl_event_t event;
-	int interfaces, which;
-	CHECK_RC(PtlGetId(ni, &id), PTL_NO_INIT);
-	CHECK_RC(PtlEQGet(eq, &event), PTL_NO_INIT);
-	CHECK_RC(PtlEQWait(eq, &event), PTL_NO_INIT);
-	CHECK_RC(PtlEQPoll(&eq, 1, 10, &event, &which), PTL_NO_INIT);
-	CHECK_RC(PtlPut(md, PTL_NO_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0), PTL_NO_INIT);
-	CHECK_RC(PtlMDUnlink(md), PTL_NO_INIT);
-	CHECK_RC(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni), PTL_NO_INIT);
-	CHECK(PtlInit(&interfaces) != PTL_OK);
-	CHECK_RC(PtlNIFini(ni), PTL_NO_INIT);
-}
-
-static _Noreturn void live_as_child(ptl_handle_eq_t eq, ptl_handle_md_t md)
-{
-	check_child_is_refused(eq, md);
-	PtlFini();
-	open_interface(PTL_PID_ANY);
-	ptl_process_id_t id;
-	CHECK_OK(PtlGetId(ni, &id));
-	CHECK(id.pid != id_of[my_rank].pid);
-	put_to_myself();
-	if (!over_self())
-		knock(target_id());
-	PtlFini();
-	_exit(0);
-}
-
-/* The target puts into the parent while the child lives: the data must reach the parent's pages, not a copy. */
-static void a_forked_child_starts_anew_and_the_parent_goes_on(void)
-{
-	ptl_handle_eq_t eq = new_eq(8), out = new_eq(8);
-	char *near = memory(LONG), *far = memory(LONG);
-	fill_pattern(near, LONG, 1);
-	if (am_initiator())
-		open_window(BITS,
-			    md_over(far, LONG, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE, eq));
-	open_door();
-	ptl_handle_md_t md = bind_md(md_over(near, LONG, PTL_MD_EVENT_START_DISABLE, out));
-	barrier();
-	if (am_initiator())
-		knock(target_id());
-	barrier();
-	pid_t child = am_initiator() ? fork_child() : 0;
-	if (am_initiator() && child == 0)
-		live_as_child(eq, md);
-	for (int i = 0; i < 4; i++) {
-		barrier();
-		if (am_target()) {
-			size_t length = i % 2 ? LONG : 100;
-			CHECK_OK(PtlPutRegion(md, 0, length, PTL_ACK_REQ, initiator_id(), INDEX, 0, BITS, 0, 0));
-			take(out, PTL_EVENT_SEND_END);
-			take(out, PTL_EVENT_ACK);
-		}
-		if (am_initiator()) {
-			ptl_event_t end = take(eq, PTL_EVENT_PUT_END);
-			CHECK_PATTERN(far, end.mlength, 1);
-			memset(far, 0, LONG);
-			knock(target_id());
-		}
-	}
-	barrier();
-	if (am_initiator()) {
-		join_child(child);
-		knock(target_id());
-	}
-	barrier();
-}
-
-static void a_child_that_uses_no_portals_disturbs_nobody(void)
-{
-	open_door();
-	barrier();
-	for (int i = 0; i < 3 && am_initiator(); i++) {
-		knock(target_id());
-		pid_t child = fork_child();
-		if (child == 0)
-			exit(0); /* runs the exit handlers of the library in the child */
-		join_child(child);
-		knock(target_id());
-	}
-	barrier();
-}
-
 #define BARE(test)                                                                                                     \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = 1, .traits = TRAIT_BARE                                       \
 	}
 
 const struct test life_tests[] = {
-	BARE(the_library_can_be_started_and_ended_again_and_again),
 	BARE(an_interface_can_be_closed_right_after_it_was_opened),
 	BARE(a_closed_library_leaves_no_thread_and_no_descriptor_behind),
 	{.name = "an_interface_can_be_closed_with_traffic_in_flight",
@@ -276,10 +154,5 @@ const struct test life_tests[] = {
 	 .traits = TRAIT_PAIR,
 	 .environment = "PTL_PEER_TIMEOUT=5s"},
 	ALONE(a_process_may_exit_without_closing_anything),
-	{.name = "a_forked_child_starts_anew_and_the_parent_goes_on",
-	 .run = a_forked_child_starts_anew_and_the_parent_goes_on,
-	 .processes = 2,
-	 .traits = TRAIT_PAIR | TRAIT_NO_TSAN},
-	PAIR(a_child_that_uses_no_portals_disturbs_nobody),
 	{0},
 };

@@ -19,16 +19,6 @@ static void *map(size_t length)
 	return bytes;
 }
 
-/* A reply may be arriving just now; then the descriptor is in use for that long and no longer. */
-static void unlink_soon(ptl_handle_md_t md)
-{
-	uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 1000000;
-	int rc;
-	while ((rc = PtlMDUnlink(md)) == PTL_MD_IN_USE && now_ns() < deadline)
-		lend_time();
-	CHECK_OK(rc);
-}
-
 static void get_unlink_and_unmap(int i, size_t length, unsigned char **guard)
 {
 	unsigned char *bytes = map(length);

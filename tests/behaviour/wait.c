@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waiting: timeouts, several waiters, sleeping and waking, signals. */
+/* Waiting: sleeping and waking, several sleepers, signals. */
 #include "tests/behaviour/behaviour.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/time.h>
-
-#define QUIET (PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE)
 
 static char area[64];
 
@@ -22,58 +19,6 @@ static ptl_handle_md_t quiet_source(void)
 {
 	static char bytes[8];
 	return bind_md(md_over(bytes, sizeof bytes, QUIET, PTL_EQ_NONE));
-}
-
-static ptl_process_id_t myself(void)
-{
-	ptl_process_id_t self;
-	CHECK_OK(PtlGetId(ni, &self));
-	return self;
-}
-
-static void poll_waits_as_long_as_it_was_told_and_no_longer(void)
-{
-	static const ptl_time_t timeouts[] = {0, 1, 30, 300};
-	ptl_handle_eq_t eq[3] = {new_eq(4), new_eq(4), new_eq(4)};
-	for (size_t i = 0; i < 4; i++) {
-		ptl_event_t event, untouched;
-		int which = -7;
-		memset(&event, 0xa5, sizeof event);
-		memset(&untouched, 0xa5, sizeof untouched);
-		uint64_t start = now_ns();
-		CHECK_RC(PtlEQPoll(eq, 3, timeouts[i], &event, &which), PTL_EQ_EMPTY);
-		uint64_t passed = now_ns() - start;
-		CHECK_LESS(timeouts[i] * 1000000ull, passed + 1);
-		CHECK_LESS(passed, timeouts[i] * 1000000ull + 1000000000ull * SLOWNESS);
-		/* Padding counts too: memset() filled it.  NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
-		CHECK(memcmp(&event, &untouched, sizeof event) == 0);
-	}
-}
-
-static void poll_takes_from_the_first_queue_that_has_an_event(void)
-{
-	ptl_handle_eq_t eq[3] = {new_eq(4), new_eq(4), new_eq(4)};
-	for (unsigned i = 0; i < 3 && am_target(); i++)
-		open_area(BITS + i, eq[i]);
-	open_door();
-	barrier();
-	if (am_initiator()) {
-		for (unsigned i = 3; i-- > 1;)
-			put(quiet_source(), PTL_NO_ACK_REQ, BITS + i);
-		knock(target_id());
-	}
-	barrier();
-	if (am_target()) {
-		ptl_event_t event;
-		int which = -1;
-		CHECK_OK(PtlEQPoll(eq, 3, PTL_TIME_FOREVER, &event, &which));
-		CHECK_EQUAL(which, 1);
-		CHECK_EQUAL(event.match_bits, BITS + 1);
-		CHECK_OK(PtlEQPoll(eq, 3, 0, &event, &which));
-		CHECK_EQUAL(which, 2);
-		CHECK_RC(PtlEQPoll(eq, 3, 0, &event, &which), PTL_EQ_EMPTY);
-	}
-	barrier();
 }
 
 /*
@@ -110,64 +55,6 @@ static void a_sleeping_waiter_is_woken_by_every_message(void)
 /* ---- Several waiters ---- */
 
 #define WAITERS 4
-
-static struct waiters {
-	ptl_handle_eq_t eq;
-	_Atomic int left;
-	unsigned events;
-	_Atomic unsigned char *seen;
-} waiters;
-
-/* hdr_data ~0 ends a waiter. */
-static void *wait_for_events(void *argument)
-{
-	(void)argument;
-	for (;;) {
-		ptl_event_t event;
-		CHECK_OK(PtlEQWait(waiters.eq, &event));
-		CHECK_EQUAL(event.type, PTL_EVENT_PUT_END);
-		if (event.hdr_data == UINT64_MAX)
-			return NULL;
-		CHECK_LESS(event.hdr_data, waiters.events);
-		CHECK_EQUAL(atomic_fetch_add(&waiters.seen[event.hdr_data], 1), 0);
-		atomic_fetch_sub(&waiters.left, 1);
-	}
-}
-
-static void each_event_wakes_exactly_one_of_several_waiters(void)
-{
-	unsigned events = FEWER(4000);
-	pthread_t threads[WAITERS] = {0};
-	waiters.eq = new_eq(2 * events);
-	waiters.events = events;
-	waiters.seen = memory(events);
-	atomic_store(&waiters.left, (int)events);
-	open_door();
-	if (am_target()) {
-		open_area(BITS, waiters.eq);
-		for (int i = 0; i < WAITERS; i++)
-			CHECK(pthread_create(&threads[i], NULL, wait_for_events, NULL) == 0);
-	}
-	barrier();
-	if (am_initiator()) {
-		ptl_handle_md_t md = quiet_source();
-		for (unsigned i = 0; i < events; i++) {
-			put_word(md, PTL_NO_ACK_REQ, BITS, 0, i);
-			if (i % 64 == 0)
-				knock(target_id()); /* lets the waiters run dry now and then */
-		}
-		for (int i = 0; i < WAITERS; i++)
-			put_word(md, PTL_NO_ACK_REQ, BITS, 0, UINT64_MAX);
-		knock(target_id());
-	}
-	if (am_target()) {
-		for (int i = 0; i < WAITERS; i++)
-			pthread_join(threads[i], NULL);
-		CHECK_EQUAL(atomic_load(&waiters.left), 0);
-		CHECK_EMPTY(waiters.eq);
-	}
-	barrier();
-}
 
 /* Waiter i sleeps on queues i and i + 1; events go to one queue after the other. */
 static struct {
@@ -224,33 +111,6 @@ static void waiters_on_overlapping_sets_of_queues_share_the_events(void)
 	for (int i = 0; i < WAITERS && am_target(); i++)
 		pthread_join(threads[i], NULL);
 	barrier();
-}
-
-static void *put_to_myself(void *argument)
-{
-	_Atomic bool *waiting = argument;
-	while (!atomic_load(waiting))
-		sched_yield();
-	struct timespec pause = {0, 5000000}; /* most likely asleep by then; it need not be */
-	nanosleep(&pause, NULL);
-	CHECK_OK(PtlPut(quiet_source(), PTL_NO_ACK_REQ, myself(), INDEX, 0, BITS, 0, 3));
-	return NULL;
-}
-
-static void a_put_by_another_thread_of_the_process_wakes_a_waiter(void)
-{
-	ptl_handle_eq_t eq = new_eq(8);
-	open_area(BITS, eq);
-	for (int i = 0; i < 20; i++) {
-		_Atomic bool waiting = false;
-		pthread_t thread;
-		ptl_event_t event;
-		CHECK(pthread_create(&thread, NULL, put_to_myself, &waiting) == 0);
-		atomic_store(&waiting, true);
-		CHECK_OK(PtlEQWait(eq, &event));
-		CHECK_EQUAL(event.hdr_data, 3);
-		pthread_join(thread, NULL);
-	}
 }
 
 static _Atomic bool about_to_wait;
@@ -402,13 +262,9 @@ static void a_call_from_a_signal_handler_does_not_hang(void)
 }
 
 const struct test wait_tests[] = {
-	ALONE(poll_waits_as_long_as_it_was_told_and_no_longer),
-	PAIR(poll_takes_from_the_first_queue_that_has_an_event),
 	PAIR(a_sleeping_waiter_is_woken_by_every_message),
-	PAIR(each_event_wakes_exactly_one_of_several_waiters),
 	PAIR(waiters_on_overlapping_sets_of_queues_share_the_events),
 	TWO(the_last_of_three_sleepers_is_woken_too),
-	ALONE(a_put_by_another_thread_of_the_process_wakes_a_waiter),
 	ALONE(freeing_a_queue_sends_its_waiters_home),
 	PAIR(waiting_survives_a_storm_of_signals),
 	{.name = "a_call_from_a_signal_handler_does_not_hang",

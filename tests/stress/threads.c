@@ -44,21 +44,11 @@ static void put_and_get_back(struct worker *worker)
 	CHECK_OK(PtlMDUnlink(md));
 }
 
-/* Until nothing is pending on it; looking at a queue makes progress where no NIC thread does. */
-static void unlink_soon(struct worker *worker, ptl_handle_md_t md)
-{
-	uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 1000000;
-	int rc;
-	while ((rc = PtlMDUnlink(md)) == PTL_MD_IN_USE && now_ns() < deadline)
-		CHECK_EMPTY(worker->eq);
-	CHECK_OK(rc);
-}
-
 static void get_and_unlink_at_once(struct worker *worker)
 {
 	ptl_handle_md_t md = bind_md(md_over(worker->buffer, any_length(worker), 0, PTL_EQ_NONE));
 	CHECK_OK(PtlGet(md, worker->peer, INDEX, 0, BITS, (size_t)worker->number * AREA));
-	unlink_soon(worker, md);
+	unlink_soon(md);
 }
 
 /* Entries come and go on a list that all threads share. */
@@ -93,7 +83,7 @@ static void receive_from_myself_and_unlink(struct worker *worker)
 	take(worker->eq, PTL_EVENT_UNLINK);
 	CHECK_PATTERN(worker->buffer, length, worker->random);
 	CHECK_RC(PtlMEUnlink(window.me), PTL_ME_INVALID);
-	unlink_soon(worker, source);
+	unlink_soon(source);
 }
 
 static void open_and_close_a_queue(struct worker *worker)
