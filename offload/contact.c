@@ -289,11 +289,24 @@ static void answer_stranger(struct nic *nic, const struct wire_message *message,
 		nic->counters.notices_sent++;
 }
 
-void contact_answer_stale(struct nic *nic, const struct wire_message *message, struct transport *transport)
+/*
+ * It is said to the tag of our HELLO: the other side has answered and gone on, but its WELCOME was lost with a
+ * connection.  What is dropped now must not belong to the conversation that our next HELLO begins, or nobody would
+ * ever know that it is missing; STALE says so too, but may find no room.
+ */
+static void disown(struct peer *peer, const struct wire_message *message)
+{
+	if (peer && peer->state == PEER_CONTACTING && message->target_tag == peer->local_tag)
+		peer->local_tag = random_tag(peer->local_tag);
+}
+
+void contact_dropped(struct nic *nic, struct peer *peer, const struct wire_message *message,
+		     struct transport *transport)
 {
 	struct wire_message stale = {.operation = WIRE_STALE};
 
 	answer_stranger(nic, message, transport, &stale);
+	disown(peer, message);
 }
 
 void contact_answer_version(struct nic *nic, const struct wire_message *message, struct transport *transport)

@@ -79,7 +79,8 @@ bool peers_have_unsent(struct nic *);
 void contact_start(struct nic *, struct peer *);
 void contact_tick(struct nic *, struct peer *, uint64_t now);
 void contact_notice(struct nic *, const struct wire_message *, transport_address from, struct transport *);
-void contact_answer_stale(struct nic *, const struct wire_message *, struct transport *);
+/* A message that does not belong to the conversation with `peer`, if there is such a peer, was dropped. */
+void contact_dropped(struct nic *, struct peer *, const struct wire_message *, struct transport *);
 void contact_answer_version(struct nic *, const struct wire_message *, struct transport *);
 void liveness_tick(struct nic *, struct peer *, uint64_t now);
 

@@ -174,7 +174,7 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 
 	if (unlikely(!belongs(nic, peer, &message, from))) {
 		nic->counters.stale++;
-		contact_answer_stale(nic, &message, nic->polling);
+		contact_dropped(nic, peer, &message, nic->polling);
 		return;
 	}
 	peer->arrivals++;

@@ -186,7 +186,7 @@ int list_names(const struct test *const *tables);
 /* Saves every process forked from now on the long first call of libfabric. */
 void initialise_libfabric_once(void);
 /* Tests started from now on run over this transport in this mode ... */
-void peers_choose(const char *transport, const char *nic_mode);
+void peers_choose(const char *wanted_transport, const char *wanted_mode);
 /* ... in processes with an interface each, which know each other's ids. */
 struct harness peers_harness(const struct test *const *tables);
 

@@ -16,6 +16,7 @@ static const struct row rows[] = {
 	{"3.20/4", "Each call is atomic with respect to the calls of other threads and to arriving messages"},
 	{"3.20/5",
 	 "No call but PtlEQWait, PtlEQPoll with a timeout and the end of an interface waits for other processes"},
+	{"3.20/6", "Threads may wait for different queues at once; an event wakes its waiter, whoever goes on waiting"},
 	{0},
 };
 
@@ -229,6 +230,60 @@ static void c3_20_a_waiting_thread_keeps_no_other_from_calling(void)
 	}
 }
 
+#define WAITERS 2
+
+static struct {
+	ptl_handle_eq_t eq[WAITERS];
+	_Atomic unsigned waiting;
+} room;
+
+static void *wait_in_room(void *argument)
+{
+	ptl_event_t event;
+	atomic_fetch_add(&room.waiting, 1);
+	CHECK_OK(PtlEQWait(room.eq[(uintptr_t)argument], &event));
+	CHECK_EQUAL(event.type, PTL_EVENT_SEND_END);
+	return NULL;
+}
+
+/* One thread after the other, so that the first sleeps for the engine and the second beside it. */
+static void enter_room(uintptr_t number, pthread_t *thread)
+{
+	static const struct timespec pause = {0, 3000000}; /* most likely it sleeps by then; it need not */
+	unsigned before = atomic_load(&room.waiting);
+	CHECK(pthread_create(thread, NULL, wait_in_room, (void *)number) == 0);
+	while (atomic_load(&room.waiting) == before)
+		sched_yield();
+	nanosleep(&pause, NULL);
+}
+
+/* The events are logged by this thread's own calls: nothing arrives that would wake anybody else. */
+static void c3_20_each_of_several_waiting_threads_is_woken_by_its_own_event(void)
+{
+	open_door();
+	if (am_target())
+		open_window(BITS, md_over(NULL, 0, PTL_MD_OP_PUT, PTL_EQ_NONE));
+	barrier();
+	if (am_initiator()) {
+		ptl_handle_md_t md[WAITERS];
+		pthread_t thread[WAITERS];
+		for (int i = 0; i < WAITERS; i++)
+			md[i] = bind_md(md_over(NULL, 0, PTL_MD_EVENT_START_DISABLE, room.eq[i] = new_eq(8)));
+		knock(target_id());
+		for (uintptr_t round = 0; round < 10; round++) {
+			const uintptr_t first = round % 2;
+			for (uintptr_t i = 0; i < WAITERS; i++)
+				enter_room(i, &thread[i]);
+			put(md[first], PTL_NO_ACK_REQ, BITS);
+			pthread_join(thread[first], NULL);
+			put(md[!first], PTL_NO_ACK_REQ, BITS);
+			pthread_join(thread[!first], NULL);
+		}
+		knock(target_id());
+	}
+	barrier();
+}
+
 /* ---- Atomicity ---- */
 
 #define WORDS (FEWER(250) * THREADS)
@@ -354,6 +409,7 @@ static const struct test tests[] = {
 	CASE_PAIR(c3_20_every_function_may_be_called_from_every_thread, "3.20/1 3.20/4"),
 	CASE_ALONE(c3_20_a_handle_serves_every_thread, "3.20/2"),
 	CASE_ALONE(c3_20_a_waiting_thread_keeps_no_other_from_calling, "3.20/3"),
+	CASE_PAIR(c3_20_each_of_several_waiting_threads_is_woken_by_its_own_event, "3.20/6"),
 	CASE_PAIR(c3_20_threads_share_units_and_room_exactly, "3.20/4"),
 	CASE_ALONE(c3_20_an_update_is_seen_as_a_whole, "3.20/4"),
 	CASE_TWO(c3_20_calls_return_while_the_target_stands_still, "3.20/5"),

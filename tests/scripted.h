@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A transport on which nothing moves unless the test says so: every message waits until it is delivered, every read
+ * until it is completed, every send or read may be refused, and peers are gone when the test wants it.  It stands in
+ * for both transports of an interface, the network's and the one to itself.
+ *
+ * How it gets in: the program is linked with --wrap for the symbols below, so the library's references to them come
+ * here, and go on to the real ones unless scripted_open() was called.  The clock is part of the script too (it stands
+ * still), and so are random numbers: what a program does is a matter of its script alone.
+ *
+ *     transport_ofi transport_self clock_gettime getrandom
+ *
+ * One interface is one endpoint: endpoint i has pid SCRIPTED_PID + i.
+ */
+#ifndef PORTALS_TESTS_SCRIPTED_H
+#define PORTALS_TESTS_SCRIPTED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transports/transport.h"
+
+#define SCRIPTED_ENDPOINTS 3
+#define SCRIPTED_PID       100u
+
+struct scripted_message {
+	struct scripted_message *next; /* sent after it on the same way */
+	unsigned from, to;
+	unsigned about; /* the observer's */
+	size_t length;
+	uint8_t bytes[];
+};
+
+struct scripted_exposure {
+	unsigned owner;
+	unsigned uses; /* 0: withdrawn */
+	uint8_t *base;
+	size_t length;
+	unsigned about; /* the observer's, and where in the message these bytes are */
+	uint64_t offset;
+};
+
+struct scripted_read {
+	struct scripted_read *next; /* asked for after it by the same endpoint */
+	unsigned reader;
+	const struct scripted_exposure *source;
+	uint64_t offset; /* in the exposure */
+	void *local;
+	size_t length;
+	void *context;
+	bool own; /* of the endpoint's own memory */
+};
+
+/* What the test sees; all inside a call of the library that takes the step. */
+struct scripted_observer {
+	/* A message is handed to the transport, which takes it or not (then it was refused: -EAGAIN). */
+	void (*sending)(struct scripted_message *, bool taken);
+	/* The endpoint is about to see it, and has seen it. */
+	void (*arriving)(const struct scripted_message *);
+	void (*arrived)(const struct scripted_message *);
+	void (*reading)(const struct scripted_read *, bool taken);
+	/* The bytes are in place unless status is an error; the endpoint is about to hear of it. */
+	void (*read_ended)(const struct scripted_read *, int status);
+	/* The endpoint was told all that was for it in this step. */
+	void (*polled)(unsigned endpoint);
+	/* It asked for the address of somebody who does not exist. */
+	void (*unknown)(unsigned endpoint, uint32_t nid, uint32_t pid);
+};
+
+struct scripted_terms {
+	size_t short_max, rma_chunk, rma_depth;
+	bool local_registration;
+	bool anonymous; /* it does not say from whom a message comes */
+	uint64_t seed;  /* of random numbers */
+};
+
+/* From now on interfaces are opened on the script; to be closed when the last of them is. */
+void scripted_open(const struct scripted_terms *, const struct scripted_observer *);
+void scripted_close(void);
+
+/* What may happen next. */
+unsigned scripted_waiting(unsigned from, unsigned to); /* messages */
+unsigned scripted_reads(unsigned reader);              /* reads in flight */
+unsigned scripted_exposed(void);                       /* exposures not withdrawn */
+struct scripted_exposure *scripted_exposure(uint64_t key);
+
+/*
+ * Chooses what the endpoint's next poll hands out; without a choice it hands out nothing.  False: there is no such
+ * thing.  A read of memory that is not exposed any more ends with -EACCES and moves nothing.
+ */
+bool scripted_deliver(unsigned from, unsigned to);
+bool scripted_complete(unsigned reader, unsigned index, int status);
+void scripted_gone(unsigned endpoint, unsigned peer);
+
+/* Messages on the way between the two are lost, in both directions. */
+void scripted_lose(unsigned one, unsigned other);
+
+/* So many sends or reads from now on are refused. */
+void scripted_refuse_sends(unsigned endpoint, unsigned count);
+void scripted_refuse_reads(unsigned endpoint, unsigned count);
+
+void scripted_pass_time(uint64_t ns);
+uint64_t scripted_time(void); /* that has passed since scripted_open() */
+
+#endif
