@@ -7,7 +7,8 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 source=$PWD
 builds=${PORTALS_TEST_BUILD:-$source/build-tests}
-groups="unit behaviour stress models fuzz lint install"
+daily="unit behaviour conformance model stress models fuzz lint install"
+groups="$daily mutants"
 jobs=$(nproc)
 
 usage()
@@ -15,17 +16,23 @@ usage()
 	cat <<-TEXT
 	usage: tests/run.sh [--only GROUP[,GROUP...]] [--no-skip] [--nightly]
 
-	Installs what is missing (Debian; as root or with sudo), builds in build-tests/ or \$PORTALS_TEST_BUILD, runs all
-	groups or those named, and ends with the line "N passed, N failed, N skipped".
+	Installs what is missing (Debian; as root or with sudo), builds in build-tests/ or \$PORTALS_TEST_BUILD, runs the
+	daily groups or those named, and ends with the line "N passed, N failed, N skipped".
 
 	groups:
 	  unit       one part of the library at a time; release build, address+undefined and thread sanitizers
-	  behaviour  what each Portals call does, over every transport and NIC mode; release, address+undefined
+	  behaviour  what this implementation promises beyond Portals 3.3, over every transport and NIC mode; release,
+	             address+undefined
+	  conformance
+	             each sentence of Portals 3.3, likewise (\`build/tests/conformance --list\`: which test proves which)
+	  model      random programs against a reference model, 60 s; address+undefined
 	  stress     many threads, dying peers, floods; release, address+undefined, thread
 	  models     Spin: nobody sleeps through work, whoever owns the NIC; and the same broken on purpose
 	  fuzz       malformed bytes against the decoder of messages (libFuzzer)
 	  lint       format, clang-tidy, cppcheck, shellcheck, licences, settings and documentation
 	  install    an installed library found by pkg-config, shared and static, and the examples
+	  mutants    the engine broken on purpose, one line at a time: conformance or model must notice (10 minutes; runs
+	             with --nightly or when named)
 
 	  --only     run these groups only
 	  --no-skip  a skipped test is a failure
@@ -42,7 +49,7 @@ misuse()
 	exit 2
 }
 
-selected=$groups no_skip=no nightly=no
+selected="" no_skip=no nightly=no
 while [ $# -gt 0 ]; do
 	case $1 in
 	--only)
@@ -57,6 +64,7 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
+[ -n "$selected" ] || { [ $nightly = yes ] && selected=$groups; } || selected=$daily
 for group in $selected; do
 	[[ " $groups " == *" $group "* ]] || misuse "unknown group '$group'"
 done
@@ -101,7 +109,7 @@ check() # NAME COMMAND...
 {
 	local name=$1 log=$logs/${1//[^a-zA-Z0-9]/-}.txt
 	shift
-	if timeout 1200 "$@" >"$log" 2>&1 </dev/null; then
+	if timeout "${limit:-1200}" "$@" >"$log" 2>&1 </dev/null; then
 		pass "$name"
 	else
 		fail "$name" "'$*' ended with status $?" "$log"
@@ -124,7 +132,7 @@ program() # NAME COMMAND...
 {
 	local log=$logs/$1.txt began=$SECONDS
 	shift
-	timeout 1200 "$@" >"$log" 2>&1 </dev/null
+	timeout "${limit:-1200}" "$@" >"$log" 2>&1 </dev/null
 	collect "$log" $? $((SECONDS - began))
 }
 
@@ -225,6 +233,29 @@ group_behaviour()
 {
 	suite release behaviour
 	suite_sanitized address behaviour hello_put hello_get
+}
+
+group_conformance()
+{
+	suite release conformance
+	suite_sanitized address conformance
+}
+
+# Seeds are new every day: a failure prints the one it had.
+group_model()
+{
+	local seconds=30 mode
+	[ $nightly = no ] || seconds=1200
+	build address || return
+	for mode in exact free; do
+		limit=$((seconds * 3 + 120)) check "model, $mode mode, $seconds s" \
+			"$builds/address/tests/model" --$mode --seconds $seconds
+	done
+}
+
+group_mutants()
+{
+	limit=7200 program mutants tests/mutants/run.py "$builds/mutants"
 }
 
 group_stress()
