@@ -174,7 +174,7 @@ void put_to_myself(void);
 /* Where tests can run: every transport in every mode of the NIC.  A new one is a line in its table; NULL ends it. */
 extern const char *const transports[], *const nic_modes[];
 /* Why the test makes no sense there, or NULL if it does. */
-const char *unfit_for(const struct test *, const char *transport, const char *nic_mode);
+const char *unfit_for(const struct test *, const char *over, const char *in);
 
 /* main() of a program that runs tables of tests: over one transport in one mode, or, where none is named, in all. */
 int peers_main(int argc, char **argv, const struct test *const *tables, int (*list)(const struct test *const *));
