@@ -145,12 +145,12 @@ typedef struct {
  * control index, refused by access control, or for which no descriptor was found; and an ACK or REPLY whose memory
  * descriptor is gone or inactive, or (ACK) has no event queue.  Truncated messages and lost events are not drops.
  */
-#define PTL_SR_DROP_COUNT    0                                 /* messages dropped */
-#define PTL_SR_DROP_LENGTH   1                                 /* bytes the dropped requests asked for */
-#define PTL_SR_RECV_COUNT    2                                 /* messages received */
-#define PTL_SR_RECV_LENGTH   3                                 /* bytes of data received */
-#define PTL_SR_SEND_COUNT    4                                 /* messages sent */
-#define PTL_SR_SEND_LENGTH   5                                 /* bytes of data sent */
+#define PTL_SR_DROP_COUNT    0 /* messages dropped */
+#define PTL_SR_DROP_LENGTH   1 /* bytes that dropped requests asked for and dropped replies brought */
+#define PTL_SR_RECV_COUNT    2 /* messages received */
+#define PTL_SR_RECV_LENGTH   3 /* bytes of data that requests brought (replies are not counted) */
+#define PTL_SR_SEND_COUNT    4 /* messages sent */
+#define PTL_SR_SEND_LENGTH   5 /* bytes of data sent, with requests and replies */
 #define PTL_SR_MLIST_LEN(pt) (0x10000U + (ptl_sr_index_t)(pt)) /* match entries under index pt now */
 #define PTL_SR_MLIST_MAX(pt) (0x20000U + (ptl_sr_index_t)(pt)) /* ... and the most there ever were */
 

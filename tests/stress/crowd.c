@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define AREA   (64u << 10)
-#define QUIET  (PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE)
 #define ROUNDS FEWER(400)
 
 /* Everybody puts to and gets from everybody, in lengths of every kind; what was put is read back. */

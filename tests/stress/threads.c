@@ -11,7 +11,6 @@
 #define THREADS 4
 #define ROUNDS  FEWER(1500)
 #define AREA    (256u << 10) /* bytes each thread owns at the peer */
-#define QUIET   (PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE)
 
 struct worker {
 	int number;

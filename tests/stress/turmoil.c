@@ -10,8 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define AREA  (512u << 10)
-#define QUIET (PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE)
+#define AREA (512u << 10)
 
 static void open_survivor(void)
 {
