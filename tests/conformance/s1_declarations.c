@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* 1 Types, constants, registers. */
 #define PTL_IFACE_DEFAULT (0u) /* as a program that has included the header of a network layer first */
+#include "tests/conformance/codes.h"
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/requests.h"
 
@@ -720,33 +721,6 @@ static void c1_5_other_bits_are_ignored(void)
 
 /* ---- 1.6 Return codes ---- */
 
-#define CODES(X)                                                                                                       \
-	X(PTL_OK)                                                                                                      \
-	X(PTL_AC_INDEX_INVALID)                                                                                        \
-	X(PTL_EQ_DROPPED)                                                                                              \
-	X(PTL_EQ_EMPTY)                                                                                                \
-	X(PTL_EQ_INVALID)                                                                                              \
-	X(PTL_FAIL)                                                                                                    \
-	X(PTL_HANDLE_INVALID)                                                                                          \
-	X(PTL_IFACE_INVALID)                                                                                           \
-	X(PTL_MD_ILLEGAL)                                                                                              \
-	X(PTL_MD_INVALID)                                                                                              \
-	X(PTL_MD_IN_USE)                                                                                               \
-	X(PTL_MD_NO_UPDATE)                                                                                            \
-	X(PTL_ME_INVALID)                                                                                              \
-	X(PTL_ME_IN_USE)                                                                                               \
-	X(PTL_ME_LIST_TOO_LONG)                                                                                        \
-	X(PTL_NI_INVALID)                                                                                              \
-	X(PTL_NO_INIT)                                                                                                 \
-	X(PTL_NO_SPACE)                                                                                                \
-	X(PTL_PID_INVALID)                                                                                             \
-	X(PTL_PROCESS_INVALID)                                                                                         \
-	X(PTL_PT_FULL)                                                                                                 \
-	X(PTL_PT_INDEX_INVALID)                                                                                        \
-	X(PTL_SEGV)                                                                                                    \
-	X(PTL_SR_INDEX_INVALID)                                                                                        \
-	X(PTL_UNKNOWN_ERROR)
-
 /* Two codes of one value would not compile. */
 static const char *code_in_words(int code)
 {
@@ -754,7 +728,7 @@ static const char *code_in_words(int code)
 #define CASE_OF(name)                                                                                                  \
 	case name:                                                                                                     \
 		return #name;
-		CODES(CASE_OF)
+		RETURN_CODES(CASE_OF)
 #undef CASE_OF
 	}
 	return "none";
@@ -763,7 +737,7 @@ static const char *code_in_words(int code)
 static void c1_6_codes_are_distinct_constants_that_index_their_names(void)
 {
 #define IN_BRACES(name) name,
-	static const int codes[] = {CODES(IN_BRACES)};
+	static const int codes[] = {RETURN_CODES(IN_BRACES)};
 #undef IN_BRACES
 	for (size_t i = 0; i < COUNT(codes); i++)
 		CHECK_STRING(ptl_err_str[codes[i]], code_in_words(codes[i]));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* 2.8 Extensions that programs use: names of codes, and posting a receive in one call. */
+#include "tests/conformance/codes.h"
 #include "tests/conformance/conformance.h"
 
 #include <limits.h>
@@ -40,32 +41,6 @@ extern char *ptl_event_str[];
 /* As CCI declares it once more: the type must be the header's. */
 extern const char *ptl_err_str[];
 
-#define ERRORS(X)                                                                                                      \
-	X(PTL_OK)                                                                                                      \
-	X(PTL_AC_INDEX_INVALID)                                                                                        \
-	X(PTL_EQ_DROPPED)                                                                                              \
-	X(PTL_EQ_EMPTY)                                                                                                \
-	X(PTL_EQ_INVALID)                                                                                              \
-	X(PTL_FAIL)                                                                                                    \
-	X(PTL_HANDLE_INVALID)                                                                                          \
-	X(PTL_IFACE_INVALID)                                                                                           \
-	X(PTL_MD_ILLEGAL)                                                                                              \
-	X(PTL_MD_INVALID)                                                                                              \
-	X(PTL_MD_IN_USE)                                                                                               \
-	X(PTL_MD_NO_UPDATE)                                                                                            \
-	X(PTL_ME_INVALID)                                                                                              \
-	X(PTL_ME_IN_USE)                                                                                               \
-	X(PTL_ME_LIST_TOO_LONG)                                                                                        \
-	X(PTL_NI_INVALID)                                                                                              \
-	X(PTL_NO_INIT)                                                                                                 \
-	X(PTL_NO_SPACE)                                                                                                \
-	X(PTL_PID_INVALID)                                                                                             \
-	X(PTL_PROCESS_INVALID)                                                                                         \
-	X(PTL_PT_FULL)                                                                                                 \
-	X(PTL_PT_INDEX_INVALID)                                                                                        \
-	X(PTL_SEGV)                                                                                                    \
-	X(PTL_SR_INDEX_INVALID)                                                                                        \
-	X(PTL_UNKNOWN_ERROR)
 #define KINDS(X)                                                                                                       \
 	X(PTL_EVENT_GET_START)                                                                                         \
 	X(PTL_EVENT_GET_END)                                                                                           \
@@ -93,7 +68,7 @@ static void c2_8_return_codes_have_names(void)
 #define CHECK_NAMES(code)                                                                                              \
 	CHECK_STRING(PtlErrorStr(code), #code);                                                                        \
 	CHECK_STRING(ptl_err_str[code], #code);
-	ERRORS(CHECK_NAMES)
+	RETURN_CODES(CHECK_NAMES)
 #undef CHECK_NAMES
 	CHECK_STRING(PtlErrorStr(PTL_UNKNOWN_ERROR + 1), "PTL_UNKNOWN_ERROR");
 	CHECK_STRING(PtlErrorStr(UINT_MAX), "PTL_UNKNOWN_ERROR");
