@@ -20,19 +20,18 @@ usage()
 	daily groups or those named, and ends with the line "N passed, N failed, N skipped".
 
 	groups:
-	  unit       one part of the library at a time; release build, address+undefined and thread sanitizers
-	  behaviour  what this implementation promises beyond Portals 3.3, over every transport and NIC mode; release,
-	             address+undefined
-	  conformance
-	             each sentence of Portals 3.3, likewise (\`build/tests/conformance --list\`: which test proves which)
-	  model      random programs against a reference model, 60 s; address+undefined
-	  stress     many threads, dying peers, floods; release, address+undefined, thread
-	  models     Spin: nobody sleeps through work, whoever owns the NIC; and the same broken on purpose
-	  fuzz       malformed bytes against the decoder of messages (libFuzzer)
-	  lint       format, clang-tidy, cppcheck, shellcheck, licences, settings and documentation
-	  install    an installed library found by pkg-config, shared and static, and the examples
-	  mutants    the engine broken on purpose, one line at a time: conformance or model must notice (10 minutes; runs
-	             with --nightly or when named)
+	  unit         one part of the library at a time; release build, address+undefined and thread sanitizers
+	  behaviour    what this implementation promises beyond Portals 3.3, over every transport and NIC mode; release,
+	               address+undefined
+	  conformance  each sentence of Portals 3.3, likewise (\`build/tests/conformance --list\`: which test proves which)
+	  model        random programs against a reference model, 60 s; address+undefined
+	  stress       many threads, dying peers, floods; release, address+undefined, thread
+	  models       Spin: nobody sleeps through work, whoever owns the NIC; and the same broken on purpose
+	  fuzz         malformed bytes against the decoder of messages (libFuzzer)
+	  lint         format, clang-tidy, cppcheck, shellcheck, licences, settings and documentation
+	  install      an installed library found by pkg-config, shared and static, and the examples
+	  mutants      the engine broken on purpose, one line at a time: conformance or model must notice (10 minutes;
+	               only with --nightly or when named)
 
 	  --only     run these groups only
 	  --no-skip  a skipped test is a failure
