@@ -190,17 +190,18 @@ build() # release | address | thread
 	return "${built[$name]}"
 }
 
-# Runs one suite of one build, one program after the other: they time and they fork.
+# Runs one suite of one build: programs that look at the clock one after the other, the others two at a time.
 suite() # BUILD SUITE [TEST...]
 {
-	local name=$1 group=$2 dir=$builds/$1 patience=1
+	local name=$1 group=$2 dir=$builds/$1 patience=1 together=1
 	shift 2
 	build "$name" || return
 	[ "$name" = release ] || patience=4
 	[ $nightly = no ] || patience=$((patience * 10))
+	[[ $group != unit && $group != conformance ]] || together=2
 	local log=$dir/meson-logs/$group.json
 	rm -f "$log"
-	meson test -C "$dir" --no-rebuild --suite "$group" --num-processes 1 --timeout-multiplier $patience \
+	meson test -C "$dir" --no-rebuild --suite "$group" --num-processes $together --timeout-multiplier $patience \
 		--logbase "$group" "$@" >"$logs/$name-$group.txt" 2>&1 </dev/null
 	[ -f "$log" ] || { fail "$name $group" "meson ran nothing" "$logs/$name-$group.txt"; return; }
 	collect "$name" "$log"

@@ -132,7 +132,8 @@ int coverage_list(const struct chapter *const *chapters)
 		for (const struct test *test = (*chapter)->tests; test->name; test++)
 			coverage.errors += check_test(chapters, test);
 	/* Each mutant has one line to be replaced; killed.txt is what tests/mutants/run.py --record left. */
-	printf("rows %d/%d, mutants %d/%d\n", coverage.covered, coverage.rows, lines_of(MUTANTS "/killed.txt", ""),
+	printf("rows %d/%d, mutants %d/%d\n", coverage.covered, coverage.rows,
+	       lines_of(MUTANTS "/killed.txt", "") - lines_of(MUTANTS "/killed.txt", "#"),
 	       lines_of(MUTANTS "/mutants.txt", "- "));
 	return coverage.errors || coverage.covered < coverage.rows;
 }

@@ -21,6 +21,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 RECORD = HERE / "killed.txt"
+RECORD_HEAD = "# SPDX-License-Identifier: BSD-3-Clause\n# Written by run.py --record: each mutant killed, and what killed it."
 BUILD_SECONDS = 300
 ENVIRONMENT = {**os.environ, "PORTALS_TEST_NIGHTLY": "no"}
 # Programs of the build's tests/ that must fail, the quick ones first, and the seconds each may take.
@@ -139,7 +140,7 @@ def main():
         if dead:
             killed.append(f"{mutant.title}: {text}")
     if options.record:
-        RECORD.write_text("\n".join(killed) + "\n")
+        RECORD.write_text("\n".join([RECORD_HEAD, *killed]) + "\n")
     print(f"{len(killed)} passed, {survivors} failed, 0 skipped")
     return survivors > 0
 
