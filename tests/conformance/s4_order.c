@@ -239,7 +239,8 @@ static void c4_start_comes_before_end_and_end_before_unlink(void)
 {
 	enum { COUNT = 40 };
 	ptl_handle_eq_t in = new_eq(4 * COUNT), out = new_eq(4 * COUNT);
-	char *near = memory(LONG), *far = memory(LONG), seen[COUNT] = "";
+	char *near = memory(LONG), *far = memory(LONG);
+	unsigned seen[COUNT] = {0};
 	unsigned options = PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE;
 	if (am_target())
 		open_mortal_window(BITS, with_threshold(md_over(far, LONG, options, in), COUNT));
@@ -257,7 +258,7 @@ static void c4_start_comes_before_end_and_end_before_unlink(void)
 		bool start = event.type == PTL_EVENT_PUT_START;
 		CHECK_EQUAL(event.type, start ? PTL_EVENT_PUT_START : PTL_EVENT_PUT_END);
 		CHECK_EQUAL(seen[event.hdr_data], start ? 0 : STARTED);
-		seen[event.hdr_data] |= (char)(start ? STARTED : ENDED);
+		seen[event.hdr_data] |= start ? STARTED : ENDED;
 	}
 	if (am_target())
 		CHECK_EQUAL(take(in, PTL_EVENT_UNLINK).hdr_data, COUNT - 1);
