@@ -22,10 +22,13 @@ struct md_arguments {
 	ptl_handle_md_t handle; /* result */
 };
 
-/* nic_command's: a new entry beside `base`, the end of one; a descriptor for the entry `object`, which must have none. */
-int me_insert(struct nic *, void *me_arguments);
-int me_unlink(struct nic *, void *me_handle);
-int md_attach(struct nic *, void *md_arguments);
+/*
+ * nic_command's.  me_insert: a new entry beside `base` of its struct me_arguments; me_unlink: the end of the one whose
+ * handle it is given; md_attach: a descriptor for the entry `object` of its struct md_arguments, which must have none.
+ */
+int me_insert(struct nic *nic, void *arguments);
+int me_unlink(struct nic *nic, void *arguments);
+int md_attach(struct nic *nic, void *argument);
 
 /* Runs the command, charging it to the host stage "post receive": posting is PtlME... and PtlMDAttach, or PtlMEMDPost. */
 int post_receive(struct nic *, nic_command *, void *arguments, int invalid);

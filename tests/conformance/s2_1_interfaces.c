@@ -445,7 +445,7 @@ static void c2_1_init_may_be_repeated_and_always_tells_the_number_of_interfaces(
 
 static void c2_1_so_many_interfaces_as_init_says_can_be_initialised(void)
 {
-	ptl_handle_ni_t all[32];
+	ptl_handle_ni_t all[32] = {0};
 	CHECK_OK(PtlInit(&number));
 	CHECK_LESS(number, 33);
 	for (int i = 0; i < number; i++) {

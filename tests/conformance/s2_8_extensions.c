@@ -39,7 +39,7 @@ static const struct row rows[] = {
 /* As GASNet declares it; others say const char.  Both must compile after portals3.h, which therefore is silent. */
 extern char *ptl_event_str[];
 /* As CCI declares it once more: the type must be the header's. */
-extern const char *ptl_err_str[];
+extern const char *ptl_err_str[]; /* NOLINT(readability-redundant-declaration): that is the point */
 
 #define KINDS(X)                                                                                                       \
 	X(PTL_EVENT_GET_START)                                                                                         \
@@ -144,7 +144,7 @@ static void c2_8_a_post_is_an_entry_with_a_descriptor(void)
 {
 	char *bytes = memory(LONG), *buffer = memory(LONG);
 	ptl_handle_eq_t unexpected = new_eq(8), eq = new_eq(8);
-	struct window catch_all = {0}, posted;
+	struct window catch_all = {0}, posted = {0};
 	fill_pattern(bytes, LONG, 1);
 	if (am_target())
 		catch_all = open_catch_all(unexpected);

@@ -396,7 +396,7 @@ static void c3_11_a_wait_ends_with_an_event_and_not_before(void)
 	if (am_target())
 		open_window(BITS, md_over(NULL, 0, LAND | PTL_MD_EVENT_START_DISABLE, eq));
 	for (unsigned number = 1; number <= 4; number++) {
-		pthread_t thread;
+		pthread_t thread = 0;
 		barrier();
 		if (am_initiator())
 			CHECK(pthread_create(&thread, NULL, put_once_the_target_waits, &number) == 0);

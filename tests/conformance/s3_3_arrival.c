@@ -212,7 +212,7 @@ static void c3_3_the_first_entry_that_takes_a_request_is_the_only_one_to_hear_of
 {
 	enum { ENTRIES = 3 };
 	ptl_handle_eq_t out = new_eq(8), in = new_eq(16);
-	ptl_handle_me_t me[ENTRIES];
+	ptl_handle_me_t me[ENTRIES] = {0};
 	for (uintptr_t i = 0; i < ENTRIES && am_target(); i++)
 		me[i] = add_entry(anyone, BITS, 0, PTL_INS_AFTER, i, in);
 	barrier();
