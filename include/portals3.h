@@ -474,7 +474,8 @@ int PtlMDUnlink(ptl_handle_md_t md_handle);
  *   PTL_MD_INVALID    md_handle
  *   PTL_MD_ILLEGAL    *new_md, as for PtlMDAttach
  *   PTL_EQ_INVALID    eq_handle or new_md->eq_handle is neither an event queue nor PTL_EQ_NONE
- *   PTL_MD_NO_UPDATE  the test queue is not empty; nothing changed
+ *   PTL_MD_NO_UPDATE  the test queue is not empty; nothing changed.  Told before anything that is wrong with *new_md
+ *                     or short of space, so the next try may still fail for that
  *   PTL_NO_SPACE      no memory for the copy of an array of ptl_md_iovec_t
  *   PTL_SEGV          reserved for bad addresses; NULL is legal for both structures
  * ("Memory Descriptors")
@@ -495,7 +496,9 @@ int PtlMDUpdate(ptl_handle_md_t md_handle, ptl_md_t *old_md, ptl_md_t *new_md, p
  *   PTL_PROCESS_INVALID   as for PtlMEAttach: never
  *   PTL_MD_ILLEGAL        md, as for PtlMDAttach
  *   PTL_EQ_INVALID        eq_handle or md.eq_handle is neither an event queue nor PTL_EQ_NONE
- *   PTL_MD_NO_UPDATE      the test queue is not empty: take its events and try again
+ *   PTL_MD_NO_UPDATE      the test queue is not empty: take its events and try again.  Told before anything that is
+ *                         wrong with md (PTL_MD_ILLEGAL, its PTL_EQ_INVALID) or short of room (the next two), so the
+ *                         next try may still fail for that
  *   PTL_NO_SPACE          max_mes entries or max_mds descriptors exist, or no memory
  *   PTL_ME_LIST_TOO_LONG  the list has max_me_list entries
  *   PTL_SEGV              me_handle or md_handle is NULL

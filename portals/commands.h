@@ -30,7 +30,10 @@ int me_insert(struct nic *nic, void *arguments);
 int me_unlink(struct nic *nic, void *arguments);
 int md_attach(struct nic *nic, void *argument);
 
-/* Runs the command, charging it to the host stage "post receive": posting is PtlME... and PtlMDAttach, or PtlMEMDPost. */
+/*
+ * Runs the command, charging it to the host stage "post receive": posting is PtlME... and PtlMDAttach, or PtlMEMDPost.
+ * Returns its PTL_* code; `invalid` is what -EINVAL means to this call, as for process_code().
+ */
 int post_receive(struct nic *, nic_command *, void *arguments, int invalid);
 
 /*

@@ -23,16 +23,13 @@ struct post_arguments {
 static int post(struct nic *nic, void *argument)
 {
 	struct post_arguments *post = argument;
-	int code = queue_test(nic, post->test_queue);
-
-	if (code == PTL_EQ_INVALID)
-		return code;
 	const struct match_entry *base = handle_me(nic, post->me.base);
 
 	if (!base)
 		return PTL_ME_INVALID;
 	struct match_list *list = base->list;
 	uint32_t greatest = list->greatest_length;
+	int code = queue_test(nic, post->test_queue);
 
 	if (code || (code = me_insert(nic, &post->me)))
 		return code;

@@ -35,7 +35,7 @@ check() # NAME TOOL COMMAND...: skipped without the tool
 		echo "ok   $name ($((SECONDS - began)) s)"
 		passed=$((passed + 1))
 	else
-		tail -n 100 "$work/log"
+		grep -Ev '^[0-9]+ warnings? generated\.$' "$work/log" | tail -n 100
 		echo "FAIL $name"
 		failed=$((failed + 1))
 	fi

@@ -24,6 +24,7 @@ enum trait {
 	TRAIT_SLEEPS = 256,        /* makes no sense in dedicated mode, whose NIC thread never sleeps */
 	TRAIT_NO_TSAN = 512,       /* the thread sanitizer forbids new threads in a forked child */
 	TRAIT_NO_SANITIZER = 1024, /* what it counts or does is disturbed by a sanitizer's run-time */
+	TRAIT_ROOT = 2048,         /* takes another user's id */
 };
 
 /* Rows of a table of tests. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every return code of Portals 3.3, in the order of their numbers. */
+/* Every return code and every event kind of Portals 3.3, in the order of their numbers. */
 #ifndef TESTS_CONFORMANCE_CODES_H
 #define TESTS_CONFORMANCE_CODES_H
 
@@ -29,5 +29,19 @@
 	X(PTL_SEGV)                                                                                                    \
 	X(PTL_SR_INDEX_INVALID)                                                                                        \
 	X(PTL_UNKNOWN_ERROR)
+
+#define EVENT_KINDS(X)                                                                                                 \
+	X(PTL_EVENT_GET_START)                                                                                         \
+	X(PTL_EVENT_GET_END)                                                                                           \
+	X(PTL_EVENT_PUT_START)                                                                                         \
+	X(PTL_EVENT_PUT_END)                                                                                           \
+	X(PTL_EVENT_GETPUT_START)                                                                                      \
+	X(PTL_EVENT_GETPUT_END)                                                                                        \
+	X(PTL_EVENT_REPLY_START)                                                                                       \
+	X(PTL_EVENT_REPLY_END)                                                                                         \
+	X(PTL_EVENT_SEND_START)                                                                                        \
+	X(PTL_EVENT_SEND_END)                                                                                          \
+	X(PTL_EVENT_ACK)                                                                                               \
+	X(PTL_EVENT_UNLINK)
 
 #endif

@@ -27,6 +27,11 @@ struct chapter {
 #define CASE_ALONE(test, numbers) CASE(test, numbers, 1, 0)
 #define CASE_PAIR(test, numbers)  CASE(test, numbers, 2, TRAIT_PAIR)
 #define CASE_TWO(test, numbers)   CASE(test, numbers, 2, TRAIT_SEVERAL)
+/* 65536 calls and more, which in dedicated mode are all handed to the NIC thread: seconds on a loaded machine. */
+#define CASE_MANY_CALLS(test, numbers, trait)                                                                          \
+	{                                                                                                              \
+		.name = #test, .run = test, .proves = numbers, .processes = 1, .traits = trait, .seconds = 120         \
+	}
 
 /* A promise the compiler checks: what a function takes, in this order, and gives. */
 #define SIGNATURE(function, ...)                                                                                       \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of contents: which tests prove which sentence, and where they run. */
+/* The table of contents: which tests prove which sentence, where they run, and which mutants they are known to kill. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/conformance/conformance.h"
 
 struct coverage {
-	int rows, covered, errors;
+	int rows, covered, errors, mutants, killed;
 };
 
 static bool proves(const struct test *test, const char *number)
@@ -106,17 +106,60 @@ static void list_row(const struct chapter *const *chapters, const struct row *ro
 		printf("          NO TEST\n");
 }
 
-/* How many lines of a file begin with this. */
-static int lines_of(const char *path, const char *beginning)
+/* ---- Mutants: what tests/mutants/run.py --record has left in killed.txt ("TITLE: what killed it") ---- */
+
+#define ALL_MUTANTS (MUTANTS "/mutants.txt")
+#define KILLED      (MUTANTS "/killed.txt")
+
+/* Does a line of the file begin with this title and go on like that? */
+static bool has_line(const char *path, const char *title, size_t length, const char *then)
 {
 	char line[512];
-	int count = 0;
+	bool found = false;
 	FILE *file = fopen(path, "r");
-	while (file && fgets(line, sizeof line, file))
-		count += strncmp(line, beginning, strlen(beginning)) == 0;
+	while (file && !found && fgets(line, sizeof line, file))
+		found = strncmp(line, title, length) == 0 && strncmp(line + length, then, strlen(then)) == 0;
 	if (file)
 		fclose(file);
-	return count;
+	return found;
+}
+
+/* A record of what is no mutant any more, or not by this title, is an error. */
+static void check_record(struct coverage *coverage)
+{
+	char line[512];
+	FILE *file = fopen(KILLED, "r");
+	while (file && fgets(line, sizeof line, file)) {
+		const char *end = strstr(line, ": ");
+		if (*line == '#' || (end && has_line(ALL_MUTANTS, line, (size_t)(end - line), "\n")))
+			continue;
+		printf("killed.txt is stale: there is no mutant of this title: %s", line);
+		coverage->errors++;
+	}
+	if (file)
+		fclose(file);
+}
+
+/* A title stands behind an empty line or a comment.  A mutant without a record counts as alive. */
+static void list_mutants(struct coverage *coverage)
+{
+	char line[512];
+	bool titled = true;
+	FILE *file = fopen(ALL_MUTANTS, "r");
+	while (file && fgets(line, sizeof line, file)) {
+		const size_t length = strcspn(line, "\n");
+		const bool text = length > 0 && *line != '#';
+		if (text && titled) {
+			const bool killed = has_line(KILLED, line, length, ": ");
+			coverage->mutants++;
+			coverage->killed += killed;
+			if (!killed)
+				printf("not on record as killed: %s", line);
+		}
+		titled = !text;
+	}
+	if (file)
+		fclose(file);
 }
 
 int coverage_list(const struct chapter *const *chapters)
@@ -131,9 +174,8 @@ int coverage_list(const struct chapter *const *chapters)
 	for (const struct chapter *const *chapter = chapters; *chapter; chapter++)
 		for (const struct test *test = (*chapter)->tests; test->name; test++)
 			coverage.errors += check_test(chapters, test);
-	/* Each mutant has one line to be replaced; killed.txt is what tests/mutants/run.py --record left. */
-	printf("rows %d/%d, mutants %d/%d\n", coverage.covered, coverage.rows,
-	       lines_of(MUTANTS "/killed.txt", "") - lines_of(MUTANTS "/killed.txt", "#"),
-	       lines_of(MUTANTS "/mutants.txt", "- "));
+	check_record(&coverage);
+	list_mutants(&coverage);
+	printf("rows %d/%d, mutants %d/%d\n", coverage.covered, coverage.rows, coverage.killed, coverage.mutants);
 	return coverage.errors || coverage.covered < coverage.rows;
 }

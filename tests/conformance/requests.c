@@ -32,3 +32,15 @@ struct window open_net_at(const char *file, int line, ptl_handle_eq_t eq)
 {
 	return open_window_at(file, line, INDEX, BITS, md_over(NULL, 0, ANY_REQUEST | PTL_MD_TRUNCATE, eq), PTL_RETAIN);
 }
+
+ptl_sr_value_t status_register(ptl_sr_index_t index)
+{
+	ptl_sr_value_t value = -1;
+	CHECK_OK(PtlNIStatus(ni, index, &value));
+	return value;
+}
+
+ptl_sr_value_t list_length(ptl_pt_index_t index)
+{
+	return status_register(PTL_SR_MLIST_LEN(index));
+}

@@ -292,25 +292,11 @@ static void c1_1_a_handler_is_a_function_or_null(void)
 
 /* ---- 1.2 Enumerations ---- */
 
-#define KINDS(X)                                                                                                       \
-	X(PTL_EVENT_GET_START)                                                                                         \
-	X(PTL_EVENT_GET_END)                                                                                           \
-	X(PTL_EVENT_PUT_START)                                                                                         \
-	X(PTL_EVENT_PUT_END)                                                                                           \
-	X(PTL_EVENT_GETPUT_START)                                                                                      \
-	X(PTL_EVENT_GETPUT_END)                                                                                        \
-	X(PTL_EVENT_REPLY_START)                                                                                       \
-	X(PTL_EVENT_REPLY_END)                                                                                         \
-	X(PTL_EVENT_SEND_START)                                                                                        \
-	X(PTL_EVENT_SEND_END)                                                                                          \
-	X(PTL_EVENT_ACK)                                                                                               \
-	X(PTL_EVENT_UNLINK)
-
 /* Two kinds of one value, or one outside the array, would not compile. */
 static void c1_2_event_kinds_index_an_array_of_twelve(void)
 {
 #define NAMED(kind) [kind] = #kind,
-	static const char *const names[] = {KINDS(NAMED)};
+	static const char *const names[] = {EVENT_KINDS(NAMED)};
 #undef NAMED
 	_Static_assert(COUNT(names) == 12, "twelve kinds, from 0 without gaps");
 	for (int kind = 0; kind < 12; kind++) {
@@ -321,7 +307,7 @@ static void c1_2_event_kinds_index_an_array_of_twelve(void)
 	case name:                                                                                                     \
 		CHECK_STRING(#name, names[kind]);                                                                      \
 		break;
-			KINDS(CASE_OF)
+			EVENT_KINDS(CASE_OF)
 #undef CASE_OF
 		}
 	}
@@ -548,8 +534,6 @@ struct acceptance {
 	ptl_size_t remote, moved[2], offset[2];
 };
 
-#define BOTH (PTL_MD_OP_PUT | PTL_MD_OP_GET)
-
 static const struct acceptance acceptance[] = {
 	{0, PUT, 0, {REFUSED, REFUSED}, {0, 0}},
 	{PTL_MD_OP_GET, PUT, 0, {REFUSED, REFUSED}, {0, 0}},
@@ -566,9 +550,9 @@ static const struct acceptance acceptance[] = {
 	{PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE, GET, 5, {REFUSED, REFUSED}, {0, 0}},
 	{PTL_MD_OP_PUT, GETPUT, 0, {REFUSED, REFUSED}, {0, 0}},
 	{PTL_MD_OP_GET, GETPUT, 0, {REFUSED, REFUSED}, {0, 0}},
-	{BOTH, GETPUT, 3, {6, REFUSED}, {0, 0}},
-	{BOTH | PTL_MD_TRUNCATE, GETPUT, 3, {6, 4}, {0, 6}},
-	{BOTH | PTL_MD_MANAGE_REMOTE, GETPUT, 4, {6, 6}, {4, 4}},
+	{ANY_KIND, GETPUT, 3, {6, REFUSED}, {0, 0}},
+	{ANY_KIND | PTL_MD_TRUNCATE, GETPUT, 3, {6, 4}, {0, 6}},
+	{ANYWHERE, GETPUT, 4, {6, 6}, {4, 4}},
 };
 
 static void c1_5_options_decide_what_a_descriptor_accepts_and_where(void)
@@ -781,13 +765,6 @@ static void c1_6_a_failed_initialisation_says_fail(void)
 
 /* ---- 1.7 Status registers ---- */
 
-static ptl_sr_value_t status(ptl_sr_index_t index)
-{
-	ptl_sr_value_t value = -1;
-	CHECK_OK(PtlNIStatus(ni, index, &value));
-	return value;
-}
-
 static void c1_7_registers_count_messages_and_bytes(void)
 {
 	ptl_handle_eq_t eq = new_eq(16);
@@ -798,24 +775,25 @@ static void c1_7_registers_count_messages_and_bytes(void)
 	barrier();
 	if (am_initiator()) {
 		ptl_handle_md_t md = bind_md(md_over(bytes, 100, PTL_MD_EVENT_START_DISABLE, eq));
-		const ptl_sr_value_t sent = status(PTL_SR_SEND_COUNT), sent_bytes = status(PTL_SR_SEND_LENGTH);
+		const ptl_sr_value_t sent = status_register(PTL_SR_SEND_COUNT),
+				     sent_bytes = status_register(PTL_SR_SEND_LENGTH);
 		for (int i = 0; i < 3; i++) {
 			put(md, PTL_ACK_REQ, BITS);
 			take(eq, PTL_EVENT_SEND_END);
 			take(eq, PTL_EVENT_ACK);
 		}
-		CHECK_EQUAL(status(PTL_SR_SEND_LENGTH) - sent_bytes, 300);
-		CHECK_EQUAL(status(PTL_SR_SEND_COUNT) - sent, 3);
+		CHECK_EQUAL(status_register(PTL_SR_SEND_LENGTH) - sent_bytes, 300);
+		CHECK_EQUAL(status_register(PTL_SR_SEND_COUNT) - sent, 3);
 		CHECK_OK(PtlPutRegion(md, 0, 70, PTL_NO_ACK_REQ, target_id(), INDEX, 0, BITS + 1, 0, 0));
 		CHECK_OK(PtlGetRegion(md, 0, 7, target_id(), INDEX, 0, BITS + 1, 0));
 		knock(target_id());
 	}
 	barrier();
 	if (am_target()) {
-		CHECK_EQUAL(status(PTL_SR_RECV_LENGTH), 300);
-		CHECK_EQUAL(status(PTL_SR_DROP_COUNT), 2);
-		CHECK_EQUAL(status(PTL_SR_DROP_LENGTH), 77);
-		CHECK_LESS(3, status(PTL_SR_RECV_COUNT));
+		CHECK_EQUAL(status_register(PTL_SR_RECV_LENGTH), 300);
+		CHECK_EQUAL(status_register(PTL_SR_DROP_COUNT), 2);
+		CHECK_EQUAL(status_register(PTL_SR_DROP_LENGTH), 77);
+		CHECK_LESS(3, status_register(PTL_SR_RECV_COUNT));
 	}
 }
 
@@ -826,12 +804,12 @@ static void c1_7_list_registers_tell_present_and_greatest_length(void)
 		CHECK_OK(PtlMEAttach(ni, INDEX, anyone, BITS, 0, PTL_RETAIN, PTL_INS_AFTER, &me[i]));
 	for (int i = 0; i < 3; i++)
 		CHECK_OK(PtlMEUnlink(me[i]));
-	CHECK_EQUAL(status(PTL_SR_MLIST_LEN(INDEX)), 2);
+	CHECK_EQUAL(status_register(PTL_SR_MLIST_LEN(INDEX)), 2);
 	CHECK_OK(PtlMEAttach(ni, INDEX, anyone, BITS, 0, PTL_RETAIN, PTL_INS_AFTER, &me[0]));
-	CHECK_EQUAL(status(PTL_SR_MLIST_LEN(INDEX)), 3);
-	CHECK_EQUAL(status(PTL_SR_MLIST_MAX(INDEX)), 5);
-	CHECK_EQUAL(status(PTL_SR_MLIST_LEN(INDEX_SIDE)), 0);
-	CHECK_EQUAL(status(PTL_SR_MLIST_MAX(INDEX_SIDE)), 0);
+	CHECK_EQUAL(status_register(PTL_SR_MLIST_LEN(INDEX)), 3);
+	CHECK_EQUAL(status_register(PTL_SR_MLIST_MAX(INDEX)), 5);
+	CHECK_EQUAL(status_register(PTL_SR_MLIST_LEN(INDEX_SIDE)), 0);
+	CHECK_EQUAL(status_register(PTL_SR_MLIST_MAX(INDEX_SIDE)), 0);
 }
 
 static void c1_7_other_registers_do_not_exist(void)

@@ -75,16 +75,9 @@ static void tag_entry(ptl_handle_me_t me, size_t tag, ptl_handle_eq_t eq)
 	CHECK_OK(PtlMDAttach(me, md, PTL_RETAIN, &handle));
 }
 
-static ptl_handle_md_t source(void)
+static ptl_handle_md_t empty_source(void)
 {
 	return bind_md(md_over(NULL, 0, QUIET, PTL_EQ_NONE));
-}
-
-static ptl_sr_value_t list_length(ptl_pt_index_t index)
-{
-	ptl_sr_value_t length = -1;
-	CHECK_OK(PtlNIStatus(ni, PTL_SR_MLIST_LEN(index), &length));
-	return length;
 }
 
 /* The entries in the order in which the list must be searched: each takes one put. */
@@ -95,7 +88,7 @@ static void check_order(const ptl_handle_me_t *me, size_t count)
 		tag_entry(me[i], i, eq);
 	barrier();
 	for (size_t i = 0; i < count && am_initiator(); i++)
-		put(source(), PTL_NO_ACK_REQ, BITS);
+		put(empty_source(), PTL_NO_ACK_REQ, BITS);
 	for (size_t i = 0; i < count && am_target(); i++)
 		CHECK_EQUAL((size_t)take(eq, PTL_EVENT_PUT_END).md.user_ptr, i);
 	barrier();
@@ -218,8 +211,8 @@ static void c2_3_an_entry_of_attach_any_takes_requests(void)
 	gather(&mine, sizeof mine, all);
 	if (am_initiator()) {
 		const ptl_pt_index_t index = all[process_count - 1];
-		CHECK_OK(PtlPut(source(), PTL_NO_ACK_REQ, target_id(), index, 0, 0xfe5a, 0, 0));
-		CHECK_OK(PtlPut(source(), PTL_NO_ACK_REQ, target_id(), index, 0, 0xff5a, 0, 0));
+		CHECK_OK(PtlPut(empty_source(), PTL_NO_ACK_REQ, target_id(), index, 0, 0xfe5a, 0, 0));
+		CHECK_OK(PtlPut(empty_source(), PTL_NO_ACK_REQ, target_id(), index, 0, 0xff5a, 0, 0));
 	}
 	if (am_target()) {
 		ptl_event_t end = take(eq, PTL_EVENT_PUT_END);
@@ -256,7 +249,7 @@ static void c2_3_an_unlink_entry_that_never_had_a_descriptor_stays(void)
 		CHECK_OK(PtlMEAttach(ni, INDEX, anyone, BITS, 0, PTL_UNLINK, PTL_INS_AFTER, &me));
 	barrier();
 	if (am_initiator())
-		put(source(), PTL_NO_ACK_REQ, BITS);
+		put(empty_source(), PTL_NO_ACK_REQ, BITS);
 	if (am_target()) {
 		await_drops(1);
 		CHECK_EQUAL(list_length(INDEX), 1);
@@ -264,7 +257,7 @@ static void c2_3_an_unlink_entry_that_never_had_a_descriptor_stays(void)
 	}
 	barrier();
 	if (am_initiator())
-		put(source(), PTL_NO_ACK_REQ, BITS);
+		put(empty_source(), PTL_NO_ACK_REQ, BITS);
 	if (am_target()) {
 		take(eq, PTL_EVENT_PUT_END);
 		CHECK_OK(PtlMEUnlink(me));
@@ -287,7 +280,7 @@ static void c2_3_unlinking_an_entry_frees_its_descriptor_whatever_that_says(void
 			CHECK_EQUAL(list_length(INDEX), 0);
 		}
 	}
-	CHECK_OK(PtlPut(source(), PTL_NO_ACK_REQ, id_of[0], INDEX, 0, BITS, 0, 0));
+	CHECK_OK(PtlPut(empty_source(), PTL_NO_ACK_REQ, id_of[0], INDEX, 0, BITS, 0, 0));
 	await_drops(1);
 	CHECK_EMPTY(eq);
 }
@@ -310,8 +303,8 @@ static void c2_3_ids_that_name_nobody_are_accepted_and_match_nobody(void)
 		CHECK_OK(PtlMEAttachAny(ni, &index, ids[i], BITS, 0, PTL_RETAIN, &me[2]));
 		for (int e = 0; e < 3; e++)
 			tag_entry(me[e], 0, eq);
-		CHECK_OK(PtlPut(source(), PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
-		CHECK_OK(PtlPut(source(), PTL_NO_ACK_REQ, self, index, 0, BITS, 0, 0));
+		CHECK_OK(PtlPut(empty_source(), PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
+		CHECK_OK(PtlPut(empty_source(), PTL_NO_ACK_REQ, self, index, 0, BITS, 0, 0));
 	}
 	await_drops(2 * count);
 	CHECK_EMPTY(eq);
@@ -323,7 +316,7 @@ static void c2_3_calls_refuse_bad_handles_and_indexes_and_change_nothing(void)
 	ptl_handle_me_t me = attach_to(INDEX, PTL_INS_AFTER), dead = attach_to(INDEX, PTL_INS_AFTER), out = 0x12345678;
 	ptl_pt_index_t index = 4711;
 	CHECK_OK(PtlMEUnlink(dead));
-	const ptl_handle_any_t bad[] = {NONE, PTL_HANDLE_NONE, PTL_EQ_NONE, dead, new_eq(4), source()};
+	const ptl_handle_any_t bad[] = {NONE, PTL_HANDLE_NONE, PTL_EQ_NONE, dead, new_eq(4), empty_source()};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		CHECK_RC(PtlMEAttach(bad[i], INDEX, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &out), PTL_NI_INVALID);
 		CHECK_RC(PtlMEAttachAny(bad[i], &index, anyone, 0, 0, PTL_RETAIN, &out), PTL_NI_INVALID);

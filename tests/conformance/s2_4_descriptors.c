@@ -121,7 +121,7 @@ static void scribble(ptl_md_t *md, ptl_md_iovec_t *pieces)
 
 /* Three pieces, one of them empty, over `bytes`. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): the pieces are written through */
-static void cut(ptl_md_iovec_t pieces[3], char *bytes, size_t length)
+static void cut_in_three(ptl_md_iovec_t pieces[3], char *bytes, size_t length)
 {
 	pieces[0] = (ptl_md_iovec_t){bytes, length / 3};
 	pieces[1] = (ptl_md_iovec_t){NULL, 0};
@@ -137,9 +137,9 @@ static void c2_4_structures_and_arrays_are_copied(void)
 		ptl_md_iovec_t pieces[3];
 		ptl_md_t md = md_over(pieces, 3, ALL_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_IOVEC, eq);
 		fill_pattern(near, length, 3);
-		cut(pieces, far, length);
+		cut_in_three(pieces, far, length);
 		struct window window = am_target() ? open_window(BITS, md) : (struct window){0};
-		cut(pieces, near, length);
+		cut_in_three(pieces, near, length);
 		md.eq_handle = PTL_EQ_NONE;
 		ptl_handle_md_t sources[] = {bind_md(md), bind_md(md_over(NULL, 0, 0, PTL_EQ_NONE))};
 		CHECK_OK(PtlMDUpdate(sources[1], NULL, &md, PTL_EQ_NONE));
@@ -215,23 +215,6 @@ static void c2_4_a_threshold_that_counts_nothing_makes_an_inactive_descriptor_th
 		CHECK_OK(PtlMDUnlink(md));
 		CHECK_RC(PtlMEUnlink(me), PTL_ME_INVALID);
 	}
-}
-
-static void c2_4_unlinking_a_descriptor_takes_only_an_unlink_entry_along(void)
-{
-	ptl_handle_eq_t eq = new_eq(4);
-	for (ptl_unlink_t entry = PTL_RETAIN; entry <= PTL_UNLINK; entry++) {
-		for (ptl_unlink_t descriptor = PTL_RETAIN; descriptor <= PTL_UNLINK; descriptor++) {
-			ptl_handle_me_t me = new_entry(entry);
-			ptl_handle_md_t md = attach(me, with_threshold(window_md(eq), 1), descriptor);
-			CHECK_OK(PtlMDUnlink(md));
-			CHECK_RC(PtlMDUnlink(md), PTL_MD_INVALID);
-			if (entry == PTL_RETAIN)
-				CHECK_OK(PtlMDUnlink(attach(me, window_md(eq), PTL_RETAIN)));
-			CHECK_RC(PtlMEUnlink(me), entry == PTL_UNLINK ? PTL_ME_INVALID : PTL_OK);
-		}
-	}
-	CHECK_EMPTY(eq);
 }
 
 static void c2_4_after_unlinking_the_memory_is_the_programs_alone(void)
@@ -422,7 +405,6 @@ static const struct test tests[] = {
 	CASE_ALONE(c2_4_an_entry_has_one_descriptor_at_a_time, "2.4/5 1.6/15"),
 	CASE_ALONE(c2_4_a_used_up_descriptor_goes_or_stays_as_it_was_told, "2.4/6"),
 	CASE_ALONE(c2_4_a_threshold_that_counts_nothing_makes_an_inactive_descriptor_that_stays, "2.4/7"),
-	CASE_ALONE(c2_4_unlinking_a_descriptor_takes_only_an_unlink_entry_along, "2.4/8 2.4/10"),
 	CASE_PAIR(c2_4_after_unlinking_the_memory_is_the_programs_alone, "2.4/9 2.4/10"),
 	{.name = "c2_4_a_descriptor_with_pending_operations_is_in_use",
 	 .run = c2_4_a_descriptor_with_pending_operations_is_in_use,

@@ -25,7 +25,7 @@ static ptl_handle_md_t one_byte(void)
 	return bind_md(md_over(&byte, 1, 0, PTL_EQ_NONE));
 }
 
-static ptl_handle_eq_t open_logged_window(void)
+static ptl_handle_eq_t open_byte(void)
 {
 	static char byte;
 	ptl_handle_eq_t eq = new_eq(64);
@@ -54,7 +54,7 @@ static void put_through_entries_one_to_three(ptl_handle_eq_t in, bool middle_adm
 
 static void c2_6_an_entry_is_overwritten_alone(void)
 {
-	ptl_handle_eq_t in = am_target() ? open_logged_window() : PTL_EQ_NONE;
+	ptl_handle_eq_t in = am_target() ? open_byte() : PTL_EQ_NONE;
 	put_through_entries_one_to_three(in, true, 0);
 	if (am_target())
 		CHECK_OK(PtlACEntry(ni, 2, NOBODY, PTL_UID_ANY, PTL_JID_ANY, PTL_PT_INDEX_ANY));
@@ -66,7 +66,7 @@ static void c2_6_an_entry_is_overwritten_alone(void)
 
 static void c2_6_any_set_of_fields_may_be_wildcards(void)
 {
-	ptl_handle_eq_t in = open_logged_window();
+	ptl_handle_eq_t in = open_byte();
 	ptl_process_id_t self = id_of[0];
 	ptl_jid_t jid;
 	CHECK_OK(PtlGetJid(ni, &jid));
@@ -86,7 +86,7 @@ static void c2_6_access_calls_refuse_bad_arguments(void)
 	const ptl_ni_limits_t limits = limits_in_force();
 	const ptl_ac_index_t last_ac = (ptl_ac_index_t)limits.max_ac_index;
 	const ptl_pt_index_t last_pt = (ptl_pt_index_t)limits.max_pt_index;
-	ptl_handle_eq_t in = open_logged_window();
+	ptl_handle_eq_t in = open_byte();
 	CHECK_RC(PtlACEntry(PTL_INVALID_HANDLE, 0, NOBODY, 0, 0, 0), PTL_NI_INVALID);
 	CHECK_RC(PtlACEntry(in, 0, NOBODY, 0, 0, 0), PTL_NI_INVALID);
 	CHECK_RC(PtlACEntry(ni, last_ac + 1, NOBODY, 0, 0, 0), PTL_AC_INDEX_INVALID);
@@ -107,7 +107,7 @@ static void c2_6_the_last_indexes_are_accepted_and_work(void)
 	const ptl_ac_index_t last_ac = (ptl_ac_index_t)limits.max_ac_index;
 	const ptl_pt_index_t last_pt = (ptl_pt_index_t)limits.max_pt_index;
 	static char byte;
-	ptl_handle_eq_t in = open_logged_window();
+	ptl_handle_eq_t in = open_byte();
 	open_window_on(last_pt, BITS, md_over(&byte, 1, PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, in));
 	CHECK_OK(admit_anyone(last_ac, last_pt));
 	CHECK_OK(PtlPut(one_byte(), PTL_NO_ACK_REQ, target_id(), INDEX, last_ac, BITS, 0, 0));
@@ -119,7 +119,7 @@ static void c2_6_the_last_indexes_are_accepted_and_work(void)
 
 static void c2_6_an_entry_for_nobody_is_taken_and_admits_nobody(void)
 {
-	ptl_handle_eq_t in = open_logged_window();
+	ptl_handle_eq_t in = open_byte();
 	CHECK_OK(PtlACEntry(ni, 1, NOBODY, PTL_UID_ANY, PTL_JID_ANY, PTL_PT_INDEX_ANY));
 	CHECK_OK(PtlPut(one_byte(), PTL_NO_ACK_REQ, target_id(), INDEX, 1, BITS, 0, 0));
 	await_drops(1);

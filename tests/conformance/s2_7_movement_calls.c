@@ -66,33 +66,50 @@ static void check_alone(const char *bytes, size_t total, size_t offset, size_t l
 	}
 }
 
-/* Every argument has a value of its own, so that two of them exchanged would show. */
+/*
+ * The two ends of a move of `length` bytes between 3 at the initiator and 17 at the target.  Every argument has a value
+ * of its own, so that two of them exchanged would show.
+ */
+struct ends {
+	size_t length, total;
+	char *near, *far;
+	ptl_handle_md_t whole, part; /* of `near`: all of it, and what is moved */
+};
+
+static struct ends lay_out(size_t length, ptl_handle_eq_t near_eq, ptl_handle_eq_t far_eq)
+{
+	const size_t total = length + 40;
+	char *near = memory(total), *far = memory(total);
+	CHECK_OK(PtlACEntry(ni, 2, anyone, PTL_UID_ANY, PTL_JID_ANY, INDEX_SIDE));
+	if (am_target())
+		open_window_on(INDEX_SIDE, BITS, md_over(far, total, WINDOW, far_eq));
+	return (struct ends){length,
+			     total,
+			     near,
+			     far,
+			     bind_md(md_over(near, total, PTL_MD_EVENT_START_DISABLE, near_eq)),
+			     bind_md(md_over(near + 3, length, PTL_MD_EVENT_START_DISABLE, near_eq))};
+}
+
 static void c2_7_a_put_takes_the_region_it_names_to_the_place_it_names(void)
 {
 	for (int i = 0; i < 2; i++) {
-		const size_t length = short_and_long[i], total = length + 40;
-		char *near = memory(total), *far = memory(total);
 		ptl_handle_eq_t eq = new_eq(8);
-		fill_pattern(near, total, 5);
-		CHECK_OK(PtlACEntry(ni, 2, anyone, PTL_UID_ANY, PTL_JID_ANY, INDEX_SIDE));
-		if (am_target())
-			open_window_on(INDEX_SIDE, BITS, md_over(far, total, WINDOW, eq));
-		ptl_handle_md_t md = bind_md(md_over(near, total, QUIET, PTL_EQ_NONE));
-		ptl_handle_md_t part = bind_md(md_over(near + 3, length, QUIET, PTL_EQ_NONE));
+		const struct ends ends = lay_out(short_and_long[i], PTL_EQ_NONE, eq);
+		fill_pattern(ends.near, ends.total, 5);
 		barrier();
 		for (int region = 0; region < 2; region++) {
 			if (am_initiator() && region)
-				CHECK_OK(PtlPutRegion(md, 3, length, PTL_NO_ACK_REQ, target_id(), INDEX_SIDE, 2, BITS,
-						      17, 99));
+				CHECK_OK(PtlPutRegion(ends.whole, 3, ends.length, PTL_NO_ACK_REQ, target_id(),
+						      INDEX_SIDE, 2, BITS, 17, 99));
 			else if (am_initiator())
-				CHECK_OK(PtlPut(part, PTL_NO_ACK_REQ, target_id(), INDEX_SIDE, 2, BITS, 17, 99));
+				CHECK_OK(PtlPut(ends.part, PTL_NO_ACK_REQ, target_id(), INDEX_SIDE, 2, BITS, 17, 99));
 			if (am_target()) {
 				ptl_event_t end = take(eq, PTL_EVENT_PUT_END);
-				CHECK(end.offset == 17 && end.rlength == length && end.mlength == length);
+				CHECK(end.offset == 17 && end.rlength == ends.length && end.mlength == ends.length);
 				CHECK(end.pt_index == INDEX_SIDE && end.match_bits == BITS && end.hdr_data == 99);
-				fill_pattern(near, total, 5);
-				check_alone(far, total, 17, length, near + 3);
-				memset(far, 0, total);
+				check_alone(ends.far, ends.total, 17, ends.length, ends.near + 3);
+				memset(ends.far, 0, ends.total);
 			}
 			barrier();
 		}
@@ -103,26 +120,21 @@ static void c2_7_a_put_takes_the_region_it_names_to_the_place_it_names(void)
 static void c2_7_a_get_brings_what_it_names_into_the_region_it_names(void)
 {
 	for (int i = 0; i < 2; i++) {
-		const size_t length = short_and_long[i], total = length + 40;
-		char *near = memory(total), *far = memory(total);
 		ptl_handle_eq_t eq = new_eq(8);
-		fill_pattern(far, total, 6);
-		CHECK_OK(PtlACEntry(ni, 2, anyone, PTL_UID_ANY, PTL_JID_ANY, INDEX_SIDE));
-		if (am_target())
-			open_window_on(INDEX_SIDE, BITS, md_over(far, total, WINDOW, PTL_EQ_NONE));
-		ptl_handle_md_t md = bind_md(md_over(near, total, PTL_MD_EVENT_START_DISABLE, eq));
-		ptl_handle_md_t part = bind_md(md_over(near + 3, length, PTL_MD_EVENT_START_DISABLE, eq));
+		const struct ends ends = lay_out(short_and_long[i], eq, PTL_EQ_NONE);
+		fill_pattern(ends.far, ends.total, 6);
 		barrier();
 		for (int region = 0; region < 2 && am_initiator(); region++) {
 			if (region)
-				CHECK_OK(PtlGetRegion(md, 3, length, target_id(), INDEX_SIDE, 2, BITS, 17));
+				CHECK_OK(
+					PtlGetRegion(ends.whole, 3, ends.length, target_id(), INDEX_SIDE, 2, BITS, 17));
 			else
-				CHECK_OK(PtlGet(part, target_id(), INDEX_SIDE, 2, BITS, 17));
+				CHECK_OK(PtlGet(ends.part, target_id(), INDEX_SIDE, 2, BITS, 17));
 			ptl_event_t end = take(eq, PTL_EVENT_REPLY_END);
-			CHECK(end.rlength == length && end.mlength == length && end.offset == (region ? 3 : 0));
-			CHECK(end.pt_index == INDEX_SIDE && end.match_bits == BITS);
-			check_alone(near, total, 3, length, far + 17);
-			memset(near, 0, total);
+			CHECK(end.rlength == ends.length && end.mlength == ends.length);
+			CHECK(end.offset == (region ? 3 : 0) && end.pt_index == INDEX_SIDE && end.match_bits == BITS);
+			check_alone(ends.near, ends.total, 3, ends.length, ends.far + 17);
+			memset(ends.near, 0, ends.total);
 		}
 		barrier();
 	}

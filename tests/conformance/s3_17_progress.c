@@ -62,7 +62,7 @@ static struct window open_for_requests(ptl_handle_eq_t eq)
 }
 
 /* Stores a pattern at the target, reads it back and, if it is short, swaps it for another.  Returns how many requests. */
-static unsigned request_everything(size_t length, unsigned seed)
+static unsigned store_read_and_swap(size_t length, unsigned seed)
 {
 	ptl_handle_eq_t eq = new_eq(8);
 	char *near = memory(length);
@@ -97,7 +97,7 @@ static void c3_17_requests_are_served_while_the_target_computes(void)
 	unsigned requests = 0;
 	if (am_initiator()) {
 		for (unsigned i = 0; i < SHORT_ROUNDS + LONG_ROUNDS; i++)
-			requests += request_everything(short_and_long[i >= SHORT_ROUNDS], i);
+			requests += store_read_and_swap(short_and_long[i >= SHORT_ROUNDS], i);
 		tell();
 	}
 	if (am_target())
@@ -152,7 +152,7 @@ static void c3_17_a_target_that_sleeps_outside_portals_is_served_too(void)
 	barrier();
 	for (unsigned i = 0; i < 3 && am_initiator(); i++) {
 		nanosleep(&pause, NULL);
-		request_everything(short_and_long[i % 2], i);
+		store_read_and_swap(short_and_long[i % 2], i);
 	}
 	barrier(); /* the target is here all the time, asleep in poll() */
 }
@@ -188,7 +188,7 @@ static void serve_by_looking(enum look look)
 	barrier();
 	if (am_initiator()) {
 		for (unsigned i = 0; i < 4; i++)
-			request_everything(short_and_long[i % 2], i);
+			store_read_and_swap(short_and_long[i % 2], i);
 		put(bind_md(md_over(NULL, 0, QUIET, out)), PTL_ACK_REQ, BITS + 1);
 		take(out, PTL_EVENT_ACK);
 		tell();
@@ -310,7 +310,7 @@ static void c3_18_the_end_of_a_child_disturbs_nobody(void)
 		}
 		join_child(child);
 		knock(target_id());
-		request_everything(short_and_long[i % 2], i);
+		store_read_and_swap(short_and_long[i % 2], i);
 	}
 	barrier();
 }

@@ -22,8 +22,7 @@ static const struct row rows[] = {
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
-#define CLOSED       1  /* access control entry that admits nobody */
-#define WORD         16 /* bytes a getput exchanges */
+#define CLOSED       1 /* access control entry that admits nobody */
 
 /* Where a request goes. */
 struct errand {
@@ -39,7 +38,7 @@ static ptl_handle_md_t over(char *bytes, size_t length)
 }
 
 /* A put and a get, short and long, and a getput, all to the same place. */
-static void request_everything(const struct errand *to, char *bytes)
+static void run_errands(const struct errand *to, char *bytes)
 {
 	for (enum request kind = PUT; kind < REQUESTS; kind++)
 		for (size_t i = 0; i < (kind == GETPUT ? 1 : COUNT(short_and_long)); i++)
@@ -93,7 +92,7 @@ static void c3_19_requests_that_nobody_takes_are_counted(void)
 	for (size_t i = 0; i < count; i++) {
 		barrier();
 		if (am_initiator()) {
-			request_everything(&bad[i], bytes);
+			run_errands(&bad[i], bytes);
 			knock(target_id());
 		}
 		barrier();
@@ -107,7 +106,7 @@ static void c3_19_requests_that_nobody_takes_are_counted(void)
 	}
 	barrier();
 	if (am_initiator())
-		request_everything(&good, bytes);
+		run_errands(&good, bytes);
 	for (int i = 0; i < ERRANDS && am_target(); i++)
 		CHECK_EQUAL(take_any(in).ni_fail_type, PTL_NI_OK);
 	if (am_target())
@@ -126,8 +125,8 @@ static void c3_19_operations_that_a_descriptor_does_not_allow_are_counted(void)
 	}
 	barrier();
 	if (am_initiator()) {
-		request_everything(&putting, bytes); /* two gets and the getput are in vain */
-		request_everything(&getting, bytes); /* two puts and the getput */
+		run_errands(&putting, bytes); /* two gets and the getput are in vain */
+		run_errands(&getting, bytes); /* two puts and the getput */
 	}
 	if (am_target())
 		await_drops(6);
@@ -140,12 +139,10 @@ static void c3_19_dropped_lengths_are_added_up(void)
 	char *bytes = memory(LONG);
 	barrier();
 	if (am_initiator())
-		request_everything(&nowhere, bytes);
+		run_errands(&nowhere, bytes);
 	if (am_target()) {
-		ptl_sr_value_t length;
 		await_drops(ERRANDS);
-		CHECK_OK(PtlNIStatus(ni, PTL_SR_DROP_LENGTH, &length));
-		CHECK_EQUAL(length, 2 * (short_and_long[0] + short_and_long[1]) + WORD);
+		CHECK_EQUAL(status_register(PTL_SR_DROP_LENGTH), 2 * (short_and_long[0] + short_and_long[1]) + WORD);
 	}
 	barrier();
 }

@@ -69,7 +69,7 @@ static void check_story(const ptl_event_t *event, const struct story *story)
 	CHECK_EQUAL(event->md_handle, story->md);
 }
 
-static void take_pair(ptl_handle_eq_t eq, ptl_event_kind_t start_kind, ptl_event_kind_t end_kind, struct story story)
+static void take_story(ptl_handle_eq_t eq, ptl_event_kind_t start_kind, ptl_event_kind_t end_kind, struct story story)
 {
 	ptl_event_t start = take(eq, start_kind), end = take(eq, end_kind);
 	check_story(&start, &story);
@@ -83,8 +83,8 @@ static void put_one_length(ptl_handle_eq_t eq, size_t i)
 	fill_pattern(source, lengths[i], (unsigned)i);
 	ptl_handle_md_t md = bind_md(md_over(source, lengths[i], 0, eq));
 	put_word(md, PTL_NO_ACK_REQ, BITS, 3 * i, HEADER(i));
-	take_pair(eq, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END,
-		  (struct story){initiator_id(), md, lengths[i], 0, HEADER(i)});
+	take_story(eq, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END,
+		   (struct story){initiator_id(), md, lengths[i], 0, HEADER(i)});
 	CHECK_OK(PtlMDUnlink(md));
 }
 
@@ -100,8 +100,8 @@ static void c3_1_a_put_of_any_length_logs_a_pair_on_each_side_and_moves_its_byte
 		if (am_initiator())
 			put_one_length(out, i);
 		if (am_target()) {
-			take_pair(in, PTL_EVENT_PUT_START, PTL_EVENT_PUT_END,
-				  (struct story){initiator_id(), window.md, lengths[i], 3 * i, HEADER(i)});
+			take_story(in, PTL_EVENT_PUT_START, PTL_EVENT_PUT_END,
+				   (struct story){initiator_id(), window.md, lengths[i], 3 * i, HEADER(i)});
 			CHECK_PATTERN(buffer + 3 * i, lengths[i], (unsigned)i);
 			CHECK_EQUAL(buffer[3 * i + lengths[i]], 0);
 			memset(buffer, 0, LONG + GUARD);
@@ -126,15 +126,15 @@ static void c3_1_a_get_of_any_length_logs_a_reply_pair_here_a_get_pair_there_and
 			memset(buffer, 0, LONG + GUARD);
 			ptl_handle_md_t md = bind_md(md_over(buffer, lengths[i], 0, out));
 			CHECK_OK(PtlGet(md, target_id(), INDEX, 0, BITS, 3 * i));
-			take_pair(out, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END,
-				  (struct story){target_id(), md, lengths[i], 0, 0});
+			take_story(out, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END,
+				   (struct story){target_id(), md, lengths[i], 0, 0});
 			CHECK(memcmp(buffer, source + 3 * i, lengths[i]) == 0);
 			CHECK_EQUAL(buffer[lengths[i]], 0);
 			CHECK_OK(PtlMDUnlink(md));
 		}
 		if (am_target())
-			take_pair(in, PTL_EVENT_GET_START, PTL_EVENT_GET_END,
-				  (struct story){initiator_id(), window.md, lengths[i], 3 * i, 0});
+			take_story(in, PTL_EVENT_GET_START, PTL_EVENT_GET_END,
+				   (struct story){initiator_id(), window.md, lengths[i], 3 * i, 0});
 		barrier();
 	}
 	CHECK_EMPTY(in);
@@ -149,10 +149,10 @@ static void swap_one_length(ptl_handle_eq_t put_eq, ptl_handle_eq_t get_eq, size
 	ptl_handle_md_t put_md = bind_md(md_over(fresh, length, 0, put_eq));
 	ptl_handle_md_t get_md = bind_md(md_over(old, length, 0, get_eq));
 	CHECK_OK(PtlGetPut(get_md, put_md, target_id(), INDEX, 0, BITS, 5, HEADER(1)));
-	take_pair(put_eq, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END,
-		  (struct story){initiator_id(), put_md, length, 0, HEADER(1)});
-	take_pair(get_eq, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END,
-		  (struct story){target_id(), get_md, length, 0, 0});
+	take_story(put_eq, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END,
+		   (struct story){initiator_id(), put_md, length, 0, HEADER(1)});
+	take_story(get_eq, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END,
+		   (struct story){target_id(), get_md, length, 0, 0});
 	CHECK_PATTERN(old, length, 2);
 	CHECK_EQUAL(old[length], 0);
 	CHECK_PATTERN(fresh, length, 1);
@@ -175,8 +175,8 @@ static void c3_1_a_getput_logs_a_send_pair_a_reply_pair_and_a_getput_pair_and_ex
 		if (am_initiator())
 			swap_one_length(put_eq, get_eq, some[i]);
 		if (am_target()) {
-			take_pair(in, PTL_EVENT_GETPUT_START, PTL_EVENT_GETPUT_END,
-				  (struct story){initiator_id(), window.md, some[i], 5, HEADER(1)});
+			take_story(in, PTL_EVENT_GETPUT_START, PTL_EVENT_GETPUT_END,
+				   (struct story){initiator_id(), window.md, some[i], 5, HEADER(1)});
 			CHECK_PATTERN(buffer + 5, some[i], 1);
 			CHECK_EQUAL(buffer[5 + some[i]], 'x');
 			close_window(window);
@@ -511,7 +511,7 @@ static size_t length_of(enum request kind, size_t i)
 	return (i & 1 && kind != GETPUT ? LONG - 64 : 8) + 3 * i + kind;
 }
 
-static ptl_match_bits_t bits_of(enum request kind, size_t i)
+static ptl_match_bits_t own_bits(enum request kind, size_t i)
 {
 	return BITS + 16 * kind + i;
 }
@@ -543,9 +543,9 @@ static void issue_numbered(enum request kind, size_t i, ptl_handle_md_t own[REQU
 	own[kind][i] = bind_md(md_over(near, length, options, eq));
 	if (kind == GETPUT) {
 		ptl_handle_md_t put_md = bind_md(md_over(near, length, QUIET, eq));
-		CHECK_OK(PtlGetPut(own[kind][i], put_md, target_id(), INDEX, 0, bits_of(kind, i), 0, 0));
+		CHECK_OK(PtlGetPut(own[kind][i], put_md, target_id(), INDEX, 0, own_bits(kind, i), 0, 0));
 	} else {
-		ask(kind, own[kind][i], bits_of(kind, i), 0);
+		ask(kind, own[kind][i], own_bits(kind, i), 0);
 	}
 }
 
@@ -558,7 +558,7 @@ static void c3_2_every_answer_finds_the_descriptor_of_its_request(void)
 	fill_pattern(far, LONG, 9);
 	for (enum request kind = PUT; kind < REQUESTS && am_target(); kind++)
 		for (size_t i = 0; i < OUTSTANDING; i++)
-			open_window(bits_of(kind, i), md);
+			open_window(own_bits(kind, i), md);
 	barrier();
 	for (size_t i = 0; i < OUTSTANDING && am_initiator(); i++)
 		for (enum request kind = PUT; kind < REQUESTS; kind++)

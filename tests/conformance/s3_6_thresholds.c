@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* 3.6 Thresholds: how many operations a descriptor takes, and what counts as one. */
 #include "tests/conformance/conformance.h"
+#include "tests/conformance/requests.h"
 
 static const struct row rows[] = {
 	{"3.6/1", "an operation uses one unit of its descriptor's threshold; its START and END count once"},
@@ -26,14 +27,11 @@ static const struct row rows[] = {
 	{0},
 };
 
-#define ANY_KIND (PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE)
-#define WORD     8
-
 static char near[LONG], far[LONG];
 
 static struct window target_window(size_t length, int threshold, unsigned options, ptl_handle_eq_t eq)
 {
-	return open_window(BITS, with_threshold(md_over(far, length, ANY_KIND | options, eq), threshold));
+	return open_window(BITS, with_threshold(md_over(far, length, ANYWHERE | options, eq), threshold));
 }
 
 static ptl_handle_md_t initiator_md(size_t length, int threshold, unsigned options, ptl_handle_eq_t eq)
@@ -41,7 +39,7 @@ static ptl_handle_md_t initiator_md(size_t length, int threshold, unsigned optio
 	return bind_md(with_threshold(md_over(near, length, options, eq), threshold));
 }
 
-static void take_pair(ptl_handle_eq_t eq, ptl_event_kind_t start, ptl_event_kind_t end, int threshold)
+static void take_pair_leaving(ptl_handle_eq_t eq, ptl_event_kind_t start, ptl_event_kind_t end, int threshold)
 {
 	CHECK_EQUAL(take(eq, start).md.threshold, threshold);
 	CHECK_EQUAL(take(eq, end).md.threshold, threshold);
@@ -69,10 +67,10 @@ static void c3_6_start_and_end_of_a_put_are_one_unit(void)
 		ptl_handle_md_t md = initiator_md(short_and_long[i], 3, 0, out);
 		for (int left = 2; left >= 0 && am_initiator(); left--) {
 			put(md, PTL_NO_ACK_REQ, BITS);
-			take_pair(out, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, left);
+			take_pair_leaving(out, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, left);
 		}
 		for (int left = 2; left >= 0 && am_target(); left--)
-			take_pair(in, PTL_EVENT_PUT_START, PTL_EVENT_PUT_END, left);
+			take_pair_leaving(in, PTL_EVENT_PUT_START, PTL_EVENT_PUT_END, left);
 		if (am_target())
 			close_window(window);
 		barrier();
@@ -92,12 +90,12 @@ static void c3_6_get_uses_a_unit_only_when_its_reply_comes(void)
 		knock(target_id());
 		CHECK_EQUAL(state_of(md).threshold, 2);
 		get(md, BITS);
-		take_pair(out, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END, 1);
+		take_pair_leaving(out, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END, 1);
 		CHECK_OK(PtlGetRegion(md, 0, short_and_long[i], target_id(), INDEX, 0, BITS, 0));
-		take_pair(out, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END, 0);
+		take_pair_leaving(out, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END, 0);
 	}
 	for (int left = 3; left >= 0 && am_target(); left--)
-		take_pair(in, PTL_EVENT_GET_START, PTL_EVENT_GET_END, left);
+		take_pair_leaving(in, PTL_EVENT_GET_START, PTL_EVENT_GET_END, left);
 	barrier();
 }
 
@@ -110,11 +108,11 @@ static void c3_6_getput_uses_a_unit_of_each_of_its_three_descriptors(void)
 	if (am_initiator()) {
 		ptl_handle_md_t put_md = initiator_md(WORD, 6, 0, out), get_md = initiator_md(WORD, 7, 0, back);
 		CHECK_OK(PtlGetPut(get_md, put_md, target_id(), INDEX, 0, BITS, 0, 0));
-		take_pair(out, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, 5);
-		take_pair(back, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END, 6);
+		take_pair_leaving(out, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, 5);
+		take_pair_leaving(back, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END, 6);
 	}
 	if (am_target())
-		take_pair(in, PTL_EVENT_GETPUT_START, PTL_EVENT_GETPUT_END, 4);
+		take_pair_leaving(in, PTL_EVENT_GETPUT_START, PTL_EVENT_GETPUT_END, 4);
 	barrier();
 }
 
@@ -126,7 +124,7 @@ static void c3_6_ack_uses_a_unit_of_its_own(void)
 	barrier();
 	for (int i = 0; i < 2 && am_initiator(); i++) {
 		put(initiator_md(short_and_long[i], 5, 0, out), PTL_ACK_REQ, BITS);
-		take_pair(out, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, 4);
+		take_pair_leaving(out, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, 4);
 		CHECK_EQUAL(take(out, PTL_EVENT_ACK).md.threshold, 3);
 	}
 	barrier();
@@ -240,11 +238,11 @@ static void c3_6_unlink_uses_no_unit(void)
 	barrier();
 	if (am_initiator()) {
 		put(bind_mortal_md(with_threshold(md_over(near, WORD, 0, out), 1)), PTL_NO_ACK_REQ, BITS);
-		take_pair(out, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, 0);
+		take_pair_leaving(out, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, 0);
 		CHECK_EQUAL(take(out, PTL_EVENT_UNLINK).md.threshold, 0);
 	}
 	if (am_target()) {
-		take_pair(in, PTL_EVENT_PUT_START, PTL_EVENT_PUT_END, 4);
+		take_pair_leaving(in, PTL_EVENT_PUT_START, PTL_EVENT_PUT_END, 4);
 		CHECK_EQUAL(take(in, PTL_EVENT_UNLINK).md.threshold, 4);
 	}
 	barrier();
@@ -327,7 +325,7 @@ static void c3_6_used_up_window_takes_nothing_new_but_finishes_what_it_has(void)
 	if (am_target()) {
 		take(second, PTL_EVENT_PUT_START);
 		CHECK_EQUAL(take(second, PTL_EVENT_PUT_END).mlength, WORD);
-		take_pair(first, PTL_EVENT_PUT_START, PTL_EVENT_PUT_END, 0);
+		take_pair_leaving(first, PTL_EVENT_PUT_START, PTL_EVENT_PUT_END, 0);
 		CHECK_PATTERN(far, LONG, 1);
 		CHECK_EMPTY(first);
 	}
@@ -391,11 +389,11 @@ static void c3_6_getput_with_one_descriptor_at_both_ends_needs_two_units(void)
 	if (am_initiator()) {
 		ptl_handle_md_t rich = initiator_md(WORD, 2, 0, eq), poor = initiator_md(WORD, 1, 0, eq);
 		CHECK_OK(PtlGetPut(rich, rich, target_id(), INDEX, 0, BITS, 0, 0));
-		take_pair(eq, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, 1);
-		take_pair(eq, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END, 0);
+		take_pair_leaving(eq, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, 1);
+		take_pair_leaving(eq, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END, 0);
 		CHECK_EQUAL(drops(), 0);
 		CHECK_OK(PtlGetPut(poor, poor, target_id(), INDEX, 0, BITS, 0, 0));
-		take_pair(eq, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, 0);
+		take_pair_leaving(eq, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, 0);
 		await_drops(1);
 		CHECK_EMPTY(eq);
 		CHECK_EQUAL(state_of(poor).threshold, 0);
@@ -413,7 +411,7 @@ static void c3_6_threshold_never_runs_below_zero(void)
 	ptl_handle_md_t source = initiator_md(WORD, PTL_MD_THRESH_INF, 0, PTL_EQ_NONE);
 	struct window windows[3];
 	for (unsigned i = 0; i < 3; i++) {
-		ptl_md_t md = md_over(far, WORD, ANY_KIND | PTL_MD_EVENT_START_DISABLE, eq);
+		ptl_md_t md = md_over(far, WORD, ANYWHERE | PTL_MD_EVENT_START_DISABLE, eq);
 		windows[i] = open_window(BITS + i, with_threshold(md, i != 1));
 	}
 	ptl_md_t stopped = with_threshold(state_of(windows[2].md), 0);
@@ -442,11 +440,11 @@ static void c3_6_unlimited_threshold_never_runs_down(void)
 	for (int i = 0; i < 3; i++) {
 		if (am_initiator()) {
 			put(md, PTL_ACK_REQ, BITS);
-			take_pair(out, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, PTL_MD_THRESH_INF);
+			take_pair_leaving(out, PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, PTL_MD_THRESH_INF);
 			CHECK_EQUAL(take(out, PTL_EVENT_ACK).md.threshold, PTL_MD_THRESH_INF);
 		}
 		if (am_target())
-			take_pair(in, PTL_EVENT_PUT_START, PTL_EVENT_PUT_END, PTL_MD_THRESH_INF);
+			take_pair_leaving(in, PTL_EVENT_PUT_START, PTL_EVENT_PUT_END, PTL_MD_THRESH_INF);
 	}
 	barrier();
 }

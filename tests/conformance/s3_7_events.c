@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* 3.7 Which events are logged when, and what each of them promises. */
 #include "tests/conformance/conformance.h"
+#include "tests/conformance/requests.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -29,9 +30,6 @@ static const struct row rows[] = {
 	{"3.7/21", "PUT_END does not depend on what becomes of the ACK"},
 	{0},
 };
-
-#define ANY_KIND (PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE)
-#define WORD     8
 
 static char near[LONG], far[LONG];
 
@@ -122,7 +120,7 @@ static void live_through(const struct story *story, size_t length, unsigned opti
 	ptl_handle_eq_t out = new_eq(8), back = new_eq(8), in = new_eq(8);
 	const ptl_md_t put_md = md_over(near, length, options, out), get_md = md_over(near, length, options, back);
 	if (am_target())
-		open_mortal_window(BITS, with_threshold(md_over(far, length, ANY_KIND | options, in), 1));
+		open_mortal_window(BITS, with_threshold(md_over(far, length, ANYWHERE | options, in), 1));
 	barrier();
 	if (am_initiator()) {
 		story->issue(bind_mortal_md(with_threshold(put_md, story->put_units)),
@@ -142,7 +140,7 @@ static void live_through(const struct story *story, size_t length, unsigned opti
 	CHECK_EMPTY(in);
 }
 
-static void tell(int number, unsigned options)
+static void live_through_lengths(int number, unsigned options)
 {
 	const struct story *story = &stories[number];
 	for (int i = 0; i < (story->may_be_long ? 2 : 1); i++)
@@ -152,46 +150,46 @@ static void tell(int number, unsigned options)
 static void c3_7_put_logs_a_pair_at_each_side(void)
 {
 	open_door();
-	tell(A_PUT, 0);
+	live_through_lengths(A_PUT, 0);
 }
 
 static void c3_7_acked_put_logs_ack_too(void)
 {
 	open_door();
-	tell(AN_ACKED_PUT, 0);
+	live_through_lengths(AN_ACKED_PUT, 0);
 }
 
 static void c3_7_get_logs_a_pair_at_each_side_and_no_send(void)
 {
 	open_door();
-	tell(A_GET, 0);
+	live_through_lengths(A_GET, 0);
 }
 
 static void c3_7_getput_logs_a_pair_for_each_of_its_descriptors(void)
 {
 	open_door();
-	tell(A_GETPUT, 0);
+	live_through_lengths(A_GETPUT, 0);
 }
 
 static void c3_7_disabled_starts_are_not_logged(void)
 {
 	open_door();
 	for (int i = 0; i < STORIES; i++)
-		tell(i, PTL_MD_EVENT_START_DISABLE);
+		live_through_lengths(i, PTL_MD_EVENT_START_DISABLE);
 }
 
 static void c3_7_disabled_ends_are_not_logged(void)
 {
 	open_door();
 	for (int i = 0; i < STORIES; i++)
-		tell(i, PTL_MD_EVENT_END_DISABLE);
+		live_through_lengths(i, PTL_MD_EVENT_END_DISABLE);
 }
 
 static void c3_7_ack_and_unlink_are_neither_start_nor_end(void)
 {
 	open_door();
 	for (int i = 0; i < STORIES; i++)
-		tell(i, QUIET);
+		live_through_lengths(i, QUIET);
 }
 
 static void c3_7_descriptors_that_stay_log_no_unlink(void)
@@ -199,7 +197,7 @@ static void c3_7_descriptors_that_stay_log_no_unlink(void)
 	ptl_handle_eq_t out = new_eq(8), in = new_eq(8);
 	open_door();
 	if (am_target())
-		open_window(BITS, with_threshold(md_over(far, WORD, ANY_KIND, in), 1));
+		open_window(BITS, with_threshold(md_over(far, WORD, ANYWHERE, in), 1));
 	barrier();
 	if (am_initiator()) {
 		put(bind_md(with_threshold(md_over(near, WORD, 0, out), 1)), PTL_NO_ACK_REQ, BITS);
@@ -221,7 +219,7 @@ static void c3_7_target_without_queue_serves_in_silence(void)
 {
 	ptl_handle_eq_t out = new_eq(16), bystander = new_eq(8);
 	if (am_target())
-		open_window(BITS, md_over(far, LONG, ANY_KIND, PTL_EQ_NONE));
+		open_window(BITS, md_over(far, LONG, ANYWHERE, PTL_EQ_NONE));
 	barrier();
 	for (int i = 0; i < 2 && am_initiator(); i++) {
 		size_t length = short_and_long[i];
@@ -243,7 +241,7 @@ static void c3_7_initiator_without_queue_is_served_in_silence(void)
 {
 	ptl_handle_eq_t in = new_eq(16), bystander = new_eq(8);
 	if (am_target())
-		open_window(BITS, md_over(far, LONG, ANY_KIND | PTL_MD_EVENT_START_DISABLE, in));
+		open_window(BITS, md_over(far, LONG, ANYWHERE | PTL_MD_EVENT_START_DISABLE, in));
 	barrier();
 	for (int i = 0; i < 2; i++) {
 		ptl_handle_md_t md = bind_md(md_over(near, short_and_long[i], 0, PTL_EQ_NONE));
@@ -270,7 +268,7 @@ static void c3_7_send_end_gives_the_source_back(void)
 {
 	ptl_handle_eq_t out = new_eq(8), in = new_eq(8);
 	if (am_target())
-		open_window(BITS, md_over(far, LONG, ANY_KIND | PTL_MD_EVENT_START_DISABLE, in));
+		open_window(BITS, md_over(far, LONG, ANYWHERE | PTL_MD_EVENT_START_DISABLE, in));
 	barrier();
 	for (int i = 0; i < 2; i++) {
 		size_t length = short_and_long[i];
@@ -293,7 +291,7 @@ static void c3_7_send_end_gives_the_source_back_before_the_data_arrives(void)
 {
 	ptl_handle_eq_t out = new_eq(8), in = new_eq(8);
 	if (am_target())
-		open_window(BITS, md_over(far, LONG, ANY_KIND | PTL_MD_EVENT_START_DISABLE, in));
+		open_window(BITS, md_over(far, LONG, ANYWHERE | PTL_MD_EVENT_START_DISABLE, in));
 	open_door();
 	barrier();
 	if (am_initiator()) {
@@ -319,7 +317,7 @@ static void c3_7_put_end_and_getput_end_mean_that_the_data_is_there_for_good(voi
 	ptl_handle_eq_t in = new_eq(8);
 	open_door();
 	if (am_target())
-		open_window(BITS, md_over(far, LONG, ANY_KIND | PTL_MD_EVENT_START_DISABLE, in));
+		open_window(BITS, md_over(far, LONG, ANYWHERE | PTL_MD_EVENT_START_DISABLE, in));
 	for (int i = 0; i < 3; i++) {
 		size_t length = short_and_long[i & 1];
 		memset(far, 0, sizeof far);
@@ -352,7 +350,7 @@ static void c3_7_get_end_gives_the_source_back_and_reply_end_the_data(void)
 	ptl_handle_eq_t out = new_eq(8), in = new_eq(8);
 	open_door();
 	if (am_target())
-		open_window(BITS, md_over(far, LONG, ANY_KIND | PTL_MD_EVENT_START_DISABLE, in));
+		open_window(BITS, md_over(far, LONG, ANYWHERE | PTL_MD_EVENT_START_DISABLE, in));
 	for (int i = 0; i < 2; i++) {
 		size_t length = short_and_long[i];
 		fill_pattern(far, length, 1);
@@ -379,7 +377,7 @@ static void c3_7_put_end_does_not_wait_for_the_ack(void)
 {
 	ptl_handle_eq_t out = new_eq(8), in = new_eq(8);
 	if (am_target())
-		open_window(BITS, md_over(far, WORD, ANY_KIND, in));
+		open_window(BITS, md_over(far, WORD, ANYWHERE, in));
 	barrier();
 	ptl_handle_md_t md = bind_md(md_over(near, WORD, PTL_MD_EVENT_START_DISABLE, out));
 	if (am_initiator()) {
@@ -426,7 +424,7 @@ static void c3_7_every_start_has_one_end(void)
 	enum { ROUNDS = 6 };
 	ptl_handle_eq_t out = new_eq(4 * ROUNDS), in = new_eq(4 * ROUNDS);
 	if (am_target())
-		open_window(BITS, md_over(far, LONG, ANY_KIND, in));
+		open_window(BITS, md_over(far, LONG, ANYWHERE, in));
 	barrier();
 	for (unsigned i = 0; i < ROUNDS && am_initiator(); i++) {
 		ptl_handle_md_t md = bind_md(md_over(near, short_and_long[i & 1], 0, out));
@@ -461,7 +459,7 @@ static void c3_7_send_end_comes_before_the_ack(void)
 	bool ended[PUTS] = {0};
 	int acks = 0;
 	if (am_target())
-		open_window(BITS, md_over(far, LONG, ANY_KIND, PTL_EQ_NONE));
+		open_window(BITS, md_over(far, LONG, ANYWHERE, PTL_EQ_NONE));
 	barrier();
 	for (int i = 0; i < PUTS && am_initiator(); i++) {
 		ptl_md_t md = md_over(near, short_and_long[i & 1], PTL_MD_EVENT_START_DISABLE, eq);
@@ -483,7 +481,7 @@ static void c3_7_reply_comes_after_the_events_of_the_request(void)
 {
 	ptl_handle_eq_t eq = new_eq(8);
 	if (am_target())
-		open_window(BITS, md_over(far, WORD, ANY_KIND, PTL_EQ_NONE));
+		open_window(BITS, md_over(far, WORD, ANYWHERE, PTL_EQ_NONE));
 	barrier();
 	for (int i = 0; i < 20 && am_initiator(); i++) {
 		ptl_handle_md_t put_md = bind_md(md_over(near, WORD, 0, eq));

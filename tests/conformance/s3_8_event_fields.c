@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* 3.8 What the fields of an event hold, kind by kind. */
 #include "tests/conformance/conformance.h"
+#include "tests/conformance/requests.h"
 
 #include <unistd.h>
 
@@ -44,14 +45,12 @@ static const struct row rows[] = {
 	{0},
 };
 
-#define ANY_KIND (PTL_MD_OP_PUT | PTL_MD_OP_GET)
-#define HEADER   0xfedcba9876543210u
-#define IGNORED  0xff00u /* bits that the target's match entry does not look at */
-#define SENT     (BITS | 0x5a00u)
-#define LOCAL    33 /* offsets in the descriptors of the two sides */
-#define REMOTE   12
-#define CUT      5 /* bytes that the target has no room for */
-#define WORD     8
+#define HEADER  0xfedcba9876543210u
+#define IGNORED 0xff00u /* bits that the target's match entry does not look at */
+#define SENT    (BITS | 0x5a00u)
+#define LOCAL   33 /* offsets in the descriptors of the two sides */
+#define REMOTE  12
+#define CUT     5 /* bytes that the target has no room for */
 
 _Static_assert((BITS & IGNORED) != (SENT & IGNORED), "the request's bits differ from the entry's");
 
@@ -89,9 +88,10 @@ static void check_fields_at(const char *file, int line, const ptl_event_t *event
 #define CHECK_FIELDS(event, expected) check_fields_at(__FILE__, __LINE__, event, expected)
 
 /* The two events of an operation; returns the second. */
-#define take_pair(eq, kind, expected) take_pair_at(__FILE__, __LINE__, eq, kind##_START, kind##_END, expected)
-static ptl_event_t take_pair_at(const char *file, int line, ptl_handle_eq_t eq, ptl_event_kind_t start_kind,
-				ptl_event_kind_t end_kind, const ptl_event_t *expected)
+#define take_as_expected(eq, kind, expected)                                                                           \
+	take_as_expected_at(__FILE__, __LINE__, eq, kind##_START, kind##_END, expected)
+static ptl_event_t take_as_expected_at(const char *file, int line, ptl_handle_eq_t eq, ptl_event_kind_t start_kind,
+				       ptl_event_kind_t end_kind, const ptl_event_t *expected)
 {
 	ptl_event_t start = take_at(file, line, eq, start_kind, false), end = take_at(file, line, eq, end_kind, false);
 	check_fields_at(file, line, &start, expected);
@@ -122,7 +122,7 @@ static ptl_md_t rich_md(void *start, size_t length, unsigned options, ptl_handle
 /* Takes all but CUT bytes of one request at REMOTE, and goes; any bits that differ in IGNORED match. */
 static ptl_event_t open_narrow_window(size_t length, ptl_handle_eq_t eq)
 {
-	unsigned options = ANY_KIND | PTL_MD_MANAGE_REMOTE | PTL_MD_TRUNCATE;
+	unsigned options = ANYWHERE | PTL_MD_TRUNCATE;
 	ptl_event_t expected = {.md = rich_md(far, REMOTE + length - CUT, options, eq, 1)};
 	ptl_handle_me_t me;
 	CHECK_OK(PtlMEAttach(ni, INDEX, anyone, BITS, IGNORED, PTL_UNLINK, PTL_INS_AFTER, &me));
@@ -181,7 +181,7 @@ static void c3_8_fields_of_an_acked_put(void)
 			sent.hdr_data = HEADER;
 			CHECK_OK(PtlPutRegion(sent.md_handle, LOCAL, length, PTL_ACK_REQ, target_id(), INDEX, 0, SENT,
 					      REMOTE, HEADER));
-			ptl_seq_t link = take_pair(out, PTL_EVENT_SEND, &sent).link;
+			ptl_seq_t link = take_as_expected(out, PTL_EVENT_SEND, &sent).link;
 			expect_answer(&sent);
 			sent.md.threshold = 0;
 			ack = take(out, PTL_EVENT_ACK);
@@ -194,7 +194,7 @@ static void c3_8_fields_of_an_acked_put(void)
 		}
 		if (am_target()) {
 			expected.hdr_data = HEADER;
-			ptl_event_t end = take_pair(in, PTL_EVENT_PUT, &expected);
+			ptl_event_t end = take_as_expected(in, PTL_EVENT_PUT, &expected);
 			take_unlink(in, &end);
 			CHECK_EMPTY(in);
 		}
@@ -212,7 +212,7 @@ static void c3_8_fields_of_a_put_that_unlinks_its_source(void)
 		ptl_event_t expected = bind_rich_md(short_and_long[i], short_and_long[i], out, 1);
 		put_word(expected.md_handle, PTL_NO_ACK_REQ, SENT, REMOTE, HEADER);
 		expected.hdr_data = HEADER;
-		ptl_event_t end = take_pair(out, PTL_EVENT_SEND, &expected);
+		ptl_event_t end = take_as_expected(out, PTL_EVENT_SEND, &expected);
 		take_unlink(out, &end);
 	}
 	barrier();
@@ -233,12 +233,12 @@ static void c3_8_fields_of_a_get(void)
 			expect_answer(&reply);
 			reply.offset = LOCAL;
 			CHECK_OK(PtlGetRegion(reply.md_handle, LOCAL, length, target_id(), INDEX, 0, SENT, REMOTE));
-			ptl_event_t end = take_pair(out, PTL_EVENT_REPLY, &reply);
+			ptl_event_t end = take_as_expected(out, PTL_EVENT_REPLY, &reply);
 			take_unlink(out, &end);
 			CHECK_EMPTY(out);
 		}
 		if (am_target()) {
-			ptl_event_t end = take_pair(in, PTL_EVENT_GET, &expected);
+			ptl_event_t end = take_as_expected(in, PTL_EVENT_GET, &expected);
 			take_unlink(in, &end);
 			CHECK_EMPTY(in);
 		}
@@ -256,7 +256,7 @@ static void c3_8_reply_to_a_get_of_everything_begins_at_offset_0(void)
 		ptl_event_t reply = bind_rich_md(WORD, WORD, out, 1);
 		expect_answer(&reply);
 		CHECK_OK(PtlGet(reply.md_handle, target_id(), INDEX, 0, SENT, REMOTE));
-		take_pair(out, PTL_EVENT_REPLY, &reply);
+		take_as_expected(out, PTL_EVENT_REPLY, &reply);
 	}
 	barrier();
 }
@@ -272,15 +272,15 @@ static void c3_8_fields_of_a_getput(void)
 		ptl_event_t sent = bind_rich_md(WORD, WORD, out, 1), reply = bind_rich_md(WORD, WORD, back, 1), end;
 		CHECK_OK(PtlGetPut(reply.md_handle, sent.md_handle, target_id(), INDEX, 0, SENT, REMOTE, HEADER));
 		sent.hdr_data = HEADER;
-		end = take_pair(out, PTL_EVENT_SEND, &sent);
+		end = take_as_expected(out, PTL_EVENT_SEND, &sent);
 		take_unlink(out, &end);
 		expect_answer(&reply);
-		end = take_pair(back, PTL_EVENT_REPLY, &reply);
+		end = take_as_expected(back, PTL_EVENT_REPLY, &reply);
 		take_unlink(back, &end);
 	}
 	if (am_target()) {
 		expected.hdr_data = HEADER;
-		ptl_event_t end = take_pair(in, PTL_EVENT_GETPUT, &expected);
+		ptl_event_t end = take_as_expected(in, PTL_EVENT_GETPUT, &expected);
 		take_unlink(in, &end);
 	}
 	barrier();
@@ -319,7 +319,7 @@ static void c3_8_descriptors_of_pieces_show_the_array(void)
 	ptl_handle_eq_t out = new_eq(8), in = new_eq(8);
 	ptl_md_iovec_t source[] = {{near, 10}, {near + 100, 0}, {near + 50, 30}}, sink[] = {{far + 7, 25}, {far, 7}};
 	if (am_target())
-		open_window(BITS, md_over(sink, 2, ANY_KIND | PTL_MD_MANAGE_REMOTE | PTL_MD_IOVEC, in));
+		open_window(BITS, md_over(sink, 2, ANYWHERE | PTL_MD_IOVEC, in));
 	barrier();
 	if (am_initiator()) {
 		ptl_handle_md_t md = bind_md(md_over(source, 3, PTL_MD_IOVEC, out));
@@ -376,7 +376,7 @@ static void c3_8_links_are_unique_among_operations_in_flight(void)
 	ptl_handle_eq_t eq = new_eq(SENT_EVENTS + TAKEN_EVENTS);
 	int count = (am_initiator() ? SENT_EVENTS : 0) + (am_target() ? TAKEN_EVENTS : 0);
 	if (am_target())
-		open_window(BITS, md_over(far, sizeof far, ANY_KIND | PTL_MD_MANAGE_REMOTE, eq));
+		open_window(BITS, md_over(far, sizeof far, ANYWHERE, eq));
 	barrier();
 	if (am_initiator()) {
 		ptl_handle_md_t md = bind_md(md_over(near, sizeof near, 0, eq));
@@ -401,7 +401,7 @@ static void c3_8_links_are_given_although_starts_are_disabled(void)
 	ptl_handle_eq_t out = new_eq(4 * PUTS), in = new_eq(4 * PUTS);
 	ptl_event_t events[PUTS];
 	ptl_md_t source = md_over(near, sizeof near, PTL_MD_EVENT_START_DISABLE, out);
-	ptl_md_t sink = md_over(far, sizeof far, ANY_KIND | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE, in);
+	ptl_md_t sink = md_over(far, sizeof far, ANYWHERE | PTL_MD_EVENT_START_DISABLE, in);
 	if (am_target())
 		open_mortal_window(BITS, with_threshold(sink, PUTS));
 	barrier();

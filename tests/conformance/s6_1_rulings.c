@@ -4,6 +4,7 @@
  * the two apart.  The chapters prove the same at length.
  */
 #include "tests/conformance/conformance.h"
+#include "tests/conformance/requests.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -40,12 +41,9 @@ static const struct row rows[] = {
 	{0},
 };
 
-#define ANY_KIND (PTL_MD_OP_PUT | PTL_MD_OP_GET)
-#define WORD     8
-
 static char near[LONG], far[2 * LONG];
 
-static struct window open_far(size_t length, unsigned options, ptl_handle_eq_t eq)
+static struct window open_far_window(size_t length, unsigned options, ptl_handle_eq_t eq)
 {
 	return open_window(BITS, md_over(far, length, ANY_KIND | options, eq));
 }
@@ -53,7 +51,7 @@ static struct window open_far(size_t length, unsigned options, ptl_handle_eq_t e
 static void open_target(size_t length, unsigned options, ptl_handle_eq_t eq)
 {
 	if (am_target())
-		open_far(length, options, eq);
+		open_far_window(length, options, eq);
 	open_door();
 	barrier();
 }
@@ -216,7 +214,7 @@ static void c6_1_late_answers_do_not_reach_a_later_descriptor(void)
 
 static void c6_1_unlinking_an_entry_frees_a_retained_descriptor(void)
 {
-	struct window window = open_far(WORD, 0, PTL_EQ_NONE);
+	struct window window = open_far_window(WORD, 0, PTL_EQ_NONE);
 	CHECK_OK(PtlMEUnlink(window.me));
 	CHECK_RC(PtlMDUnlink(window.md), PTL_MD_INVALID);
 }
@@ -264,7 +262,7 @@ static void c6_1_the_end_can_be_followed_by_unlink_at_once(void)
 	for (int i = 0; i < 20; i++) {
 		struct window window = {0};
 		if (am_target())
-			window = open_far(WORD, PTL_MD_EVENT_START_DISABLE, in);
+			window = open_far_window(WORD, PTL_MD_EVENT_START_DISABLE, in);
 		barrier();
 		if (am_initiator()) {
 			ptl_handle_md_t md = near_md(WORD, PTL_MD_EVENT_START_DISABLE, out);
@@ -289,7 +287,7 @@ static void c6_1_an_inactive_source_is_invalid(void)
 static void c6_1_threshold_0_by_update_is_inactive(void)
 {
 	ptl_handle_md_t source = near_md(WORD, 0, PTL_EQ_NONE);
-	struct window window = open_far(LONG, 0, PTL_EQ_NONE);
+	struct window window = open_far_window(LONG, 0, PTL_EQ_NONE);
 	ptl_md_t stopped = with_threshold(state_of(window.md), 0);
 	CHECK_OK(PtlMDUpdate(window.md, NULL, &stopped, PTL_EQ_NONE));
 	for (int i = 1; i <= 2; i++) {
@@ -349,7 +347,7 @@ static void c6_1_reported_limits_hold(void)
 	CHECK_RC(PtlMEAttach(ni, last + 1, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me), PTL_PT_INDEX_INVALID);
 	bind_md(md_over(iovec, pieces, PTL_MD_IOVEC, PTL_EQ_NONE));
 	CHECK_RC(PtlMDBind(ni, md_over(iovec, pieces + 1, PTL_MD_IOVEC, PTL_EQ_NONE), PTL_RETAIN, &md), PTL_MD_ILLEGAL);
-	open_far(LONG, 0, PTL_EQ_NONE);
+	open_far_window(LONG, 0, PTL_EQ_NONE);
 	ptl_handle_md_t most = near_md(swap, 0, PTL_EQ_NONE), more = near_md(swap + 1, 0, PTL_EQ_NONE);
 	CHECK_OK(PtlGetPut(most, most, id_of[my_rank], INDEX, 0, BITS, 0, 0));
 	CHECK_RC(PtlGetPut(more, more, id_of[my_rank], INDEX, 0, BITS, 0, 0), PTL_MD_ILLEGAL);
@@ -442,7 +440,7 @@ static void c6_1_each_event_wakes_one_of_the_threads_that_wait(void)
 	ptl_hdr_data_t seen[THREADS], all = 0;
 	ptl_handle_md_t md = near_md(WORD, 0, PTL_EQ_NONE);
 	awaited_eq = new_eq(8);
-	open_far(LONG, PTL_MD_EVENT_START_DISABLE, awaited_eq);
+	open_far_window(LONG, PTL_MD_EVENT_START_DISABLE, awaited_eq);
 	for (int i = 0; i < THREADS; i++)
 		CHECK_EQUAL(pthread_create(&threads[i], NULL, await_event, &seen[i]), 0);
 	for (int i = 0; i < THREADS; i++)

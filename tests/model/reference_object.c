@@ -403,10 +403,10 @@ int reference_post(struct reference *reference, unsigned ni, const struct refere
 	bool quiet;
 	int code;
 
-	if ((code = test_quiet(reference, ni, post->test_queue, &quiet)))
-		return code;
 	if (!base || base->object.ni != ni)
 		return PTL_ME_INVALID;
+	if ((code = test_quiet(reference, ni, post->test_queue, &quiet)))
+		return code;
 	if (!quiet)
 		return PTL_MD_NO_UPDATE;
 	if ((code = examine(reference, ni, &post->md)))
