@@ -15,7 +15,7 @@
 #define TIMER_DRIVES 8 /* as many drives look at the clock at least once */
 
 struct exact exact;
-static struct verdict *verdict;
+static struct outcome *outcome;
 
 /* Also from within the library, which holds the engine: hence no return, and no cleaning up. */
 void disagree(const char *format, ...)
@@ -23,10 +23,10 @@ void disagree(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(verdict->what, sizeof(verdict->what), format, arguments);
+	vsnprintf(outcome->what, sizeof(outcome->what), format, arguments);
 	va_end(arguments);
-	verdict->at = exact.step ? (unsigned)(exact.step - exact.program->steps) : exact.program->count;
-	verdict->disagreed = true;
+	outcome->at = exact.step ? (unsigned)(exact.step - exact.program->steps) : exact.program->count;
+	outcome->disagreed = true;
 	_exit(1);
 }
 
@@ -62,23 +62,26 @@ static void step_engine(unsigned ni)
 {
 	nic_call(exact.nic[ni], drive, NULL);
 	observe_conversations(ni);
+	observe_reconciled();
+}
+
+static void lose_peer(unsigned ni, unsigned peer)
+{
+	observe_disturbance(ni, peer);
+	scripted_gone(ni, peer);
+	observe_gone(ni, peer);
+	step_engine(ni);
 }
 
 static void lose_each_other(unsigned one, unsigned other, bool both)
 {
 	if (one == other)
 		return;
-	exact.disturbed[one][other] = exact.disturbed[other][one] = true;
 	if (both)
 		scripted_lose(one, other);
-	scripted_gone(one, other);
-	observe_gone(one, other);
-	step_engine(one);
-	if (both) {
-		scripted_gone(other, one);
-		observe_gone(other, one);
-		step_engine(other);
-	}
+	lose_peer(one, other);
+	if (both)
+		lose_peer(other, one);
 }
 
 /* So many descriptors at once, and gone: those made next are where others have been before. */
@@ -102,12 +105,13 @@ static void restart(unsigned ni)
 	ptl_process_id_t id;
 
 	for (unsigned peer = 0; peer < exact.program->interfaces; peer++)
-		exact.disturbed[ni][peer] = exact.disturbed[peer][ni] = true;
+		observe_disturbance(ni, peer);
 	compare_codes("PtlNIFini", PtlNIFini(old), PTL_OK);
 	reference_restart(exact.reference, ni);
 	observe_closed(ni);
 	compare_restarted(ni);
 	open_interface(ni);
+	observe_reconciled();
 	compare_codes("PtlGetId of a closed interface", PtlGetId(old, &id), PTL_NI_INVALID);
 }
 
@@ -290,6 +294,7 @@ static void set_environment(const struct program *program)
 	setenv("PTL_LINGER", "0", 1);
 	setenv("PTL_CONNECT_TIMEOUT", "2s", 1);
 	setenv("PTL_LOG", "off", 1);
+	unsetenv("PTL_MY_JID");
 }
 
 static void begin_program(struct program *program)
@@ -334,7 +339,7 @@ static void do_step(const struct step *step)
 	else
 		happen(step);
 	compare_memory();
-	verdict->steps++;
+	outcome->steps++;
 }
 
 static struct outlook look_out(void)
@@ -349,9 +354,9 @@ static struct outlook look_out(void)
 	return outlook;
 }
 
-void exact_run(struct program *program, struct generator *generator, struct verdict *result)
+void exact_run(struct program *program, struct generator *generator, struct outcome *result)
 {
-	verdict = result;
+	outcome = result;
 	begin_program(program);
 	if (generator) {
 		for (struct outlook outlook = look_out(); generator_next(generator, &outlook); outlook = look_out())

@@ -4,6 +4,21 @@
  *
  * exact.c runs it, exact_calls.c makes the calls on both sides, exact_observe.c looks at what the scripted transport
  * carries and tells the model which of its happenings that is, exact_compare.c compares what both say.
+ *
+ * What is never scripted, so that a fault there goes unseen:
+ *   - threads: one thread makes all calls and drives all engines in turn, in mode `host` and in one process; there is
+ *     no NIC thread, no contended ownership, no sleep, no doorbell, no fork();
+ *   - calls: PtlEQWait, PtlEQPoll with a time-out, handlers of event queues, NULL where a result goes, limits other
+ *     than the usual ones, runtime and ranks; on a closed interface only PtlGetId; PTL_LINGER is 0;
+ *   - the transport: messages of one direction that are lost singly, doubled, overtaken or spoilt; a send or read that
+ *     is refused with anything but -EAGAIN; memory that cannot be exposed; a port that a probe finds closed; a network
+ *     that opens late;
+ *   - first contact: other wire versions, REFUSED, a process at another than its first address, a sender who claims
+ *     the id of somebody else; and nobody falls silent for PTL_PEER_TIMEOUT;
+ *   - users: all interfaces have one uid and one jid, so an access control entry names these, any or nobody's;
+ *   - sizes: memory beyond PROGRAM_MEMORY bytes, counters that wrap, lack of memory.
+ * A process that dies closes its interface first, so its memory is withdrawn before anything can be read from it.
+ * Which conversation ends when, and in which order if several do, is read off the library.
  */
 #ifndef PORTALS_TESTS_MODEL_EXACT_H
 #define PORTALS_TESTS_MODEL_EXACT_H
@@ -32,7 +47,7 @@ struct exact {
 	struct reference_interface is[PROGRAM_INTERFACES];
 	uint8_t *memory[PROGRAM_INTERFACES];
 	struct slots slots[PROGRAM_INTERFACES];
-	/* Do two interfaces know that they have lost each other at least once? */
+	/* Are the two out of step, so that what they say may be lost?  When that is over: exact_observe.c. */
 	bool disturbed[PROGRAM_INTERFACES][PROGRAM_INTERFACES];
 };
 
@@ -41,7 +56,7 @@ extern struct exact exact;
 /* --- running (exact.c) --- */
 
 /* What happened in a program, in memory that outlives the process that runs it. */
-struct verdict {
+struct outcome {
 	uint64_t steps;
 	bool disagreed;
 	unsigned at; /* step */
@@ -49,7 +64,7 @@ struct verdict {
 };
 
 /* Runs it in this process, which ends if there is a disagreement.  With a generator, makes the program on the way. */
-void exact_run(struct program *, struct generator *, struct verdict *);
+void exact_run(struct program *, struct generator *, struct outcome *);
 
 _Noreturn void disagree(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -86,5 +101,9 @@ void observe_gone(unsigned ni, unsigned peer);
 void observe_closed(unsigned ni);
 /* After a step that may have ended conversations. */
 void observe_conversations(unsigned ni);
+/* From now on the two may not understand each other, */
+void observe_disturbance(unsigned one, unsigned other);
+/* until they do again; to be called after every step that may have brought that about. */
+void observe_reconciled(void);
 
 #endif

@@ -13,10 +13,18 @@ static struct slot slot_of(struct slot *slots, unsigned slot)
 }
 
 /* Remembers what was made. */
-static void keep(struct slot *slot, ptl_handle_any_t handle, unsigned number)
+static void keep(struct slot *slot, const struct slot *made)
 {
-	*slot = (struct slot){handle, number};
-	handle_note(number, handle);
+	*slot = *made;
+	handle_note(made->number, made->handle);
+}
+
+/* A call that makes an object has returned; if it did make one, that is now in the slot. */
+static void compare_made(const char *call, int actual, int expected, struct slot *slot, const struct slot *made)
+{
+	compare_codes(call, actual, expected);
+	if (expected == PTL_OK)
+		keep(slot, made);
 }
 
 static struct slots *own_slots(const struct step *step)
@@ -33,14 +41,13 @@ static struct slots *second_slots(const struct step *step)
 
 static void call_eq_alloc(const struct step *step)
 {
-	ptl_handle_eq_t handle;
-	unsigned number;
-	int code = reference_eq_alloc(exact.reference, step->ni, step->count, &number);
+	struct slot made;
+	int code = reference_eq_alloc(exact.reference, step->ni, step->count, &made.number);
 
-	compare_codes("PtlEQAlloc", PtlEQAlloc(exact.ni[step->ni], step->count, PTL_EQ_HANDLER_NONE, &handle), code);
-	if (step->count == 0 && handle != PTL_EQ_NONE)
+	compare_made("PtlEQAlloc", PtlEQAlloc(exact.ni[step->ni], step->count, PTL_EQ_HANDLER_NONE, &made.handle), code,
+		     &own_slots(step)->queue[step->queue], &made);
+	if (step->count == 0 && made.handle != PTL_EQ_NONE)
 		disagree("a queue of no events is not PTL_EQ_NONE");
-	keep(&own_slots(step)->queue[step->queue], handle, number);
 }
 
 static void call_eq_free(const struct step *step)
@@ -147,51 +154,41 @@ static struct reference_entry entry_of(const struct step *step)
 static void call_me_attach(const struct step *step)
 {
 	const struct reference_entry entry = entry_of(step);
-	ptl_handle_me_t handle;
-	unsigned number;
-	int code = reference_me_attach(exact.reference, step->ni, step->pt, &entry, step->position, &number);
+	struct slot made;
+	int code = reference_me_attach(exact.reference, step->ni, step->pt, &entry, step->position, &made.number);
 
-	compare_codes("PtlMEAttach",
-		      PtlMEAttach(exact.ni[step->ni], step->pt, entry.match_id, entry.match_bits, entry.ignore_bits,
-				  entry.unlink, step->position, &handle),
-		      code);
-	if (code == PTL_OK)
-		keep(&own_slots(step)->entry[step->me], handle, number);
+	compare_made("PtlMEAttach",
+		     PtlMEAttach(exact.ni[step->ni], step->pt, entry.match_id, entry.match_bits, entry.ignore_bits,
+				 entry.unlink, step->position, &made.handle),
+		     code, &own_slots(step)->entry[step->me], &made);
 }
 
 static void call_me_attach_any(const struct step *step)
 {
 	const struct reference_entry entry = entry_of(step);
 	ptl_pt_index_t pt, expected_pt;
-	ptl_handle_me_t handle;
-	unsigned number;
-	int code = reference_me_attach_any(exact.reference, step->ni, &expected_pt, &entry, &number);
+	struct slot made;
+	int code = reference_me_attach_any(exact.reference, step->ni, &expected_pt, &entry, &made.number);
 
-	compare_codes("PtlMEAttachAny",
-		      PtlMEAttachAny(exact.ni[step->ni], &pt, entry.match_id, entry.match_bits, entry.ignore_bits,
-				     entry.unlink, &handle),
-		      code);
-	if (code != PTL_OK)
-		return;
-	if (pt != expected_pt)
+	compare_made("PtlMEAttachAny",
+		     PtlMEAttachAny(exact.ni[step->ni], &pt, entry.match_id, entry.match_bits, entry.ignore_bits,
+				    entry.unlink, &made.handle),
+		     code, &own_slots(step)->entry[step->me], &made);
+	if (code == PTL_OK && pt != expected_pt)
 		disagree("PtlMEAttachAny chose index %u, must be %u, the first free one", pt, expected_pt);
-	keep(&own_slots(step)->entry[step->me], handle, number);
 }
 
 static void call_me_insert(const struct step *step)
 {
 	const struct slot base = slot_of(own_slots(step)->entry, step->base);
 	const struct reference_entry entry = entry_of(step);
-	ptl_handle_me_t handle;
-	unsigned number;
-	int code = reference_me_insert(exact.reference, base.number, &entry, step->position, &number);
+	struct slot made;
+	int code = reference_me_insert(exact.reference, base.number, &entry, step->position, &made.number);
 
-	compare_codes("PtlMEInsert",
-		      PtlMEInsert(base.handle, entry.match_id, entry.match_bits, entry.ignore_bits, entry.unlink,
-				  step->position, &handle),
-		      code);
-	if (code == PTL_OK)
-		keep(&own_slots(step)->entry[step->me], handle, number);
+	compare_made("PtlMEInsert",
+		     PtlMEInsert(base.handle, entry.match_id, entry.match_bits, entry.ignore_bits, entry.unlink,
+				 step->position, &made.handle),
+		     code, &own_slots(step)->entry[step->me], &made);
 }
 
 static void call_me_unlink(const struct step *step)
@@ -215,7 +212,7 @@ static struct reference_md md_of(const struct step *step)
 					     .length = memory->length,
 					     .threshold = memory->threshold,
 					     .max_size = memory->max_size,
-					     .options = memory->options,
+					     .options = program_options(memory),
 					     .user_ptr = (void *)(uintptr_t)memory->user,
 					     .eq_handle = queue.handle},
 				  .queue = queue.number,
@@ -233,12 +230,10 @@ static struct reference_md md_of(const struct step *step)
 		md.stated.start = NULL;
 	} else if (memory->wrong == TOO_MANY_PIECES) {
 		md.stated.start = array;
-		md.stated.options |= PTL_MD_IOVEC;
 		md.stated.length = (unsigned)exact.is[step->ni].limits.max_md_iovecs + 1;
 	} else if (memory->wrong == WRAPS_AROUND) {
-		md.stated.start = (void *)(UINTPTR_MAX - 10); /* NOLINT(performance-no-int-to-ptr) */
-		md.stated.options &= ~(unsigned)PTL_MD_IOVEC;
-		md.stated.length = 100;
+		md.stated.start = (void *)PROGRAM_LAST_BYTES; /* NOLINT(performance-no-int-to-ptr) */
+		md.stated.length = PROGRAM_BEYOND;
 	}
 	return md;
 }
@@ -254,27 +249,23 @@ static void call_md_attach(const struct step *step)
 {
 	const struct slot entry = slot_of(own_slots(step)->entry, step->me);
 	const struct reference_md md = md_of(step);
-	ptl_handle_md_t handle;
-	unsigned number;
-	int code = reference_md_attach(exact.reference, entry.number, &md, step->md_unlink, &number);
+	struct slot made;
+	int code = reference_md_attach(exact.reference, entry.number, &md, step->md_unlink, &made.number);
 
-	compare_codes("PtlMDAttach", PtlMDAttach(entry.handle, md.stated, step->md_unlink, &handle), code);
+	compare_made("PtlMDAttach", PtlMDAttach(entry.handle, md.stated, step->md_unlink, &made.handle), code,
+		     &own_slots(step)->md[step->md], &made);
 	spoil(&md);
-	if (code == PTL_OK)
-		keep(&own_slots(step)->md[step->md], handle, number);
 }
 
 static void call_md_bind(const struct step *step)
 {
 	const struct reference_md md = md_of(step);
-	ptl_handle_md_t handle;
-	unsigned number;
-	int code = reference_md_bind(exact.reference, step->ni, &md, step->md_unlink, &number);
+	struct slot made;
+	int code = reference_md_bind(exact.reference, step->ni, &md, step->md_unlink, &made.number);
 
-	compare_codes("PtlMDBind", PtlMDBind(exact.ni[step->ni], md.stated, step->md_unlink, &handle), code);
+	compare_made("PtlMDBind", PtlMDBind(exact.ni[step->ni], md.stated, step->md_unlink, &made.handle), code,
+		     &own_slots(step)->md[step->md], &made);
 	spoil(&md);
-	if (code == PTL_OK)
-		keep(&own_slots(step)->md[step->md], handle, number);
 }
 
 static void call_md_update(const struct step *step)
@@ -309,21 +300,17 @@ static void call_post(const struct step *step)
 					    .md = md_of(step),
 					    .unlink = step->md_unlink,
 					    .test_queue = queue.number};
-	ptl_handle_me_t me_handle;
-	ptl_handle_md_t md_handle;
-	unsigned me, md;
-	int code = reference_post(exact.reference, step->ni, &post, &me, &md);
+	struct slot me, md;
+	int code = reference_post(exact.reference, step->ni, &post, &me.number, &md.number);
 
-	compare_codes("PtlMEMDPost",
-		      PtlMEMDPost(exact.ni[step->ni], base.handle, post.entry.match_id, post.entry.match_bits,
-				  post.entry.ignore_bits, post.entry.unlink, step->position, post.md.stated,
-				  step->md_unlink, &me_handle, &md_handle, queue.handle),
-		      code);
+	compare_made("PtlMEMDPost",
+		     PtlMEMDPost(exact.ni[step->ni], base.handle, post.entry.match_id, post.entry.match_bits,
+				 post.entry.ignore_bits, post.entry.unlink, step->position, post.md.stated,
+				 step->md_unlink, &me.handle, &md.handle, queue.handle),
+		     code, &own_slots(step)->entry[step->me], &me);
 	spoil(&post.md);
-	if (code != PTL_OK)
-		return;
-	keep(&own_slots(step)->entry[step->me], me_handle, me);
-	keep(&own_slots(step)->md[step->md], md_handle, md);
+	if (code == PTL_OK)
+		keep(&own_slots(step)->md[step->md], &md);
 }
 
 /* --- moving data --- */

@@ -115,10 +115,10 @@ void compare_events(unsigned ni, const ptl_event_t *actual, const ptl_event_t *e
 	COMPARE(what, hdr_data);
 	COMPARE(what, ni_fail_type);
 	COMPARE(what, sequence);
-	if (actual->type != PTL_EVENT_ACK && expected->uid + expected->jid != 0) { /* else unspecified */
+	if (actual->type != PTL_EVENT_ACK && expected->uid != PTL_UID_ANY) /* else unspecified */
 		COMPARE(what, uid);
+	if (actual->type != PTL_EVENT_ACK && expected->jid != PTL_JID_ANY)
 		COMPARE(what, jid);
-	}
 	if (actual->md_handle != handle_of_number(expected->md_handle))
 		disagree("%s: md_handle is %#" PRIx32 ", must be %#" PRIx32, what, actual->md_handle,
 			 handle_of_number(expected->md_handle));

@@ -5,7 +5,7 @@
  * Which request a message belongs to is found out when it is sent: requests of a pair leave in the order of the calls,
  * and every answer carries the token that its request had.  What arrives is then known.  Conversations, their tags and
  * tokens are the library's own business and not promised by anybody; so whether two interfaces still understand each
- * other is read off the library, and only that they always do unless the program had them lose each other is checked.
+ * other is read off the library, and only that they always do is checked, but while the program has them out of step.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 
 #define MAX_TOKENS      40000
 #define MAX_TRANSFERS   4096
+#define MAX_ON_WAY      16384                /* messages from one interface to another at a time */
 #define CONNECT_TIMEOUT UINT64_C(2000000000) /* as exact.c sets it */
 
 /* A transfer that an interface reads: its own count of what the library has asked for and got. */
@@ -25,7 +26,7 @@ struct reading {
 	bool reply;
 	uint64_t done, total;
 	unsigned in_flight, stalled; /* stalled: its place in the line for room, or 0 */
-	bool failed;
+	bool failed, lost;           /* lost: with its conversation */
 	ptl_ni_fail_t failure;
 };
 
@@ -36,6 +37,12 @@ struct token {
 	bool reply;
 };
 
+/* What a message is, and in which conversation it was sent. */
+struct passage {
+	uint8_t operation;
+	uint16_t source_tag, target_tag;
+};
+
 static struct {
 	struct token token[PROGRAM_INTERFACES][MAX_TOKENS];
 	unsigned tokens[PROGRAM_INTERFACES];
@@ -43,6 +50,9 @@ static struct {
 	unsigned readings, line;
 	uint32_t conversation[PROGRAM_INTERFACES][PROGRAM_INTERFACES];
 	bool contacting[PROGRAM_INTERFACES][PROGRAM_INTERFACES];
+	/* The last messages from one to another; how many of them are still on their way the script knows. */
+	struct passage passage[PROGRAM_INTERFACES][PROGRAM_INTERFACES][MAX_ON_WAY];
+	unsigned sent[PROGRAM_INTERFACES][PROGRAM_INTERFACES];
 } seen;
 
 void observe_begin(void)
@@ -50,6 +60,7 @@ void observe_begin(void)
 	memset(seen.tokens, 0, sizeof(seen.tokens));
 	memset(seen.conversation, 0, sizeof(seen.conversation));
 	memset(seen.contacting, 0, sizeof(seen.contacting));
+	memset(seen.sent, 0, sizeof(seen.sent));
 	seen.readings = seen.line = 0;
 }
 
@@ -123,7 +134,7 @@ static void read_ended(const struct scripted_read *read, int status)
 {
 	struct reading *reading = find_reading(read->reader, read->source->about);
 
-	if (status == -EACCES && !exact.disturbed[read->reader][read->source->owner])
+	if (status == -EACCES && !reading->lost && !exact.disturbed[read->reader][read->source->owner])
 		disagree("memory is withdrawn while it is read");
 	reading->in_flight--;
 	if (status) {
@@ -181,8 +192,10 @@ static void lose(unsigned ni, unsigned peer, bool unsent)
 	for (unsigned i = 0; i < seen.readings; i++) {
 		struct reading *reading = &seen.reading[i];
 
-		if (reading->ni == ni && reading->peer == peer)
+		if (reading->ni == ni && reading->peer == peer) {
 			fail_reading(reading, PTL_NI_PEER_DIED);
+			reading->lost = true;
+		}
 	}
 }
 
@@ -191,7 +204,7 @@ static void give_up(unsigned ni, unsigned peer)
 {
 	if (scripted_time() < CONNECT_TIMEOUT)
 		disagree("interface %u gave up looking for %u too early", ni, peer);
-	exact.disturbed[ni][peer] = exact.disturbed[peer][ni] = true;
+	observe_disturbance(ni, peer);
 	reference_lost(exact.reference, ni, exact.is[peer].id, true, PTL_NI_UNREACHABLE);
 }
 
@@ -237,12 +250,90 @@ void observe_closed(unsigned ni)
 			i++;
 }
 
+/* --- disturbances --- */
+
+/*
+ * When one side gives up a conversation the other one goes on with it until it hears of that, by a HELLO with another
+ * tag or by STALE; so what is said meanwhile is not understood, and what is exposed may be withdrawn.  That is over as
+ * soon as both are in the same conversation, or both in none, and everything on its way belongs to that: what does not
+ * is dropped, and an old HELLO or WELCOME would part them again.  A STALE or WELCOME to a tag that is no more is
+ * ignored.
+ * Reads and requests of earlier conversations need not have ended by then: each is excused by itself, because it was
+ * lost with its conversation (reading.lost, and the model's request.excused).
+ */
+void observe_disturbance(unsigned one, unsigned other)
+{
+	exact.disturbed[one][other] = exact.disturbed[other][one] = true;
+}
+
+static bool are_agreed(unsigned one, unsigned other)
+{
+	uint32_t here = conversation(one, other), there = conversation(other, one);
+
+	return here == (there << 16 | there >> 16);
+}
+
+static uint16_t tag(unsigned ni, unsigned with)
+{
+	const struct peer *peer = peer_find(exact.nic[ni], exact.is[with].id);
+
+	return peer ? peer->local_tag : 0;
+}
+
+static bool is_harmless(const struct passage *passage, uint16_t source_tag, uint16_t target_tag)
+{
+	bool from_now = passage->source_tag == source_tag && source_tag, to_now = passage->target_tag == target_tag;
+
+	switch (passage->operation) {
+	case WIRE_HELLO: /* goes to nobody's tag */
+		return from_now;
+	case WIRE_WELCOME:
+		return from_now || !to_now;
+	case WIRE_STALE: /* comes from nobody's tag */
+		return !to_now;
+	default:
+		return from_now && to_now;
+	}
+}
+
+static bool is_way_clear(unsigned from, unsigned to)
+{
+	unsigned waiting = scripted_waiting(from, to);
+
+	if (waiting > MAX_ON_WAY)
+		disagree("too many messages on their way for this tester");
+	for (unsigned i = 1; i <= waiting; i++) {
+		const struct passage *passage = &seen.passage[from][to][(seen.sent[from][to] - i) % MAX_ON_WAY];
+
+		if (!is_harmless(passage, tag(from, to), tag(to, from)))
+			return false;
+	}
+	return true;
+}
+
+void observe_reconciled(void)
+{
+	for (unsigned one = 0; one < exact.program->interfaces; one++)
+		for (unsigned other = one; other < exact.program->interfaces; other++)
+			if (exact.disturbed[one][other] && are_agreed(one, other) && is_way_clear(one, other) &&
+			    is_way_clear(other, one))
+				exact.disturbed[one][other] = exact.disturbed[other][one] = false;
+}
+
 static void unknown(unsigned ni, uint32_t nid, uint32_t pid)
 {
 	reference_lost(exact.reference, ni, (ptl_process_id_t){nid, pid}, true, PTL_NI_UNREACHABLE);
 }
 
 /* --- what is sent --- */
+
+static void note_passage(const struct scripted_message *sent, const struct wire_message *message)
+{
+	unsigned *count = &seen.sent[sent->from][sent->to];
+
+	seen.passage[sent->from][sent->to][(*count)++ % MAX_ON_WAY] =
+		(struct passage){message->operation, message->source_tag, message->target_tag};
+}
 
 static void note_token(unsigned ni, uint32_t token, unsigned request, bool reply)
 {
@@ -351,6 +442,8 @@ static void sending(struct scripted_message *sent, bool taken)
 	observe_conversations(sent->from); /* what was lost was lost before this is sent */
 	if (wire_decode(sent->bytes, sent->length, &message))
 		disagree("interface %u sends what is no message", sent->from);
+	if (taken)
+		note_passage(sent, &message);
 	if (message.operation <= WIRE_GETPUT) {
 		sent->about = identify_request(sent, &message);
 		if (message.operation == WIRE_PUT_LONG)

@@ -43,6 +43,18 @@ unsigned program_pieces(const struct step_md *md, struct program_piece *piece)
 	return md->pieces;
 }
 
+unsigned program_options(const struct step_md *md)
+{
+	switch (md->wrong) {
+	case TOO_MANY_PIECES:
+		return md->options | PTL_MD_IOVEC;
+	case WRAPS_AROUND:
+		return md->options & ~(unsigned)PTL_MD_IOVEC;
+	default:
+		return md->options;
+	}
+}
+
 /* --- printing --- */
 
 static const char *const who_names[WHOS] = {"id[0]",   "id[1]",   "id[2]",     "anybody",
@@ -56,6 +68,12 @@ static void print_slot(FILE *out, const char *what, unsigned ni, unsigned slot)
 		fprintf(out, "PTL_INVALID_HANDLE");
 	else
 		fprintf(out, "%s[%u][%u]", what, ni, slot);
+}
+
+/* Long ones with their type, so that the compiler takes them as they are meant. */
+static void print_number(FILE *out, uint64_t number)
+{
+	fprintf(out, number > INT32_MAX ? "UINT64_C(%#" PRIx64 ")" : "%" PRIu64, number);
 }
 
 static void print_options(FILE *out, unsigned options)
@@ -73,6 +91,7 @@ static void print_options(FILE *out, unsigned options)
 		{PTL_MD_MAX_SIZE, "MAX_SIZE"},
 		{PTL_MD_EVENT_START_DISABLE, "EVENT_START_DISABLE"},
 		{PTL_MD_EVENT_END_DISABLE, "EVENT_END_DISABLE"},
+		{PTL_MD_LOCAL_ALIGN8, "LOCAL_ALIGN8"},
 	};
 	const char *between = "";
 
@@ -86,28 +105,49 @@ static void print_options(FILE *out, unsigned options)
 		fprintf(out, "0");
 }
 
+static void print_pieces(FILE *out, const struct step *step)
+{
+	struct program_piece piece[PROGRAM_PIECES];
+	unsigned count = program_pieces(&step->memory, piece);
+
+	fprintf(out, count ? "(ptl_md_iovec_t[]){" : "(ptl_md_iovec_t[1]){{NULL, 0}");
+	for (unsigned i = 0; i < count; i++)
+		fprintf(out, "%s{memory[%u] + %" PRIu64 ", %" PRIu64 "}", i ? ", " : "", step->ni, piece[i].offset,
+			piece[i].length);
+	fprintf(out, "}, %u", count);
+}
+
+/* start and length */
+static void print_region(FILE *out, const struct step *step)
+{
+	const struct step_md *md = &step->memory;
+	bool pieces = md->options & PTL_MD_IOVEC;
+
+	if (md->wrong == NULL_START)
+		fprintf(out, "NULL, %" PRIu32, pieces ? md->pieces : md->length);
+	else if (md->wrong == TOO_MANY_PIECES)
+		fprintf(out, "too_many_pieces, (ptl_size_t)limits.max_md_iovecs + 1");
+	else if (md->wrong == WRAPS_AROUND)
+		fprintf(out, "(void *)UINT64_C(%#" PRIxPTR "), %d", PROGRAM_LAST_BYTES, PROGRAM_BEYOND);
+	else if (pieces)
+		print_pieces(out, step);
+	else
+		fprintf(out, "memory[%u] + %" PRIu32 ", %" PRIu32, step->ni, md->offset, md->length);
+}
+
 static void print_memory(FILE *out, const struct step *step)
 {
-	static const char *const wrongs[] = {"", "NULL, ", "too_many_pieces, ", "wraps_around, "};
 	const struct step_md *md = &step->memory;
-	struct program_piece piece[PROGRAM_PIECES];
 
 	fprintf(out, "(ptl_md_t){");
-	if (md->wrong) {
-		fprintf(out, "%s%" PRIu32, wrongs[md->wrong], md->length);
-	} else if (md->options & PTL_MD_IOVEC) {
-		unsigned count = program_pieces(md, piece);
-
-		fprintf(out, "(ptl_md_iovec_t[]){");
-		for (unsigned i = 0; i < count; i++)
-			fprintf(out, "%s{memory[%u] + %" PRIu64 ", %" PRIu64 "}", i ? ", " : "", step->ni,
-				piece[i].offset, piece[i].length);
-		fprintf(out, "}, %u", count);
-	} else {
-		fprintf(out, "memory[%u] + %" PRIu32 ", %" PRIu32, step->ni, md->offset, md->length);
-	}
-	fprintf(out, ", %" PRId32 ", %" PRIu64 ", ", md->threshold, md->max_size);
-	print_options(out, md->options);
+	print_region(out, step);
+	if (md->threshold == PTL_MD_THRESH_INF)
+		fprintf(out, ", PTL_MD_THRESH_INF, ");
+	else
+		fprintf(out, ", %" PRId32 ", ", md->threshold);
+	print_number(out, md->max_size);
+	fprintf(out, ", ");
+	print_options(out, program_options(md));
 	fprintf(out, ", (void *)%" PRIu32 ", ", md->user);
 	print_slot(out, "eq", md->queue_ni, md->queue);
 	fprintf(out, "}");
@@ -120,8 +160,11 @@ static const char *unlink_name(unsigned unlink)
 
 static void print_entry(FILE *out, const struct step *step)
 {
-	fprintf(out, "%s, %#" PRIx64 ", %#" PRIx64 ", %s, ", who_names[step->who], step->bits, step->ignore,
-		unlink_name(step->unlink));
+	fprintf(out, "%s, ", who_names[step->who]);
+	print_number(out, step->bits);
+	fprintf(out, ", ");
+	print_number(out, step->ignore);
+	fprintf(out, ", %s, ", unlink_name(step->unlink));
 }
 
 static const char *position_name(const struct step *step)
@@ -133,10 +176,14 @@ static void print_request(FILE *out, const struct step *step)
 {
 	if (step->kind == STEP_PUT || step->kind == STEP_PUT_REGION)
 		fprintf(out, "%s, ", step->ack ? "PTL_ACK_REQ" : "PTL_NO_ACK_REQ");
-	fprintf(out, "%s, %" PRIu32 ", %" PRIu32 ", %#" PRIx64 ", %" PRIu64, who_names[step->who], step->pt, step->ac,
-		step->bits, step->remote_offset);
-	if (step->kind == STEP_PUT || step->kind == STEP_PUT_REGION || step->kind == STEP_GETPUT)
-		fprintf(out, ", %#" PRIx64, step->hdr_data);
+	fprintf(out, "%s, %" PRIu32 ", %" PRIu32 ", ", who_names[step->who], step->pt, step->ac);
+	print_number(out, step->bits);
+	fprintf(out, ", ");
+	print_number(out, step->remote_offset);
+	if (step->kind == STEP_PUT || step->kind == STEP_PUT_REGION || step->kind == STEP_GETPUT) {
+		fprintf(out, ", ");
+		print_number(out, step->hdr_data);
+	}
 	fprintf(out, ");");
 }
 
@@ -163,8 +210,10 @@ static void print_ni_step(FILE *out, const struct step *step)
 	if (step->kind == STEP_STATUS)
 		fprintf(out, "PtlNIStatus(ni[%u], %#" PRIx32 ", &value);", step->ni, step->index);
 	else
-		fprintf(out, "PtlACEntry(ni[%u], %" PRIu32 ", %s, %s, %s, %" PRId32 ");", step->ni, step->ac,
-			who_names[step->who], uids[step->uid], jids[step->jid], (int32_t)step->pt);
+		fprintf(out,
+			step->pt == PTL_PT_INDEX_ANY ? "PtlACEntry(ni[%u], %" PRIu32 ", %s, %s, %s, PTL_PT_INDEX_ANY);"
+						     : "PtlACEntry(ni[%u], %" PRIu32 ", %s, %s, %s, %" PRIu32 ");",
+			step->ni, step->ac, who_names[step->who], uids[step->uid], jids[step->jid], step->pt);
 }
 
 static void print_me_step(FILE *out, const struct step *step)
@@ -262,8 +311,12 @@ static void print_move(FILE *out, const struct step *step)
 		print_slot(out, "md", step->second_ni, step->put_md);
 		fprintf(out, ", ");
 	}
-	if (step->kind == STEP_PUT_REGION || step->kind == STEP_GET_REGION)
-		fprintf(out, "%" PRIu64 ", %" PRIu64 ", ", step->offset, step->length);
+	if (step->kind == STEP_PUT_REGION || step->kind == STEP_GET_REGION) {
+		print_number(out, step->offset);
+		fprintf(out, ", ");
+		print_number(out, step->length);
+		fprintf(out, ", ");
+	}
 	print_request(out, step);
 }
 
@@ -302,7 +355,7 @@ static void print_happening(FILE *out, const struct step *step)
 	}
 }
 
-void program_print_step(FILE *out, const struct step *step)
+static void print_step(FILE *out, const struct step *step)
 {
 	if (step->kind <= STEP_EQ_POLL)
 		print_eq_step(out, step);
@@ -322,6 +375,57 @@ void program_print_step(FILE *out, const struct step *step)
 		print_happening(out, step);
 }
 
+/* Every name that a step may use. */
+static void print_declarations(FILE *out)
+{
+	fprintf(out, "#include <portals3.h>\n#include <stddef.h>\n#include <stdint.h>\n\n"
+		     "enum { THIS_SIDE, BOTH_SIDES };\n"
+		     "void churn(unsigned ni, unsigned count);\n"
+		     "void deliver(unsigned from, unsigned to);\n"
+		     "void complete(unsigned ni, unsigned index, int status);\n"
+		     "void drive(unsigned ni);\n"
+		     "void refuse_sends(unsigned ni, unsigned count);\n"
+		     "void refuse_reads(unsigned ni, unsigned count);\n"
+		     "void gone(unsigned ni, unsigned peer, int sides);\n"
+		     "void restart(unsigned ni);\n"
+		     "void pass_time(unsigned ms);\n"
+		     "void the_program(void);\n\n");
+	fprintf(out,
+		"ptl_handle_ni_t ni[%d];\nptl_handle_eq_t eq[%d][%d];\nptl_handle_me_t me[%d][%d];\n"
+		"ptl_handle_md_t md[%d][%d];\nuint8_t memory[%d][%d];\n",
+		PROGRAM_INTERFACES, PROGRAM_INTERFACES, PROGRAM_QUEUES, PROGRAM_INTERFACES, PROGRAM_ENTRIES,
+		PROGRAM_INTERFACES, PROGRAM_MDS, PROGRAM_INTERFACES, PROGRAM_MEMORY);
+	fprintf(out,
+		"ptl_process_id_t id[%d], anybody = {PTL_NID_ANY, PTL_PID_ANY}, any_pid, any_nid, elsewhere, nobody;\n"
+		"ptl_md_iovec_t too_many_pieces[%d];\n"
+		"ptl_ni_limits_t limits;\nptl_uid_t uid;\nptl_jid_t jid;\nptl_md_t old;\nptl_event_t event;\n"
+		"ptl_pt_index_t pt;\nptl_sr_value_t value;\nint which;\n\n",
+		PROGRAM_INTERFACES, PROGRAM_PIECES);
+}
+
+/* Interface i has the pid of the first one plus i, and every slot names nothing yet. */
+static void print_opening(FILE *out, const struct program *program)
+{
+	fprintf(out,
+		"\tPtlInit(&which);\n"
+		"\tfor (unsigned i = 0; i < %u; i++) {\n"
+		"\t\tPtlNIInit(i, 100 + i, NULL, &limits, &ni[i]);\n"
+		"\t\tfor (int k = 0; k < %d; k++)\n\t\t\teq[i][k] = PTL_INVALID_HANDLE;\n"
+		"\t\tfor (int k = 0; k < %d; k++)\n\t\t\tme[i][k] = PTL_INVALID_HANDLE;\n"
+		"\t\tfor (int k = 0; k < %d; k++)\n\t\t\tmd[i][k] = PTL_INVALID_HANDLE;\n"
+		"\t}\n",
+		program->interfaces, PROGRAM_QUEUES, PROGRAM_ENTRIES, PROGRAM_MDS);
+	fprintf(out,
+		"\tPtlGetUid(ni[0], &uid);\n\tPtlGetJid(ni[0], &jid);\n\tPtlGetId(ni[0], &id[0]);\n"
+		"\tfor (unsigned i = 1; i < %d; i++)\n"
+		"\t\tid[i] = (ptl_process_id_t){id[0].nid, id[0].pid + i};\n"
+		"\tany_pid = (ptl_process_id_t){id[0].nid, PTL_PID_ANY};\n"
+		"\tany_nid = (ptl_process_id_t){PTL_NID_ANY, id[0].pid};\n"
+		"\telsewhere = (ptl_process_id_t){id[0].nid + 1, id[0].pid};\n"
+		"\tnobody = (ptl_process_id_t){id[0].nid, id[0].pid + 1000};\n\n",
+		PROGRAM_INTERFACES);
+}
+
 void program_print(FILE *out, const struct program *program)
 {
 	fprintf(out,
@@ -330,9 +434,13 @@ void program_print(FILE *out, const struct program *program)
 		program->seed, program->interfaces, program->short_max, program->chunk, program->depth,
 		program->local_registration ? ", local registration" : "",
 		program->anonymous ? ", senders unknown" : "");
+	print_declarations(out);
+	fprintf(out, "void the_program(void)\n{\n");
+	print_opening(out, program);
 	for (unsigned i = 0; i < program->count; i++) {
 		fprintf(out, "\t");
-		program_print_step(out, &program->steps[i]);
+		print_step(out, &program->steps[i]);
 		fprintf(out, "\n");
 	}
+	fprintf(out, "}\n");
 }

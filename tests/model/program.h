@@ -20,8 +20,10 @@
 #define PROGRAM_ENTRIES    6   /* slots of each interface */
 #define PROGRAM_MDS        10
 #define PROGRAM_QUEUES     4
-#define PROGRAM_NONE       99 /* slot: PTL_EQ_NONE, or nothing to test */
-#define PROGRAM_BAD        98 /* slot: PTL_INVALID_HANDLE */
+#define PROGRAM_NONE       99                 /* slot: PTL_EQ_NONE, or nothing to test */
+#define PROGRAM_BAD        98                 /* slot: PTL_INVALID_HANDLE */
+#define PROGRAM_LAST_BYTES (UINTPTR_MAX - 10) /* start and length of memory that wraps around */
+#define PROGRAM_BEYOND     100
 
 enum step_kind {
 	STEP_EQ_ALLOC,
@@ -68,7 +70,7 @@ struct step_md {
 	uint64_t max_size;
 	uint32_t user;
 	uint8_t queue, queue_ni;
-	uint8_t wrong; /* states something illegal: see program_memory() */
+	uint8_t wrong; /* states something illegal */
 };
 
 enum { RIGHT, NULL_START, TOO_MANY_PIECES, WRAPS_AROUND };
@@ -105,10 +107,11 @@ struct program_piece {
  * that of the elements it claims.
  */
 unsigned program_pieces(const struct step_md *, struct program_piece *);
+/* The options as they are given to the library: a wrong statement has those with which it is wrong. */
+unsigned program_options(const struct step_md *);
 
-/* As the C code that somebody would write. */
+/* As C that compiles; the happenings are functions of whoever links it. */
 void program_print(FILE *, const struct program *);
-void program_print_step(FILE *, const struct step *);
 
 /* --- generating (generate.c) --- */
 

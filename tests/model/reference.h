@@ -11,7 +11,8 @@
  * (offload/event.h), that a long reply is cut, that late answers to an inactive descriptor are dropped.
  *
  * Objects are named by numbers that are never used again; a number without an object is an invalid handle.  Events
- * carry the descriptor's number as md_handle and a number of the operation as link.
+ * carry the descriptor's number as md_handle and a number of the operation as link; a uid or jid that is unspecified is
+ * PTL_UID_ANY or PTL_JID_ANY, which nobody has.
  */
 #ifndef PORTALS_TESTS_MODEL_REFERENCE_H
 #define PORTALS_TESTS_MODEL_REFERENCE_H
@@ -160,8 +161,8 @@ void reference_restart(struct reference *, unsigned ni);
 /* --- what must be true when nothing moves any more --- */
 
 /*
- * NULL, or what has not happened.  `lossy`: whether two processes lost each other, so that requests and answers may
- * have been lost and only what has begun must have ended.
+ * NULL, or what has not happened.  Of a request that was sent before its initiator lost its target only what has begun
+ * must have ended; so too if the two are `lossy`: out of step, so that what was sent last may be lost as well.
  */
 const char *reference_unfinished(const struct reference *, unsigned *number,
 				 bool (*lossy)(unsigned ni, ptl_process_id_t peer));

@@ -182,7 +182,8 @@ static ptl_event_t answer_facts(struct reference *reference, const struct reques
 		facts.uid = who(reference, request->target)->uid;
 		facts.jid = who(reference, request->target)->jid;
 	} else {
-		facts.uid = facts.jid = 0; /* nobody knows them */
+		facts.uid = PTL_UID_ANY; /* nobody knows them */
+		facts.jid = PTL_JID_ANY;
 	}
 	facts.initiator = request->said.target;
 	facts.mlength = mlength < facts.rlength ? mlength : facts.rlength;
@@ -569,6 +570,13 @@ static struct request *next_owing(const struct reference *reference, unsigned ni
 	return found;
 }
 
+static void excuse_sent(const struct reference *reference, unsigned ni, unsigned peer)
+{
+	for (unsigned i = 1; i < reference->requests; i++)
+		if (request_at(reference, i)->ni == ni && request_at(reference, i)->target == peer)
+			request_at(reference, i)->excused |= request_at(reference, i)->sent;
+}
+
 /* The order is the library's: what was under way, then what waited to be answered, then what was never sent. */
 void reference_lost(struct reference *reference, unsigned ni, ptl_process_id_t id, bool unsent, ptl_ni_fail_t failure)
 {
@@ -588,12 +596,14 @@ void reference_lost(struct reference *reference, unsigned ni, ptl_process_id_t i
 	for (unsigned i = 1; i < reference->requests; i++) /* acknowledgements, which nobody sees */
 		if (request_at(reference, i)->ni == peer && request_at(reference, i)->target == ni)
 			request_at(reference, i)->debt = OWED_NOTHING;
+	excuse_sent(reference, ni, peer);
 	while (unsent && (number = reference_next_unsent(reference, ni, id)))
 		lose_as_initiator(reference, request_at(reference, number), failure);
 }
 
 static void forget_as_initiator(struct request *request)
 {
+	request->excused = true;
 	request->lost[INITIATOR] = true;
 	request->waiting = false;
 	request->send.pending = request->reply.pending = request->fetch.running = false;
@@ -630,9 +640,9 @@ static const char *not_done(const struct request *request, bool lossy)
 		return "an initiator still waits for an answer";
 	if (!request->sent && !request->lost[INITIATOR])
 		return "a request was never sent";
-	if (lossy)
+	if (lossy || request->excused)
 		return NULL;
-	if (!request->arrived && request->target != NOBODY)
+	if (request->sent && !request->arrived)
 		return "a request never arrived";
 	if (request->debt != OWED_NOTHING || (request->release_due && !request->answer_with_data))
 		return "an answer or release was never given";

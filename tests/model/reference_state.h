@@ -95,6 +95,7 @@ struct request {
 	bool wants_ack, sent, with_data, waiting;
 	struct part send, reply, served; /* served: at the target */
 	bool arrived, answer_with_data, release_due, lost[2];
+	bool excused; /* its conversation ended after it was sent: it and its answers may never arrive */
 	enum reference_debt debt, answer;
 	struct transfer pull, fetch; /* by the target of a put, by the initiator of a get */
 	uint8_t *data, *reply_data;  /* what travels with the messages */

@@ -4,7 +4,7 @@
 
 #include "tests/model/program.h"
 
-/* Makes a failing program as short and as plain as it can while it still fails, in at most `seconds`. */
+/* Makes a failing program as short and as plain as it can while it `fails` the same way, in at most `seconds`. */
 void shrink(struct program *, bool (*fails)(const struct program *), double seconds);
 
 #endif
