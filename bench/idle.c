@@ -2,6 +2,7 @@
 /* What an open interface costs a process that does nothing: asleep in the system, then asleep in Portals. */
 #include "tests.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -10,14 +11,14 @@
 #include "measure.h"
 #include "output.h"
 
-#define GOAL_PERCENT 1.0
+#define GOAL_PERCENT 0.1
 
 /* What run.variant means here. */
 enum bed { BED_NANOSLEEP, BED_EQPOLL, BED_COUNT };
 
 static unsigned seconds(const struct session *session)
 {
-	return session->load.quick ? 3 : 10;
+	return session->load.quick ? 2 : 10;
 }
 
 static double cpu_seconds(void)
@@ -74,6 +75,7 @@ static const struct column columns[] = {
 	{"seconds", "seconds", 0},
 	{"initiator CPU %", "initiator_cpu_percent", 3},
 	{"target CPU %", "target_cpu_percent", 3},
+	{NULL, "greater_cpu_percent", 3},
 };
 
 int idle(struct session *session)
@@ -81,14 +83,17 @@ int idle(struct session *session)
 	static const char *const beds[] = {[BED_NANOSLEEP] = "nanosleep", [BED_EQPOLL] = "PtlEQPoll"};
 	bool reached = true;
 
-	output_fact("goal", "each process, connected to the other, less than %.0f %% of one CPU", GOAL_PERCENT);
+	output_fact("goal", "each process, connected to the other, less than %.1f %% of one CPU", GOAL_PERCENT);
 	output_table(columns, sizeof columns / sizeof columns[0]);
 	measure_connect(session);
 	for (uint32_t bed = 0; bed < BED_COUNT; bed++) {
 		struct run run = {.exchange = EXCHANGE_IDLE, .variant = bed, .batch = 1, .batches = 1};
 		measure_run(session, &run, NULL);
-		output_row((union cell[]){
-			{.text = beds[bed]}, {seconds(session)}, {percent[INITIATOR]}, {percent[TARGET]}});
+		output_row((union cell[]){{.text = beds[bed]},
+					  {seconds(session)},
+					  {percent[INITIATOR]},
+					  {percent[TARGET]},
+					  {fmax(percent[INITIATOR], percent[TARGET])}});
 		reached = reached && percent[INITIATOR] < GOAL_PERCENT && percent[TARGET] < GOAL_PERCENT;
 	}
 	output_note("goal", reached ? "reached" : "missed");

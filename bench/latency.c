@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
 #include "output.h"
 #include "raw.h"
 #include "size_table.h"
@@ -19,7 +24,7 @@ static double whole(double nanoseconds, const struct run *run)
 
 int put_latency(struct session *session)
 {
-	static const struct quantity latency = {"Latency (us)", "latency_us", half_round_trip, false};
+	static const struct quantity latency = {"Latency (us)", "latency_us", half_round_trip, false, 2};
 
 	output_fact("latency", "half a round trip of puts; %s",
 		    session->load.persistent ? "one receive descriptor for all"
@@ -31,11 +36,40 @@ int put_latency(struct session *session)
 
 int get_latency(struct session *session)
 {
-	static const struct quantity latency = {"Latency (us)", "latency_us", whole, false};
+	static const struct quantity latency = {"Latency (us)", "latency_us", whole, false, 1};
 
 	output_fact("latency", "one get from %s to REPLY_END: request and reply, both ways",
 		    session->load.persistent ? "PtlGet" : "PtlMDBind of its destination");
 	raw_fact(session);
 	size_table(session, EXCHANGE_GET, &latency);
+	return 0;
+}
+
+/* The NIC thread that never sleeps gets the core that the host has not. */
+static void place_nic_thread(const struct options *options)
+{
+	struct peers place;
+	char cpu[16];
+
+	peers_prepare(&place);
+	snprintf(cpu, sizeof cpu, "%d", place.cpu[TARGET]);
+	if (options->mode && !strcmp(options->mode, "dedicated"))
+		setenv("PTL_NIC_CPUS", cpu, 0);
+}
+
+/* In dedicated mode this is what host and NIC thread need to hand over a command and two events. */
+int self_latency(const struct options *options)
+{
+	static const struct quantity latency = {"Latency (us)", "latency_us", whole, false, 1};
+	struct session session;
+
+	place_nic_thread(options);
+	session_open_alone(&session, options);
+	session.load.persistent = true;
+	machine_facts();
+	session_facts(&session);
+	output_fact("latency", "a put to oneself, from PtlPut until SEND_END and PUT_END are taken");
+	size_table(&session, EXCHANGE_PUT, &latency);
+	PtlFini();
 	return 0;
 }

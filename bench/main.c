@@ -15,21 +15,29 @@ struct bench_test {
 	const char *name;
 	int (*initiate)(struct session *);
 	int (*alone)(const struct options *);
-	uint64_t size; /* greatest message, if it is not --sizes that says so */
-	bool raw;      /* --raw makes sense */
+	uint64_t size;                        /* greatest message, if it is not --sizes that says so */
+	enum { PLAIN, HAS_RAW, FORKS } trait; /* --raw makes sense; the target must be forked here */
 	const char *text;
 };
 
 static const struct bench_test tests[] = {
-	{"put-latency", put_latency, NULL, 0, true, "half a round trip of a ping-pong of PtlPut"},
-	{"get-latency", get_latency, NULL, 0, true, "one PtlGet, from its call to REPLY_END"},
-	{"put-bandwidth", put_bandwidth, NULL, 0, true, "windows of PtlPut"},
-	{"get-bandwidth", get_bandwidth, NULL, 0, true, "windows of PtlGet"},
-	{"match-depth", match_depth, NULL, 64, false, "put-latency behind long match lists"},
-	{"bypass", bypass, NULL, 1 << 20, false, "puts and gets while the target computes and never calls Portals"},
-	{"idle", idle, NULL, 64, false, "CPU time of processes that do nothing; status 1 if the goal is missed"},
-	{"floor", NULL, machine_floor, 0, false, "limits of this machine, without Portals"},
-	{"info", NULL, info, 0, false, "versions, machine, settings, what an interface is made of"},
+	{"put-latency", put_latency, NULL, 0, HAS_RAW, "half a round trip of a ping-pong of PtlPut"},
+	{"get-latency", get_latency, NULL, 0, HAS_RAW, "one PtlGet, from its call to REPLY_END"},
+	{"put-bandwidth", put_bandwidth, NULL, 0, HAS_RAW,
+	 "windows of PtlPut: no event at the sender, a PUT_END each at the target, one empty put back a window"},
+	{"get-bandwidth", get_bandwidth, NULL, 0, HAS_RAW, "windows of PtlGet, a REPLY_END each"},
+	{"match-depth", match_depth, NULL, 64, PLAIN, "put-latency behind long match lists"},
+	{"bypass", bypass, NULL, 1 << 20, PLAIN, "puts and gets while the target computes and never calls Portals"},
+	{"idle", idle, NULL, 64, PLAIN, "CPU time of processes that do nothing; status 1 if the goal is missed"},
+	{"wake", wake, NULL, 64, FORKS, "first message after a second of silence"},
+	{"pairs", NULL, pairs, 64, PLAIN, "put-latency with more processes than cores"},
+	{"self-latency", NULL, self_latency, 0, PLAIN, "a put to oneself, until both its events are taken"},
+	{"open", NULL, open_close, 64, PLAIN, "PtlNIInit and PtlNIFini"},
+	{"memory", NULL, memory, 64, PLAIN, "memory of an interface and of the peers it knows"},
+	{"floor", NULL, machine_floor, 0, PLAIN, "limits of this machine, without Portals"},
+	{"info", NULL, info, 0, PLAIN, "versions, machine, settings, what an interface is made of"},
+	{"goals", NULL, goals, 0, PLAIN,
+	 "what we promise, measured over node (or --transport) by the commands shown; 75 s, 25 with --quick"},
 };
 
 #define TESTS (sizeof tests / sizeof tests[0])
@@ -56,12 +64,16 @@ static const struct bench_test *find_test(const char *name)
 
 static void check_usage(const struct bench_test *test, const struct options *options)
 {
-	if (options->load.raw && !test->raw)
+	if (options->load.raw && test->trait != HAS_RAW)
 		fail_usage("--raw: %s has no counterpart on libfabric", test->name);
 	const char *transport = options->transport ? options->transport : getenv("PTL_TRANSPORT");
 
 	if (test->initiate && transport && !strcmp(transport, "self"))
 		fail_usage("transport self: %s needs two processes", test->name);
+	if (options->load.raw == RAW_SLOTS && options->connect)
+		fail_usage("--raw slots: shared memory needs a target on this machine: leave out --connect");
+	if (test->trait == FORKS && options->connect)
+		fail_usage("%s measures one machine: leave out --connect", test->name);
 	if (test->alone && options->connect)
 		fail_usage("%s needs no other process: leave out --connect", test->name);
 }
@@ -122,7 +134,7 @@ int main(int argc, char **argv)
 		fail_usage("no test named (ptlbench --help lists them)");
 	const struct bench_test *test = find_test(options.test);
 	check_usage(test, &options);
-	if (test->size)
+	if (test->size && !options.load.sizes_given)
 		options.load.size_max = test->size;
 	watchdog_start(options.timeout);
 	return test->alone ? run_alone(test, &options) : run_pair(test, &options);

@@ -113,18 +113,17 @@ int match_depth(struct session *session)
 {
 	const struct workload *load = &session->load;
 	uint32_t greatest = greatest_depth(session);
-	ptl_nic_counters_t before[2], after[2];
+	struct usage before[2];
 
 	output_fact("latency", "half a round trip of %d-byte puts that match behind so many entries", MESSAGE_SIZE);
 	output_fact("masks", "the same with a different ignore mask in every entry");
 	output_table(columns, COLUMN_COUNT);
-	measure_counters(session, before);
+	measure_usage(session, before);
 	for (uint32_t i = 0; i < load->depth_count; i++)
 		if (load->depths[i] <= greatest)
 			measure_depth(session, load->depths[i]);
 		else
 			fail("--depths %u: this interface allows %u", load->depths[i], greatest);
-	measure_counters(session, after);
-	measure_note_drivers(before, after);
+	measure_note_drivers(session, before);
 	return 0;
 }

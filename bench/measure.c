@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/arch.h"
 #include "fail.h"
@@ -19,6 +20,11 @@ static const struct exchange *const exchanges[EXCHANGE_COUNT] = {
 	[EXCHANGE_PUT_TO_BUSY] = &put_to_busy_exchange,
 	[EXCHANGE_GET_FROM_BUSY] = &get_from_busy_exchange,
 	[EXCHANGE_IDLE] = &idle_exchange,
+	[EXCHANGE_COUNTED_PUT] = &counted_put_exchange,
+	[EXCHANGE_WAKE_PUT] = &wake_put_exchange,
+	[EXCHANGE_WAKE_FUTEX] = &wake_futex_exchange,
+	[EXCHANGE_SLOTS] = &slots_exchange,
+	[EXCHANGE_SLOTS_WINDOW] = &slots_window_exchange,
 	[EXCHANGE_RAW_PUT] = &raw_put_exchange,
 	[EXCHANGE_RAW_GET] = &raw_get_exchange,
 	[EXCHANGE_RAW_PUT_WINDOW] = &raw_put_window_exchange,
@@ -30,7 +36,7 @@ static const struct exchange *const exchanges[EXCHANGE_COUNT] = {
 };
 
 struct order {
-	enum { ORDER_RUN, ORDER_COUNTERS, ORDER_TIMING_ON, ORDER_TIMING_OFF, ORDER_END } kind;
+	enum { ORDER_RUN, ORDER_USAGE, ORDER_TIMING_ON, ORDER_TIMING_OFF, ORDER_END } kind;
 	struct run run;
 };
 
@@ -68,13 +74,26 @@ static void serve_run(struct session *session, const struct run *run)
 	control_meet(&session->peers);
 }
 
-static void serve_counters(struct session *session, const struct run *run)
+static struct usage own_usage(const struct session *session)
 {
 	ptl_nic_counters_t counters;
+	struct timespec cpu;
+
+	PTL(PtlNicCounters(session->ni, &counters));
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+	return (struct usage){
+		.cpu_ns = 1e9 * (double)cpu.tv_sec + (double)cpu.tv_nsec,
+		.by_host = (double)counters.driven_by_host,
+		.by_nic = (double)counters.driven_by_nic,
+	};
+}
+
+static void serve_usage(struct session *session, const struct run *run)
+{
+	struct usage usage = own_usage(session);
 
 	(void)run;
-	PTL(PtlNicCounters(session->ni, &counters));
-	control_send(&session->peers, &counters, sizeof counters);
+	control_send(&session->peers, &usage, sizeof usage);
 }
 
 static void serve_timing_on(struct session *session, const struct run *run)
@@ -96,7 +115,7 @@ void measure_serve(struct session *session)
 {
 	static void (*const serve[ORDER_END])(struct session *, const struct run *) = {
 		[ORDER_RUN] = serve_run,
-		[ORDER_COUNTERS] = serve_counters,
+		[ORDER_USAGE] = serve_usage,
 		[ORDER_TIMING_ON] = serve_timing_on,
 		[ORDER_TIMING_OFF] = serve_timing_off,
 	};
@@ -138,27 +157,67 @@ static double timed_batches(struct session *session, const struct run *run, stru
 	return (double)(start - first);
 }
 
+/* One process that is its own other side needs no orders and waits for nobody. */
+static bool is_alone(const struct session *session)
+{
+	return session->peers.control < 0;
+}
+
+static void give_order(const struct session *session, struct order order)
+{
+	if (!is_alone(session))
+		control_send(&session->peers, &order, sizeof order);
+}
+
+static void meet(const struct session *session)
+{
+	if (!is_alone(session))
+		control_meet(&session->peers);
+}
+
 double measure_run(struct session *session, const struct run *run, struct samples *samples)
 {
 	const struct exchange *exchange = exchanges[run->exchange];
-	struct order order = {.kind = ORDER_RUN, .run = *run};
 
-	control_send(&session->peers, &order, sizeof order);
+	give_order(session, (struct order){.kind = ORDER_RUN, .run = *run});
 	session_forget(session);
 	if (exchange->prepare)
 		exchange->prepare(session, run);
-	control_meet(&session->peers);
+	meet(session);
 	double elapsed = timed_batches(session, run, samples);
 	if (exchange->finish)
 		exchange->finish(session, run);
-	control_meet(&session->peers);
+	meet(session);
 	return elapsed;
+}
+
+void measure_usage(struct session *session, struct usage usage[2])
+{
+	give_order(session, (struct order){.kind = ORDER_USAGE});
+	usage[INITIATOR] = own_usage(session);
+	usage[TARGET] = (struct usage){0};
+	if (!is_alone(session))
+		control_receive(&session->peers, &usage[TARGET], sizeof usage[TARGET]);
+}
+
+double measure_host_percent(const struct usage *spent)
+{
+	double messages = spent->by_host + spent->by_nic;
+
+	return messages > 0 ? 100 * spent->by_host / messages : NAN;
+}
+
+static void usage_add(struct usage *sum, const struct usage *before, const struct usage *after)
+{
+	sum->cpu_ns += after->cpu_ns - before->cpu_ns;
+	sum->by_host += after->by_host - before->by_host;
+	sum->by_nic += after->by_nic - before->by_nic;
 }
 
 /* Time for one row of a table, ns.  24 rows from 0 to 4M must be done in 40 s, 13 quick ones in 8 s. */
 static double row_budget(const struct workload *load)
 {
-	return load->quick ? 0.3e9 : 1.1e9;
+	return load->row_ms ? load->row_ms * 1e6 : load->quick ? 0.3e9 : 1.1e9;
 }
 
 /* Mean time of an iteration, ns. */
@@ -187,11 +246,17 @@ static void take_turn(struct session *session, struct contestant *contestant, do
 	struct run *run = &contestant->run;
 	struct batch_limits limits = run->window ? (struct batch_limits){1, 1} : (struct batch_limits){10, 50};
 	struct plan plan = plan_batches(contestant->iteration_ns, budget, iterations, limits);
+	struct usage before[2], after[2];
 
 	run->batch = plan.batch;
 	run->batches = plan.batches;
 	run->lead = (plan.batch + 4) / 5;
+	measure_usage(session, before);
 	double elapsed = measure_run(session, run, &contestant->samples);
+	measure_usage(session, after);
+	for (int role = INITIATOR; role <= TARGET; role++)
+		usage_add(&contestant->usage[role], &before[role], &after[role]);
+	contestant->iterations += run_iterations(run);
 	contestant->iteration_ns = elapsed / ((double)plan.batch * plan.batches);
 }
 
@@ -213,29 +278,15 @@ void measure_connect(struct session *session)
 	measure_run(session, &run, NULL);
 }
 
-void measure_counters(struct session *session, ptl_nic_counters_t counters[2])
-{
-	struct order order = {.kind = ORDER_COUNTERS};
-
-	control_send(&session->peers, &order, sizeof order);
-	PTL(PtlNicCounters(session->ni, &counters[INITIATOR]));
-	control_receive(&session->peers, &counters[TARGET], sizeof counters[TARGET]);
-}
-
-double measure_host_percent(const ptl_nic_counters_t *before, const ptl_nic_counters_t *after)
-{
-	double host = (double)(after->driven_by_host - before->driven_by_host);
-	double nic = (double)(after->driven_by_nic - before->driven_by_nic);
-
-	return host + nic > 0 ? 100 * host / (host + nic) : NAN;
-}
-
-void measure_note_drivers(const ptl_nic_counters_t before[2], const ptl_nic_counters_t after[2])
+void measure_note_drivers(struct session *session, const struct usage before[2])
 {
 	static const char *const names[] = {"initiator driven by", "target driven by"};
+	struct usage spent[2] = {{0}}, after[2];
 
+	measure_usage(session, after);
 	for (int role = INITIATOR; role <= TARGET; role++) {
-		double host = measure_host_percent(&before[role], &after[role]);
+		usage_add(&spent[role], &before[role], &after[role]);
+		double host = measure_host_percent(&spent[role]);
 		if (!isnan(host))
 			output_note(names[role], "host %.1f %%, NIC thread %.1f %%", host, 100 - host);
 	}
@@ -243,20 +294,21 @@ void measure_note_drivers(const ptl_nic_counters_t before[2], const ptl_nic_coun
 
 void measure_nic_timing(struct session *session, const struct run *run)
 {
-	struct order on = {.kind = ORDER_TIMING_ON}, off = {.kind = ORDER_TIMING_OFF};
 	struct timing_text timing[2];
+	int last = is_alone(session) ? INITIATOR : TARGET;
 
 	if (!session->load.nic_timing)
 		return;
-	control_send(&session->peers, &on, sizeof on);
+	give_order(session, (struct order){.kind = ORDER_TIMING_ON});
 	PTL(PtlNicTimingSet(session->ni, 1));
 	measure_run(session, run, NULL);
 	read_timing(session, &timing[INITIATOR]);
-	control_send(&session->peers, &off, sizeof off);
-	control_receive(&session->peers, &timing[TARGET], sizeof timing[TARGET]);
+	give_order(session, (struct order){.kind = ORDER_TIMING_OFF});
+	if (last == TARGET)
+		control_receive(&session->peers, &timing[TARGET], sizeof timing[TARGET]);
 	char name[96];
 	static const char *const roles[] = {"initiator", "target"};
-	for (int role = INITIATOR; role <= TARGET; role++) {
+	for (int role = INITIATOR; role <= last; role++) {
 		snprintf(name, sizeof name, "NIC timing of the %s, %u iterations of %llu bytes", roles[role],
 			 run_iterations(run), (unsigned long long)run->size);
 		output_block(name, timing[role].text);

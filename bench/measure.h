@@ -18,6 +18,11 @@ enum exchange_id {
 	EXCHANGE_PUT_TO_BUSY,
 	EXCHANGE_GET_FROM_BUSY,
 	EXCHANGE_IDLE,
+	EXCHANGE_COUNTED_PUT,
+	EXCHANGE_WAKE_PUT,
+	EXCHANGE_WAKE_FUTEX,
+	EXCHANGE_SLOTS, /* without any library */
+	EXCHANGE_SLOTS_WINDOW,
 	EXCHANGE_RAW_PUT, /* messages */
 	EXCHANGE_RAW_GET,
 	EXCHANGE_RAW_PUT_WINDOW,
@@ -55,6 +60,9 @@ extern const struct exchange put_window_exchange, get_window_exchange;     /* ba
 extern const struct exchange put_behind_exchange;                          /* match_depth.c */
 extern const struct exchange put_to_busy_exchange, get_from_busy_exchange; /* bypass.c */
 extern const struct exchange idle_exchange;                                /* idle.c */
+extern const struct exchange counted_put_exchange;                         /* pairs.c */
+extern const struct exchange wake_put_exchange, wake_futex_exchange;       /* wake.c */
+extern const struct exchange slots_exchange, slots_window_exchange;        /* slots.c */
 extern const struct exchange raw_put_exchange, raw_get_exchange;           /* raw_messages.c */
 extern const struct exchange raw_put_window_exchange, raw_get_window_exchange;
 extern const struct exchange rma_put_exchange, rma_get_exchange; /* raw_rma.c */
@@ -75,11 +83,18 @@ void measure_end(struct session *session);
  */
 double measure_run(struct session *session, const struct run *run, struct samples *samples);
 
+/* What a side has spent: CPU time of all its threads, and messages and completions handled by whom. */
+struct usage {
+	double cpu_ns, by_host, by_nic;
+};
+
 /* Who shares a row of a table.  `run` says what; lead, batch and batches are chosen by measure_row(). */
 struct contestant {
 	struct run run;
 	struct samples samples; /* nanoseconds per iteration */
 	double iteration_ns;    /* how long one took lately, on average */
+	uint64_t iterations;    /* all that were measured, and what they cost, by role */
+	struct usage usage[2];
 };
 
 /* Warms up, then lets the contestants take turns so that the machine's moods hit them alike. */
@@ -88,12 +103,14 @@ void measure_row(struct session *session, struct contestant *contestants, size_t
 /* A few round trips: the two sides know each other and everything is warm. */
 void measure_connect(struct session *session);
 
-/* Counters of both sides, by role. */
-void measure_counters(struct session *session, ptl_nic_counters_t counters[2]);
+/* What both sides have spent so far, by role. */
+void measure_usage(struct session *session, struct usage usage[2]);
 
-/* Who drove the NIC between two readings: percent of the messages that the host handled; NaN if there were none. */
-double measure_host_percent(const ptl_nic_counters_t *before, const ptl_nic_counters_t *after);
-void measure_note_drivers(const ptl_nic_counters_t before[2], const ptl_nic_counters_t after[2]);
+/* Who drove the NIC: percent of the messages that the host handled; NaN if there were none. */
+double measure_host_percent(const struct usage *spent);
+
+/* Says who drove since `before`. */
+void measure_note_drivers(struct session *session, const struct usage before[2]);
 
 /* With --nic-timing: repeats the run with stage clocks on and prints both sides' tables. */
 void measure_nic_timing(struct session *session, const struct run *run);

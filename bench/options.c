@@ -70,7 +70,7 @@ static int choose(const char *value, const char *words)
 static const char *set_transport(struct options *options, const char *value)
 {
 	options->transport = value;
-	return *value ? NULL : "auto, self, ofi or ofi:PROVIDER";
+	return *value ? NULL : "auto, self, node, ofi or ofi:PROVIDER";
 }
 
 static const char *set_mode(struct options *options, const char *value)
@@ -91,6 +91,7 @@ static const char *set_sizes(struct options *options, const char *value)
 	memcpy(first, value, length);
 	first[length] = '\0';
 	struct workload *load = &options->load;
+	load->sizes_given = true;
 	if (!parse_size(first, &load->size_min) || !parse_size(colon ? colon + 1 : first, &load->size_max))
 		return expected;
 	return load->size_min <= load->size_max ? NULL : expected;
@@ -99,6 +100,11 @@ static const char *set_sizes(struct options *options, const char *value)
 static const char *set_iterations(struct options *options, const char *value)
 {
 	return parse_number(value, 1, 100000000, &options->load.iterations) ? NULL : "a number from 1 to 100000000";
+}
+
+static const char *set_row_time(struct options *options, const char *value)
+{
+	return parse_number(value, 10, 100000, &options->load.row_ms) ? NULL : "milliseconds from 10 to 100000";
 }
 
 static const char *set_warmup(struct options *options, const char *value)
@@ -147,10 +153,10 @@ static const char *set_format(struct options *options, const char *value)
 
 static const char *set_raw(struct options *options, const char *value)
 {
-	int kind = choose(value, "msg|tagged|rma");
+	int kind = choose(value, "msg|tagged|rma|slots");
 
 	options->load.raw = (uint32_t)(kind + 1);
-	return kind >= 0 ? NULL : "msg, tagged or rma";
+	return kind >= 0 ? NULL : "msg, tagged, rma or slots";
 }
 
 static const char *set_wait(struct options *options, const char *value)
@@ -210,18 +216,21 @@ static const struct option_row {
 	size_t flag;
 	const char *text;
 } rows[] = {
-	{"--transport", "T", VALUE(set_transport), "how bytes move: auto, ofi, ofi:PROVIDER (sets PTL_TRANSPORT)"},
+	{"--transport", "T", VALUE(set_transport),
+	 "how bytes move: auto, node, ofi, ofi:PROVIDER (sets PTL_TRANSPORT)"},
 	{"--mode", "M", VALUE(set_mode), "who drives the NIC: shared, dedicated, host, auto (sets PTL_NIC_MODE)"},
 	{"--iface", "I", VALUE(set_iface), "network device (sets PTL_IFACE); lo when ptlbench forks its peer"},
 	{"--sizes", "MIN:MAX", VALUE(set_sizes),
-	 "bytes, K M G allowed; powers of two between, of four with --quick (0:4M)"},
-	{"--iterations", "N", VALUE(set_iterations), "iterations per row; default: what fits about a second"},
+	 "bytes, K M G allowed; powers of two between, of four with --quick (0:4M; bypass: 8, 64K and 1M)"},
+	{"--iterations", "N", VALUE(set_iterations), "iterations per row; default: what fits the time"},
+	{"--row-time", "MS", VALUE(set_row_time), "milliseconds for each row (1100; 300 with --quick)"},
 	{"--warmup", "N", VALUE(set_warmup), "iterations before measuring (100, fewer if they are long)"},
 	{"--window", "N", VALUE(set_window), "bandwidth: operations in flight (64; 16 from 64K)"},
 	{"--depths", "N,N,...", VALUE(set_depths),
 	 "match-depth: entries in front of the one that matches (0,10,100,1000,10000)"},
 	{"--repeat", "N", VALUE(set_repeat), "how often the contestants of a row take turns (10; 5 with --quick)"},
-	{"--raw", "KIND", VALUE(set_raw), "also do it directly on libfabric, same provider: msg, tagged, rma"},
+	{"--raw", "KIND", VALUE(set_raw),
+	 "also do it directly on libfabric, same provider: msg, tagged, rma; or in shared memory without it: slots"},
 	{"--raw-sleepable", NULL, FLAG(load.raw_sleepable),
 	 "give raw a completion queue that can be slept on, as ours must be (default: one that can only be polled)"},
 	{"--persistent", NULL, FLAG(load.persistent), "attach receives once, not inside each iteration"},
@@ -230,6 +239,7 @@ static const struct option_row {
 	{"--check", NULL, FLAG(load.check), "verify the payload of every message (times include it)"},
 	{"--nic-timing", NULL, FLAG(load.nic_timing),
 	 "after the table, where the NIC's time went at the smallest size"},
+	{"--unpinned", NULL, FLAG(unpinned), "let the system choose the CPUs of both processes"},
 	{"--format", "F", VALUE(set_format), "text, csv or json"},
 	{"--quick", NULL, FLAG(load.quick), "fewer sizes, less time"},
 	{"--listen", "[=PID]", VALUE(set_listen),

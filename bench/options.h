@@ -12,7 +12,7 @@
 #define WINDOW_LIMIT 4096u
 #define DEPTHS_MAX   16
 
-enum raw_kind { RAW_NONE, RAW_MSG, RAW_TAGGED, RAW_RMA };
+enum raw_kind { RAW_NONE, RAW_MSG, RAW_TAGGED, RAW_RMA, RAW_SLOTS };
 enum wait_call { WAIT_EQWAIT, WAIT_EQGET };
 enum output_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON };
 
@@ -20,6 +20,7 @@ enum output_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON };
 struct workload {
 	uint64_t size_min, size_max; /* bytes */
 	uint32_t iterations;         /* per row of the table; 0: what fits the time */
+	uint32_t row_ms;             /* time for a row of the table; 0: the usual */
 	uint32_t warmup;             /* iterations */
 	uint32_t window;             /* operations in flight; 0: depends on the size */
 	uint32_t repeat;             /* how often the contestants of a row take turns */
@@ -27,6 +28,7 @@ struct workload {
 	uint32_t depths[DEPTHS_MAX]; /* match entries in front of the one that matches */
 	uint32_t raw;                /* enum raw_kind */
 	uint32_t wait;               /* enum wait_call */
+	bool sizes_given;            /* by --sizes */
 	bool check, persistent, start_events, nic_timing, quick, raw_sleepable;
 };
 
@@ -35,7 +37,7 @@ struct options {
 	struct workload load;
 	const char *transport, *mode, *iface; /* NULL: what the environment says */
 	enum output_format format;
-	bool help;
+	bool help, unpinned;
 	bool listen, connect;
 	uint32_t listen_pid;               /* 0: the usual one */
 	uint32_t connect_nid, connect_pid; /* of the process that listens */

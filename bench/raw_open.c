@@ -11,6 +11,7 @@
 
 #include "fail.h"
 #include "output.h"
+#include "slots.h"
 
 void raw_check(long code, const char *call)
 {
@@ -195,8 +196,23 @@ static const enum exchange_id rivals[][2] = {
 	[EXCHANGE_GET_WINDOW] = {EXCHANGE_RAW_GET_WINDOW, EXCHANGE_RMA_GET_WINDOW},
 };
 
+/* Lines carry what fits beside their sequence word; a request and its answer are one line each. */
+static int slots_rival(enum exchange_id exchange, uint64_t size)
+{
+	static const int in_slots[] = {
+		[EXCHANGE_PUT] = EXCHANGE_SLOTS,
+		[EXCHANGE_GET] = EXCHANGE_SLOTS,
+		[EXCHANGE_PUT_WINDOW] = EXCHANGE_SLOTS_WINDOW,
+		[EXCHANGE_GET_WINDOW] = -1,
+	};
+
+	return size <= sizeof((struct slot *)0)->payload ? in_slots[exchange] : -1;
+}
+
 int raw_rival(const struct session *session, enum exchange_id exchange, uint64_t size)
 {
+	if (session->load.raw == RAW_SLOTS)
+		return slots_rival(exchange, size);
 	if (!session->raw || (session->load.raw == RAW_RMA && !size))
 		return -1;
 	return (int)rivals[exchange][session->load.raw == RAW_RMA];
@@ -210,7 +226,10 @@ void raw_fact(const struct session *session)
 		[RAW_RMA] = "fi_write or fi_read of the payload",
 	};
 
-	if (session->raw)
+	if (session->load.raw == RAW_SLOTS)
+		output_fact("raw", "one line a message through a queue in shared memory, no library; up to %zu bytes",
+			    sizeof((struct slot *)0)->payload);
+	else if (session->raw)
 		output_fact("raw", "%s, %s%s", session->raw->info->fabric_attr->prov_name, habits[session->load.raw],
 			    session->load.raw_sleepable ? ", on a queue that can be slept on" : "");
 }

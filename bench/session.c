@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/arch.h"
+#include "common.h"
 #include "fail.h"
 #include "output.h"
 #include "raw.h"
@@ -109,6 +110,16 @@ static size_t sink_size(const struct workload *load)
 	return for_largest > for_small ? for_largest : for_small;
 }
 
+/* Before the fork. */
+static struct common *new_common(void)
+{
+	struct common *common = mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (common == MAP_FAILED)
+		fail("no memory for two processes to share");
+	return common;
+}
+
 static void make_buffers(struct session *session)
 {
 	ptl_size_t events = 4 * (ptl_size_t)session_window(&session->load, 0) + 256;
@@ -143,7 +154,7 @@ static void receive_hello(struct session *session, struct hello *hello)
 static void open_rest(struct session *session)
 {
 	make_buffers(session);
-	if (session->load.raw)
+	if (session->load.raw && session->load.raw != RAW_SLOTS)
 		session->raw = raw_open(session);
 }
 
@@ -184,9 +195,21 @@ void session_open(struct session *session, const struct options *options)
 	} else if (options->connect) {
 		peers_connect(&session->peers, options->connect_nid, (uint16_t)options->connect_pid);
 	} else {
+		session->common = new_common();
 		peers_fork(&session->peers);
 	}
 	meet(session);
+	if (!options->unpinned)
+		peers_pin(&session->peers);
+}
+
+void session_open_alone(struct session *session, const struct options *options)
+{
+	*session = (struct session){.options = options, .load = options->load};
+	peers_prepare(&session->peers);
+	session_open_interface(session, PTL_PID_ANY);
+	session->other = session->self;
+	open_rest(session);
 	peers_pin(&session->peers);
 }
 
@@ -202,8 +225,13 @@ void session_facts(const struct session *session)
 {
 	char name[64], value[256];
 
-	output_fact("pinning", "initiator on CPU %d, target on CPU %d", session->peers.cpu[INITIATOR],
-		    session->peers.cpu[TARGET]);
+	if (session->options->unpinned)
+		output_fact("pinning", "none");
+	else if (session->peers.control < 0)
+		output_fact("pinning", "CPU %d", session->peers.cpu[INITIATOR]);
+	else
+		output_fact("pinning", "initiator on CPU %d, target on CPU %d", session->peers.cpu[INITIATOR],
+			    session->peers.cpu[TARGET]);
 	for (const char *line = session->info; *line; line += strcspn(line, "\n"), line += *line == '\n')
 		if (sscanf(line, "%63[^:\n]: %255[^\n]", name, value) == 2)
 			output_fact(name, "%s", value);

@@ -6,6 +6,7 @@
 #include <portals3.h>
 #include <portals3_nic.h>
 
+#include "base/arch.h"
 #include "options.h"
 #include "peers.h"
 
@@ -16,6 +17,7 @@
 enum { BITS_DATA = 1, BITS_DONE = 2 };
 
 struct raw;
+struct common;
 
 struct session {
 	const struct options *options;
@@ -35,12 +37,19 @@ struct session {
 	char *source, *sink; /* page-aligned; what is sent, where it arrives */
 	size_t source_size, sink_size;
 
-	struct raw *raw; /* NULL without --raw */
+	struct raw *raw;       /* NULL without --raw on libfabric */
+	struct common *common; /* memory that both processes see; NULL unless one forked the other (common.h) */
 };
 
 /* Ends the process with the call's name and the reason unless it returned PTL_OK. */
 #define PTL(call) portals_require(call, #call)
-void portals_require(int code, const char *call);
+void portals_refused(int code, const char *call) __attribute__((noreturn));
+
+static inline void portals_require(int code, const char *call)
+{
+	if (unlikely(code != PTL_OK))
+		portals_refused(code, call);
+}
 
 /* Opens the interface, with what the options say about transport, mode and device.  pid may be PTL_PID_ANY. */
 void session_open_interface(struct session *session, ptl_pid_t pid);
@@ -48,6 +57,9 @@ void session_open_interface(struct session *session, ptl_pid_t pid);
 /* Everything: fork or meet, interface, hello, buffers, raw endpoint; pins the calling thread. */
 void session_open(struct session *session, const struct options *options);
 void session_close(struct session *session);
+
+/* A session of one process that is its own other side: serve() of an exchange is never called. */
+void session_open_alone(struct session *session, const struct options *options);
 
 /* Value of a "name: value" line of PtlNicInfo, copied; false if there is none. */
 bool session_info(const struct session *session, const char *name, char *value, size_t size);

@@ -6,10 +6,8 @@
 
 #include "fail.h"
 
-void portals_require(int code, const char *call)
+void portals_refused(int code, const char *call)
 {
-	if (code == PTL_OK)
-		return;
 	const char *text = PtlNicErrorText();
 	fail("%.*s: %s%s%s", (int)strcspn(call, "("), call, PtlErrorStr((unsigned)code), *text ? ": " : "", text);
 }

@@ -6,8 +6,6 @@
 #include "output.h"
 #include "raw.h"
 
-#define SIZES_MAX 64
-
 /* Columns in their order; those without a title are for machines. */
 enum {
 	COLUMN_SIZE,
@@ -25,6 +23,8 @@ enum {
 	COLUMN_BATCHES,
 	COLUMN_INITIATOR_HOST,
 	COLUMN_TARGET_HOST,
+	COLUMN_INITIATOR_CPU,
+	COLUMN_TARGET_CPU,
 	COLUMN_COUNT
 };
 
@@ -40,6 +40,14 @@ static struct summary summarise(struct contestant *contestant, double (*of)(doub
 	for (size_t i = 0; i < samples->count; i++)
 		samples->value[i] = of(samples->value[i], &contestant->run);
 	return samples_summary(samples);
+}
+
+/* CPU time of all threads of a side for each message, whichever way that went, us. */
+static double cpu_per_message(const struct contestant *contestant, enum role role, const struct quantity *quantity)
+{
+	double messages = quantity->windowed ? contestant->run.window : quantity->messages;
+
+	return contestant->usage[role].cpu_ns / 1e3 / ((double)contestant->iterations * messages);
 }
 
 static struct contestant new_contestant(const struct session *session, int exchange, const struct quantity *quantity,
@@ -59,11 +67,8 @@ static void measure_size(struct session *session, enum exchange_id exchange, con
 	struct contestant contestants[] = {new_contestant(session, (int)exchange, quantity, size),
 					   new_contestant(session, rival, quantity, size)};
 	struct contestant *ours = &contestants[0], *raw = &contestants[1];
-	ptl_nic_counters_t before[2], after[2];
 
-	measure_counters(session, before);
 	measure_row(session, contestants, rival < 0 ? 1 : 2);
-	measure_counters(session, after);
 	double messages = samples_summary(&ours->samples).median;
 	struct summary mine = summarise(ours, quantity->of), its = summarise(raw, quantity->of);
 	output_row((union cell[COLUMN_COUNT]){
@@ -80,8 +85,10 @@ static void measure_size(struct session *session, enum exchange_id exchange, con
 		[COLUMN_RAW_P99] = {its.p99},
 		[COLUMN_BATCH] = {ours->run.batch},
 		[COLUMN_BATCHES] = {(double)mine.count},
-		[COLUMN_INITIATOR_HOST] = {measure_host_percent(&before[INITIATOR], &after[INITIATOR])},
-		[COLUMN_TARGET_HOST] = {measure_host_percent(&before[TARGET], &after[TARGET])},
+		[COLUMN_INITIATOR_HOST] = {measure_host_percent(&ours->usage[INITIATOR])},
+		[COLUMN_TARGET_HOST] = {measure_host_percent(&ours->usage[TARGET])},
+		[COLUMN_INITIATOR_CPU] = {cpu_per_message(ours, INITIATOR, quantity)},
+		[COLUMN_TARGET_CPU] = {cpu_per_message(ours, TARGET, quantity)},
 	});
 	samples_free(&ours->samples);
 	samples_free(&raw->samples);
@@ -99,32 +106,34 @@ static void time_smallest(struct session *session, enum exchange_id exchange, co
 void size_table(struct session *session, enum exchange_id exchange, const struct quantity *quantity)
 {
 	const struct workload *load = &session->load;
+	int decimals = quantity->windowed ? 2 : 3;
 	struct column columns[COLUMN_COUNT] = {
 		[COLUMN_SIZE] = {"Size", "bytes", 0},
-		[COLUMN_MEDIAN] = {quantity->title, quantity->key, 2},
-		[COLUMN_P10] = {"p10", "p10", 2},
-		[COLUMN_P90] = {"p90", "p90", 2},
-		[COLUMN_P99] = {"p99", "p99", 2},
+		[COLUMN_MEDIAN] = {quantity->title, quantity->key, decimals},
+		[COLUMN_P10] = {"p10", "p10", decimals},
+		[COLUMN_P90] = {"p90", "p90", decimals},
+		[COLUMN_P99] = {"p99", "p99", decimals},
 		[COLUMN_RATE] = {quantity->windowed ? "messages/s" : NULL, "messages_per_second", 0},
-		[COLUMN_RAW] = {load->raw ? "raw" : NULL, "raw", 2},
+		[COLUMN_RAW] = {load->raw ? "raw" : NULL, "raw", decimals},
 		[COLUMN_RATIO] = {load->raw ? "ours/raw" : NULL, "ratio", 3},
-		[COLUMN_RAW_P10] = {NULL, "raw_p10", 2},
-		[COLUMN_RAW_P90] = {NULL, "raw_p90", 2},
-		[COLUMN_RAW_P99] = {NULL, "raw_p99", 2},
+		[COLUMN_RAW_P10] = {NULL, "raw_p10", decimals},
+		[COLUMN_RAW_P90] = {NULL, "raw_p90", decimals},
+		[COLUMN_RAW_P99] = {NULL, "raw_p99", decimals},
 		[COLUMN_BATCH] = {NULL, "iterations_per_batch", 0},
 		[COLUMN_BATCHES] = {NULL, "batches", 0},
 		[COLUMN_INITIATOR_HOST] = {NULL, "initiator_host_percent", 1},
 		[COLUMN_TARGET_HOST] = {NULL, "target_host_percent", 1},
+		[COLUMN_INITIATOR_CPU] = {NULL, "initiator_cpu_us", 3},
+		[COLUMN_TARGET_CPU] = {NULL, "target_cpu_us", 3},
 	};
 	uint64_t sizes[SIZES_MAX];
 	size_t count = size_list(load->size_min, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
-	ptl_nic_counters_t before[2], after[2];
+	struct usage before[2];
 
 	output_table(columns, COLUMN_COUNT);
-	measure_counters(session, before);
+	measure_usage(session, before);
 	for (size_t i = 0; i < count; i++)
 		measure_size(session, exchange, quantity, sizes[i]);
-	measure_counters(session, after);
-	measure_note_drivers(before, after);
+	measure_note_drivers(session, before);
 	time_smallest(session, exchange, quantity);
 }

@@ -41,6 +41,8 @@ struct batch_limits {
  */
 struct plan plan_batches(double iteration, double budget, uint32_t iterations, struct batch_limits limits);
 
+#define SIZES_MAX 64 /* enough for all powers of two */
+
 /* min, then powers of `factor` times it (from 1 if it is 0), then max; returns how many were stored. */
 size_t size_list(uint64_t min, uint64_t max, unsigned factor, uint64_t *sizes, size_t room);
 

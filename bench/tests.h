@@ -14,9 +14,19 @@ int get_bandwidth(struct session *session);
 int match_depth(struct session *session);
 int bypass(struct session *session);
 int idle(struct session *session);
+int wake(struct session *session);
 
 /* Of this machine alone. */
 int machine_floor(const struct options *options);
 int info(const struct options *options);
+int self_latency(const struct options *options);
+int open_close(const struct options *options);
+
+/* Of more than two processes, which they fork. */
+int pairs(const struct options *options);
+int memory(const struct options *options);
+
+/* Of all that other tests measure. */
+int goals(const struct options *options);
 
 #endif

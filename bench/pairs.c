@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * More processes than cores: pairs of processes play the ping-pong of put-latency at the same time.  What counts is how
+ * many messages all of them exchange while the clock runs, so that nobody's starving is hidden by a median.
+ */
+#include "tests.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "common.h"
+#include "fail.h"
+#include "machine.h"
+#include "measure.h"
+#include "output.h"
+#include "pingpong.h"
+
+#define PAIRS_MAX    2
+#define MESSAGE_SIZE 8
+#define RUN_NS       50e6 /* about, between two looks at the end */
+#define WINDOW_NS    100000000
+
+struct arrangement {
+	const char *name;
+	unsigned pairs;
+	enum { MATES_APART, MATES_FREE, MATES_TOGETHER } place;
+};
+
+/* The first one is what the others are compared with. */
+static const struct arrangement arrangements[] = {
+	{"1 pair; a core each", 1, MATES_APART},
+	{"1 pair; unpinned", 1, MATES_FREE},
+	{"2 pairs; unpinned", 2, MATES_FREE},
+	{"2 pairs; mates on one core", 2, MATES_TOGETHER},
+};
+
+#define ARRANGEMENTS (sizeof arrangements / sizeof arrangements[0])
+
+/* What the parent reads while the pairs play. */
+static struct board {
+	_Atomic bool over;
+	struct word messages[PAIRS_MAX];
+} * board;
+
+static unsigned own_pair;
+
+static void counted_put_initiate(struct session *session, const struct run *run, uint32_t iteration)
+{
+	_Atomic uint64_t *messages = &board->messages[own_pair].value;
+
+	put_initiate(session, run, iteration);
+	atomic_store_explicit(messages, atomic_load_explicit(messages, memory_order_relaxed) + 2, memory_order_relaxed);
+}
+
+const struct exchange counted_put_exchange = {put_prepare, counted_put_initiate, put_serve, put_finish};
+
+/* Plays until the parent has seen enough. */
+static void play(struct session *session, struct peers *parent)
+{
+	struct run run = {.exchange = EXCHANGE_COUNTED_PUT, .size = MESSAGE_SIZE, .batch = 100, .batches = 1};
+
+	measure_run(session, &run, NULL);
+	control_meet(parent);
+	while (!atomic_load(&board->over)) {
+		double iteration_ns = measure_run(session, &run, NULL) / run.batch;
+		run.batch = (uint32_t)(RUN_NS / iteration_ns) + 1;
+	}
+	measure_end(session);
+}
+
+/* A pair whose mates share a core is started on it, as by taskset: its NIC threads stay there too. */
+static void confine(const struct peers *place)
+{
+	struct peers one = *place;
+
+	one.role = own_pair % 2 ? TARGET : INITIATOR;
+	peers_pin(&one);
+}
+
+static void __attribute__((noreturn))
+be_pair(struct peers *parent, const struct options *options, const struct arrangement *arrangement)
+{
+	struct options own = *options;
+	struct session session;
+
+	own.load.persistent = true;
+	own.unpinned = arrangement->place == MATES_FREE;
+	if (arrangement->place == MATES_TOGETHER)
+		confine(parent);
+	session_open(&session, &own);
+	if (session.peers.role == INITIATOR)
+		play(&session, parent);
+	else
+		measure_serve(&session);
+	session_close(&session);
+	if (session.peers.role == INITIATOR)
+		peers_part(parent);
+	exit(0);
+}
+
+static uint64_t messages_so_far(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned pair = 0; pair < PAIRS_MAX; pair++)
+		sum += atomic_load_explicit(&board->messages[pair].value, memory_order_relaxed);
+	return sum;
+}
+
+/* Time for each message that any pair exchanges, us. */
+static double watch(void)
+{
+	struct timespec left = {.tv_nsec = WINDOW_NS};
+	uint64_t start = monotonic_ns(), before = messages_so_far();
+
+	while (nanosleep(&left, &left))
+		;
+	uint64_t messages = messages_so_far() - before;
+	return (double)(monotonic_ns() - start) / 1e3 / (double)messages;
+}
+
+static double measure_once(const struct options *options, const struct arrangement *arrangement)
+{
+	struct peers initiator[PAIRS_MAX];
+
+	memset(board, 0, sizeof *board);
+	fflush(stdout);
+	for (own_pair = 0; own_pair < arrangement->pairs; own_pair++) {
+		peers_prepare(&initiator[own_pair]);
+		peers_fork(&initiator[own_pair]);
+		if (initiator[own_pair].role == TARGET)
+			be_pair(&initiator[own_pair], options, arrangement);
+	}
+	for (unsigned pair = 0; pair < arrangement->pairs; pair++)
+		control_meet(&initiator[pair]);
+	double time = watch();
+	atomic_store(&board->over, true);
+	for (unsigned pair = 0; pair < arrangement->pairs; pair++)
+		peers_part(&initiator[pair]);
+	for (unsigned pair = 0; pair < arrangement->pairs; pair++)
+		peers_finish(&initiator[pair]);
+	return time;
+}
+
+enum { COLUMN_WHAT, COLUMN_TIME, COLUMN_P10, COLUMN_P90, COLUMN_RATIO, COLUMN_COUNT };
+
+static const struct column columns[COLUMN_COUNT] = {
+	[COLUMN_WHAT] = {"Arrangement", "arrangement", -26},
+	[COLUMN_TIME] = {"us/message", "message_us", 3},
+	[COLUMN_P10] = {"p10", "p10", 3},
+	[COLUMN_P90] = {"p90", "p90", 3},
+	[COLUMN_RATIO] = {"ratio", "ratio", 2},
+};
+
+static void print_arrangement(const struct arrangement *arrangement, struct samples *times, struct samples *ratios)
+{
+	struct summary time = samples_summary(times), ratio = samples_summary(ratios);
+
+	output_row((union cell[COLUMN_COUNT]){
+		[COLUMN_WHAT] = {.text = arrangement->name},
+		[COLUMN_TIME] = {time.median},
+		[COLUMN_P10] = {time.p10},
+		[COLUMN_P90] = {time.p90},
+		[COLUMN_RATIO] = {ratio.median},
+	});
+	samples_free(times);
+	samples_free(ratios);
+}
+
+int pairs(const struct options *options)
+{
+	struct samples times[ARRANGEMENTS] = {{0}}, ratios[ARRANGEMENTS] = {{0}};
+
+	board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (board == MAP_FAILED)
+		fail("no memory to share: %s", strerror(errno));
+	machine_facts();
+	output_fact("us/message", "time that passes for each %d-byte put that any of the processes sends",
+		    MESSAGE_SIZE);
+	output_fact("ratio", "to the first row, in the same round; median");
+	output_table(columns, COLUMN_COUNT);
+	for (uint32_t round = 0; round < options->load.repeat; round++) {
+		double first = 0;
+		for (size_t i = 0; i < ARRANGEMENTS; i++) {
+			double time = measure_once(options, &arrangements[i]);
+			first = i ? first : time;
+			samples_add(&times[i], time);
+			samples_add(&ratios[i], time / first);
+		}
+	}
+	for (size_t i = 0; i < ARRANGEMENTS; i++)
+		print_arrangement(&arrangements[i], &times[i], &ratios[i]);
+	return 0;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The first message after a second of silence: both processes are idle, the target sleeps in Portals.  Its rival is the
+ * bare wake: the target sleeps on a futex.  One way, by the clock that both processes share.
+ */
+#include "tests.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "measure.h"
+#include "output.h"
+#include "pingpong.h"
+
+#define SILENCE_S    1
+#define MESSAGE_SIZE 8
+
+static struct samples one_way; /* at the initiator, ns */
+static ptl_handle_md_t source_md;
+static ptl_handle_me_t entry;
+
+static void keep_silence(void)
+{
+	struct timespec left = {.tv_sec = SILENCE_S};
+
+	while (nanosleep(&left, &left))
+		;
+}
+
+/* Waits outside Portals, so that what the message needs to arrive it gets from the NIC. */
+static void sample_wake(struct common *common, uint64_t start)
+{
+	uint64_t awake;
+
+	while (!(awake = atomic_load_explicit(&common->awake_at_ns, memory_order_acquire)))
+		cpu_pause();
+	atomic_store_explicit(&common->awake_at_ns, 0, memory_order_relaxed);
+	samples_add(&one_way, (double)(awake - start));
+}
+
+/* Pairs with the acquire load in sample_wake(). */
+static void say_awake(struct common *common)
+{
+	atomic_store_explicit(&common->awake_at_ns, monotonic_ns(), memory_order_release);
+}
+
+static void wake_put_prepare(struct session *session, const struct run *run)
+{
+	ptl_md_t source = session_md(session, session->source, run->size, 0);
+	ptl_md_t sink = session_md(session, session->sink, run->size, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE);
+
+	source.eq_handle = PTL_EQ_NONE;
+	if (session->peers.role == INITIATOR)
+		source_md = session_bind(session, source, PTL_RETAIN);
+	else
+		entry = session_attach(session, BITS_DATA, sink, PTL_RETAIN);
+}
+
+static void wake_put_initiate(struct session *session, const struct run *run, uint32_t iteration)
+{
+	(void)run;
+	(void)iteration;
+	keep_silence();
+	uint64_t start = monotonic_ns();
+	session_put(session, source_md, BITS_DATA);
+	sample_wake(session->common, start);
+}
+
+static void wake_put_serve(struct session *session, const struct run *run, uint32_t iteration)
+{
+	(void)run;
+	session_wait(session, PTL_EVENT_PUT_END, iteration + 1);
+	say_awake(session->common);
+}
+
+static void wake_put_finish(struct session *session, const struct run *run)
+{
+	(void)run;
+	if (session->peers.role == INITIATOR)
+		session_release(session, source_md);
+	else
+		session_detach(session, entry);
+}
+
+const struct exchange wake_put_exchange = {wake_put_prepare, wake_put_initiate, wake_put_serve, wake_put_finish};
+
+static void wake_futex_prepare(struct session *session, const struct run *run)
+{
+	(void)run;
+	atomic_store(&session->common->bell, 0);
+}
+
+static void wake_futex_initiate(struct session *session, const struct run *run, uint32_t iteration)
+{
+	_Atomic uint32_t *bell = &session->common->bell;
+
+	(void)run;
+	keep_silence();
+	uint64_t start = monotonic_ns();
+	atomic_store(bell, iteration + 1);
+	syscall(SYS_futex, bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+	sample_wake(session->common, start);
+}
+
+static void wake_futex_serve(struct session *session, const struct run *run, uint32_t iteration)
+{
+	_Atomic uint32_t *bell = &session->common->bell;
+
+	(void)run;
+	while (atomic_load(bell) != iteration + 1)
+		syscall(SYS_futex, bell, FUTEX_WAIT, iteration, NULL, NULL, 0);
+	say_awake(session->common);
+}
+
+const struct exchange wake_futex_exchange = {wake_futex_prepare, wake_futex_initiate, wake_futex_serve, NULL};
+
+static const struct column columns[] = {
+	{"Bytes", "bytes", 0}, {"Latency (us)", "latency_us", 2}, {"p10", "p10", 2},
+	{"p90", "p90", 2},     {"futex (us)", "futex_us", 2},     {"ours/futex", "ratio", 3},
+};
+
+/* One trial at a time, in turns, as the machine's moods change. */
+int wake(struct session *session)
+{
+	static const enum exchange_id exchanges[] = {EXCHANGE_WAKE_PUT, EXCHANGE_WAKE_FUTEX};
+	uint32_t trials = session->load.iterations ? session->load.iterations : session->load.quick ? 2 : 5;
+	struct samples samples[2] = {{0}};
+
+	output_fact("latency", "one way, from PtlPut to the return of PtlEQWait, after %d s of silence", SILENCE_S);
+	output_fact("futex", "the same with a sleeper on a futex");
+	output_table(columns, sizeof columns / sizeof columns[0]);
+	measure_connect(session);
+	for (uint32_t trial = 0; trial < trials; trial++)
+		for (int i = 0; i < 2; i++) {
+			struct run run = {.exchange = exchanges[i], .size = MESSAGE_SIZE, .batch = 1, .batches = 1};
+			measure_run(session, &run, NULL);
+			samples_add(&samples[i], one_way.value[0]);
+			samples_free(&one_way);
+		}
+	struct summary ours = samples_summary(&samples[0]), bare = samples_summary(&samples[1]);
+	output_row((union cell[]){{MESSAGE_SIZE},
+				  {ours.median / 1e3},
+				  {ours.p10 / 1e3},
+				  {ours.p90 / 1e3},
+				  {bare.median / 1e3},
+				  {ours.median / bare.median}});
+	samples_free(&samples[0]);
+	samples_free(&samples[1]);
+	return 0;
+}
