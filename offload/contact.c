@@ -2,6 +2,20 @@
 /*
  * First contact, the notices about it, and liveness.  See the essay in peer.c.
  *
+ * WAYS.  A process of our own node can be reached by shared memory or by the network, if both of us have both.  Every
+ * HELLO is offered to the possible transports in the order of preference, until one takes it or needs time for it
+ * (-EAGAIN): the next one's turn is only when there is certainly nobody (-ENOENT) or nobody for us (-EHOSTUNREACH,
+ * another user's process).  Nobody now may be somebody later, so every repetition starts from the first again, until
+ * PTL_CONNECT_TIMEOUT.  Whoever receives a HELLO answers where it came from, and from then on the way is fixed for the
+ * conversation: order, and memory exposed to one transport, would not survive a change.
+ *
+ * Both sides come to the same way.  A process claims its name on the node before it opens the network, which takes
+ * 100 ms, so whoever is found on the network was to be found on the node just before, when our HELLO was offered there;
+ * and that two can meet on the node is symmetrical.  Should it go wrong all the same (each has taken a HELLO of the
+ * other over another way), then each is READY when a WELCOME of the same conversation arrives over the other way: the
+ * more preferred way wins.  Who is on it already ignores the WELCOME; the other one moves, and what it had under way
+ * fails as if the connection had broken.  A HELLO of the conversation we are in, over another way, is an old one.
+ *
  * A process can be reachable at one of several addresses (its preferred port may have been taken by a stranger), so
  * HELLO goes to candidate 0 half of the time and to the others in turn, in slices of SLICE_NS: 0 1 0 2 0 3 ...
  * Whoever lives at a wrong candidate answers REFUSED, which ends the slice at once.
@@ -14,6 +28,7 @@
 
 #define SLICE_NS           100000000u
 #define HELLO_AGAIN_NS     200000000u
+#define OPENING_NS         1000000u
 #define SILENCE_NS         1000000000u
 #define PINGS_BEFORE_DEATH 3
 
@@ -42,45 +57,90 @@ static uint16_t random_tag(uint16_t other_than)
 	return tag;
 }
 
-static bool choose_transport(struct nic *nic, struct peer *peer)
+bool contact_possible(const struct nic *nic, const struct peer *peer, enum nic_path path)
 {
-	bool self = peer->id.nid == nic->id.nid && peer->id.pid == nic->id.pid;
+	bool own_node = peer->id.nid == nic->id.nid, self = own_node && peer->id.pid == nic->id.pid;
 
-	peer->transport = self ? nic->self : nic->network_up ? nic->network : NULL;
-	return peer->transport != NULL;
+	if (!nic->claimed[path] || self != (path == PATH_SELF) || (path == PATH_NODE && !own_node))
+		return false;
+	return nic->transports[path] || !nic->opening_done;
 }
 
+static void take_path(struct nic *nic, struct peer *peer, enum nic_path path)
+{
+	peer->path = path;
+	peer->transport = nic->transports[path];
+}
+
+/*
+ * Of its addresses on that path the one that the slice is about: every other slice is for candidate 0.  Only the
+ * network has several.
+ */
+static int find_address(struct nic *nic, struct peer *peer, enum nic_path path)
+{
+	const struct transport_ops *ops = nic->transports[path]->ops;
+	const ptl_process_id_t id = peer->id;
+
+	take_path(nic, peer, path);
+	peer->attempt = path == PATH_NETWORK && peer->slice % 2 ? peer->slice / 2 + 1 : 0;
+	int rc = ops->resolve(peer->transport, id.nid, id.pid, peer->attempt, &peer->address);
+
+	if (rc && peer->attempt > 0) {
+		peer->attempt = peer->slice = 0;
+		rc = ops->resolve(peer->transport, id.nid, id.pid, 0, &peer->address);
+	}
+	return rc;
+}
+
+/*
+ * Offers HELLO to one transport after the other.  0: taken; -EAGAIN; -EINPROGRESS: to be offered to one that is still
+ * opening; -ENOENT: nobody there now; -EHOSTUNREACH: none of them will ever reach the peer.
+ */
+static int offer_hello(struct nic *nic, struct peer *peer)
+{
+	struct wire_message hello = introduction(nic, peer, WIRE_HELLO);
+	int result = -EHOSTUNREACH;
+
+	for (enum nic_path path = 0; path < NIC_TRANSPORTS; path++) {
+		if (!contact_possible(nic, peer, path))
+			continue;
+		if (!nic->transports[path])
+			return -EINPROGRESS;
+		if (find_address(nic, peer, path))
+			continue;
+		int rc = peer_send_notice(nic, peer, &hello);
+
+		if (rc == -ENOENT)
+			result = rc;
+		else if (rc != -EHOSTUNREACH)
+			return rc == 0 ? 0 : -EAGAIN;
+	}
+	return result;
+}
+
+/* HELLO is repeated until it is answered, so a full transport costs nothing but time. */
 static void greet(struct nic *nic, struct peer *peer, uint64_t now)
 {
 	static const uint64_t pauses[] = {50000, 200000, 1000000, 5000000, 20000000, 50000000};
-	unsigned step;
+	unsigned step = peer->refusals / 4;
+	int rc = offer_hello(nic, peer);
 
-	struct wire_message hello = introduction(nic, peer, WIRE_HELLO);
-
-	/* HELLO is repeated until it is answered, so a full transport costs nothing but time. */
-	peer_send_notice(nic, peer, &hello);
-	step = peer->refusals / 4;
-	if (peer->refusals == 0)
+	if (rc == -EHOSTUNREACH) {
+		peer_fail(nic, peer, PTL_NI_UNREACHABLE, "no transport reaches it: not its network, or not its user");
+		return;
+	}
+	if (rc == 0)
 		peer->retry_at = now + HELLO_AGAIN_NS;
+	else if (rc == -EINPROGRESS)
+		peer->retry_at = now + OPENING_NS;
 	else
 		peer->retry_at = now + pauses[step < 5 ? step : 5];
 	nic_timer_at(nic, peer->retry_at < peer->slice_end ? peer->retry_at : peer->slice_end);
 }
 
-/* Next slice: every other one is for candidate 0. */
 static void next_slice(struct nic *nic, struct peer *peer, uint64_t now)
 {
-	unsigned attempt = peer->slice % 2 ? peer->slice / 2 + 1 : 0;
-
-	if (peer->transport->ops->resolve(peer->transport, peer->id.nid, peer->id.pid, attempt, &peer->address)) {
-		attempt = peer->slice = 0;
-		if (peer->transport->ops->resolve(peer->transport, peer->id.nid, peer->id.pid, 0, &peer->address)) {
-			peer_fail(nic, peer, PTL_NI_UNREACHABLE, "its id has no address on this network");
-			return;
-		}
-	}
 	peer->slice++;
-	peer->attempt = attempt;
 	peer->slice_end = now + SLICE_NS;
 	greet(nic, peer, now);
 }
@@ -89,41 +149,27 @@ void contact_start(struct nic *nic, struct peer *peer)
 {
 	uint64_t now = monotonic_ns();
 
-	if (!choose_transport(nic, peer) && nic->opening_done) {
-		peer_fail(nic, peer, PTL_NI_UNREACHABLE, "no transport reaches it");
-		return;
-	}
 	peer->state = PEER_CONTACTING;
 	peer->local_tag = random_tag(peer->local_tag);
 	peer->remote_tag = 0;
 	peer->slice = 0;
+	peer->slice_end = now + SLICE_NS;
 	peer->refusals = 0;
 	peer->contact_deadline = now + nic->settings->connect_timeout;
 	peer_mark_busy(nic, peer);
-	if (peer->transport)
-		next_slice(nic, peer, now);
-	else
-		nic_timer_at(nic, now + 1000000);
+	greet(nic, peer, now);
 }
 
 void contact_tick(struct nic *nic, struct peer *peer, uint64_t now)
 {
-	if (now >= peer->contact_deadline) {
+	if (now >= peer->contact_deadline)
 		peer_fail(nic, peer, PTL_NI_UNREACHABLE, "no answer to HELLO within PTL_CONNECT_TIMEOUT");
-	} else if (!peer->transport) {
-		if (choose_transport(nic, peer))
-			next_slice(nic, peer, now);
-		else if (nic->opening_done)
-			peer_fail(nic, peer, PTL_NI_UNREACHABLE, "its transport did not open");
-		else
-			nic_timer_at(nic, now + 1000000);
-	} else if (now >= peer->slice_end) {
+	else if (now >= peer->slice_end)
 		next_slice(nic, peer, now);
-	} else if (now >= peer->retry_at) {
+	else if (now >= peer->retry_at)
 		greet(nic, peer, now);
-	} else {
+	else
 		nic_timer_at(nic, peer->retry_at < peer->slice_end ? peer->retry_at : peer->slice_end);
-	}
 }
 
 /* --- notices --- */
@@ -134,24 +180,40 @@ static bool same_conversation(const struct peer *peer, const struct wire_message
 	       peer->incarnation[1] == message->incarnation_low;
 }
 
+/* The peer answers over a better way than the one on which we thought to be talking.  See WAYS above. */
+static void move_conversation(struct nic *nic, struct peer *peer)
+{
+	uint16_t tag = peer->local_tag;
+
+	peer_reset(nic, peer);
+	peer->local_tag = tag;
+}
+
 /* HELLO or WELCOME told us who the peer is. */
 static int introduce(struct nic *nic, struct peer *peer, const struct wire_message *message, transport_address from)
 {
+	struct transport *transport = nic->transports[nic->polling];
+	bool ready = peer->state == PEER_READY, same = ready && same_conversation(peer, message);
 	transport_address address;
 
-	if (!peer->transport && !choose_transport(nic, peer))
-		return -EHOSTUNREACH;
-	int rc = peer->transport->ops->resolve(peer->transport, peer->id.nid, peer->id.pid, message->attempt, &address);
+	if (same && peer->path != nic->polling && (peer->path < nic->polling || message->operation == WIRE_HELLO))
+		return -EALREADY;
+	int rc = transport->ops->resolve(transport, peer->id.nid, peer->id.pid, message->attempt, &address);
 
 	if (rc)
 		return rc;
 	if (from != TRANSPORT_ADDRESS_UNKNOWN && from != address)
 		return -EPERM; /* somebody else's identity */
-	if (peer->state == PEER_READY && !same_conversation(peer, message))
+	if (ready && !same)
 		peer_reset(nic, peer);
+	else if (ready && peer->path != nic->polling)
+		move_conversation(nic, peer);
 	if (peer->local_tag == 0)
 		peer->local_tag = random_tag(0);
+	take_path(nic, peer, nic->polling);
 	peer->address = address;
+	if ((rc = peer_meet(nic, peer)))
+		return rc;
 	peer->attempt = message->attempt;
 	peer->remote_tag = message->source_tag;
 	peer->uid = message->uid;
@@ -176,9 +238,28 @@ static void queue_notice(struct nic *nic, struct peer *peer, const struct wire_m
 	peer_respond(nic, op);
 }
 
-static void hello_for_another(struct nic *nic, struct peer *peer, const struct wire_message *hello)
+/* Answers somebody who may not be a peer, where it spoke from: best effort, the asker repeats itself. */
+static void answer(struct nic *nic, const struct wire_message *message, transport_address from,
+		   struct wire_message *reply)
 {
-	const struct wire_message refusal = {
+	struct transport *transport = nic->transports[nic->polling];
+	uint8_t bytes[WIRE_MAX_HEADER];
+
+	if (from == TRANSPORT_ADDRESS_UNKNOWN &&
+	    transport->ops->resolve(transport, message->source_nid, message->source_pid, message->attempt, &from))
+		return;
+	reply->source_nid = nic->id.nid;
+	reply->source_pid = nic->id.pid;
+	reply->target_tag = message->source_tag;
+	reply->attempt = (uint8_t)transport->ops->own_attempt(transport);
+	if (transport->ops->send(transport, from, bytes, wire_encode(reply, bytes), NULL, 0) == 0)
+		nic->counters.notices_sent++;
+}
+
+static void hello_for_another(struct nic *nic, struct peer *peer, const struct wire_message *hello,
+			      transport_address from)
+{
+	struct wire_message refusal = {
 		.operation = WIRE_REFUSED,
 		.wanted_nid = hello->wanted_nid,
 		.wanted_pid = hello->wanted_pid,
@@ -186,9 +267,13 @@ static void hello_for_another(struct nic *nic, struct peer *peer, const struct w
 		.their_version = WIRE_VERSION,
 	};
 
-	if (!peer->transport && !choose_transport(nic, peer))
+	/* Over another way than we talk with it ourselves: without patience, it will ask again. */
+	if (peer->state != PEER_UNKNOWN && peer->path != nic->polling) {
+		answer(nic, hello, from, &refusal);
 		return;
-	if (peer->address == TRANSPORT_ADDRESS_UNKNOWN &&
+	}
+	take_path(nic, peer, nic->polling);
+	if (peer->state == PEER_UNKNOWN &&
 	    peer->transport->ops->resolve(peer->transport, peer->id.nid, peer->id.pid, hello->attempt, &peer->address))
 		return;
 	queue_notice(nic, peer, &refusal);
@@ -197,7 +282,7 @@ static void hello_for_another(struct nic *nic, struct peer *peer, const struct w
 static void hello_arrived(struct nic *nic, struct peer *peer, const struct wire_message *hello, transport_address from)
 {
 	if (hello->wanted_nid != nic->id.nid || hello->wanted_pid != nic->id.pid) {
-		hello_for_another(nic, peer, hello);
+		hello_for_another(nic, peer, hello, from);
 		return;
 	}
 	if (introduce(nic, peer, hello, from)) {
@@ -220,13 +305,18 @@ static void welcome_arrived(struct nic *nic, struct peer *peer, const struct wir
 		peer_flush(nic, peer);
 }
 
+static bool comes_from(const struct nic *nic, const struct peer *peer, transport_address from)
+{
+	return peer->path == nic->polling && (from == TRANSPORT_ADDRESS_UNKNOWN || from == peer->address);
+}
+
 /* The refuser need not be known: it answers for the address at which we looked for somebody else. */
 static void refusal_arrived(struct nic *nic, struct peer *peer, const struct wire_message *refusal,
 			    transport_address from)
 {
 	if (refusal->reason == REFUSED_WRONG_PROCESS)
 		peer = peer_find(nic, (ptl_process_id_t){.nid = refusal->wanted_nid, .pid = refusal->wanted_pid});
-	if (!peer || peer->state != PEER_CONTACTING || (from != TRANSPORT_ADDRESS_UNKNOWN && from != peer->address)) {
+	if (!peer || peer->state != PEER_CONTACTING || !comes_from(nic, peer, from)) {
 		nic->counters.stale++;
 	} else if (refusal->reason == REFUSED_WRONG_PROCESS) {
 		next_slice(nic, peer, monotonic_ns());
@@ -241,7 +331,7 @@ static void stale_arrived(struct nic *nic, struct peer *peer, const struct wire_
 {
 	/* Only an answer to what this conversation sent names its tag. */
 	if (!peer || peer->state != PEER_READY || stale->target_tag != peer->local_tag ||
-	    (from != TRANSPORT_ADDRESS_UNKNOWN && from != peer->address)) {
+	    !comes_from(nic, peer, from)) {
 		nic->counters.stale++;
 		return;
 	}
@@ -250,8 +340,7 @@ static void stale_arrived(struct nic *nic, struct peer *peer, const struct wire_
 		contact_start(nic, peer);
 }
 
-void contact_notice(struct nic *nic, const struct wire_message *message, transport_address from,
-		    struct transport *transport)
+void contact_notice(struct nic *nic, const struct wire_message *message, transport_address from)
 {
 	static void (*const handlers[WIRE_OPERATION_COUNT])(struct nic *, struct peer *, const struct wire_message *,
 							    transport_address) = {
@@ -265,28 +354,11 @@ void contact_notice(struct nic *nic, const struct wire_message *message, transpo
 	bool self = id.nid == nic->id.nid && id.pid == nic->id.pid;
 
 	/* Only ourselves speak with our own id. */
-	if (self != (transport == nic->self) || (!peer && message->operation != WIRE_REFUSED)) {
+	if (self != (nic->polling == PATH_SELF) || (!peer && message->operation != WIRE_REFUSED)) {
 		nic->counters.stale++;
 		return;
 	}
 	handlers[message->operation](nic, peer, message, from);
-}
-
-/* Answers somebody who may not be a peer: best effort, the asker repeats itself. */
-static void answer_stranger(struct nic *nic, const struct wire_message *message, struct transport *transport,
-			    struct wire_message *answer)
-{
-	uint8_t bytes[WIRE_MAX_HEADER];
-	transport_address address;
-
-	if (transport->ops->resolve(transport, message->source_nid, message->source_pid, message->attempt, &address))
-		return;
-	answer->source_nid = nic->id.nid;
-	answer->source_pid = nic->id.pid;
-	answer->target_tag = message->source_tag;
-	answer->attempt = (uint8_t)transport->ops->own_attempt(transport);
-	if (transport->ops->send(transport, address, bytes, wire_encode(answer, bytes), NULL, 0) == 0)
-		nic->counters.notices_sent++;
 }
 
 /*
@@ -300,22 +372,21 @@ static void disown(struct peer *peer, const struct wire_message *message)
 		peer->local_tag = random_tag(peer->local_tag);
 }
 
-void contact_dropped(struct nic *nic, struct peer *peer, const struct wire_message *message,
-		     struct transport *transport)
+void contact_dropped(struct nic *nic, struct peer *peer, const struct wire_message *message, transport_address from)
 {
 	struct wire_message stale = {.operation = WIRE_STALE};
 
-	answer_stranger(nic, message, transport, &stale);
+	answer(nic, message, from, &stale);
 	disown(peer, message);
 }
 
-void contact_answer_version(struct nic *nic, const struct wire_message *message, struct transport *transport)
+void contact_answer_version(struct nic *nic, const struct wire_message *message, transport_address from)
 {
 	struct wire_message refusal = {
 		.operation = WIRE_REFUSED, .reason = REFUSED_VERSION, .their_version = WIRE_VERSION};
 
 	if (message->operation == WIRE_HELLO)
-		answer_stranger(nic, message, transport, &refusal);
+		answer(nic, message, from, &refusal);
 }
 
 /* --- liveness --- */
@@ -327,29 +398,38 @@ static void note_life(struct peer *peer, uint64_t now)
 	peer->pings = peer->refused_probes = 0;
 }
 
+static bool probably_dead(struct peer *peer)
+{
+	if (peer->refused_probes >= PEER_PROBES_REFUSED)
+		return true; /* its transport would not take a message */
+	if (peer->transport->ops->probe(peer->transport, peer->address) == -ECONNREFUSED)
+		peer->refused_probes++;
+	else
+		peer->refused_probes = 0;
+	return peer->refused_probes >= PEER_PROBES_REFUSED;
+}
+
 /*
- * Kernel evidence first: the peer's port is closed.  Asked twice, because the first answer may be an echo of the time
- * before a restart.  Only then silence, and only of peers that would answer by themselves.
+ * Kernel evidence first: the peer's port is closed.  It is asked for after some silence, or always where it costs
+ * nothing.  Only then silence itself, and only of peers that would answer by themselves.
  */
 void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 {
-	struct transport *transport = peer->transport;
+	const struct transport *transport = peer->transport;
 
 	if (peer->arrivals != peer->arrivals_seen || peer->silent_since == 0) {
 		note_life(peer, now);
 		return;
 	}
-	if (now - peer->silent_since < SILENCE_NS || !transport || transport == nic->self)
+	bool silent = now - peer->silent_since >= SILENCE_NS;
+
+	if (!transport || peer->path == PATH_SELF || !(silent || transport->limits.rings))
 		return;
-	if (transport->ops->probe(transport, peer->address) == -ECONNREFUSED)
-		peer->refused_probes++;
-	else
-		peer->refused_probes = 0;
-	if (peer->refused_probes >= 2) {
+	if (probably_dead(peer)) {
 		peer_fail(nic, peer, PTL_NI_PEER_DIED, "its port is closed");
 		return;
 	}
-	if (peer->state != PEER_READY || now - peer->pinged_at < SILENCE_NS)
+	if (!silent || peer->state != PEER_READY || now - peer->pinged_at < SILENCE_NS)
 		return;
 	if (peer->pings >= PINGS_BEFORE_DEATH && nic->settings->peer_timeout &&
 	    (peer->abilities & WIRE_HAS_NIC_THREAD) && now - peer->silent_since > nic->settings->peer_timeout) {

@@ -45,13 +45,23 @@
  *         ownership.  So either it sees the event, or the poster sees the waiter.
  *
  * LEASES.  While hosts drive, the NIC thread would only be in their way: on two cores every wake-up of it costs the
- * host 30 us.  It parks on the futex `lease` and looks after PTL_NIC_TICK whether hosts still drive: nobody inside
- * PtlEQWait and no drive since the last look (asked a second time after LEASE_GLANCE_NS, because a host that polls
- * with PtlEQGet leaves no other trace) means that they compute, and it takes over.  That bounds how long a message
- * waits for a host that has just begun to compute.  If a host sleeps for the engine the ticks would only burn power,
- * so after DEEP_TICKS of them the thread parks without a timer (lease = DEEP).  The host that ends that sleep wakes
- * it: the thread stores DEEP, then looks at `sleeper`; the host stores `sleeper` = NONE, then looks at `lease`; a
- * sequentially consistent fence between store and load on both sides makes it impossible that both see the old value.
+ * host 30 us.  It parks and looks after PTL_NIC_TICK whether hosts still drive: nobody inside PtlEQWait and no drive
+ * since the last look (asked a second time after LEASE_GLANCE_NS, because a host that polls with PtlEQGet leaves no
+ * other trace) means that they compute, and it takes over.  That bounds how long a message waits for a host that has
+ * just begun to compute.
+ *
+ * It need not wait so long on a transport whose peers ring for what nobody looks at (limits.rings): while parked the
+ * NIC thread watches the descriptors of these, and if one becomes readable with no host inside PtlEQWait it takes over
+ * at once.  (A host may have driven meanwhile and emptied the descriptor: then there is nothing to do, no harm.)  If
+ * a host is inside, it will look, and the thread watches again a tick later.  Rings do not become a storm: a take-over
+ * that a host ended within a tick was in vain, and for twice as many ticks as after the last such one, up to
+ * DEAF_TICKS, the thread does not listen.
+ *
+ * If a host sleeps for the engine, rings are for that host, and the ticks would only burn power: after DEEP_TICKS of
+ * them the thread parks without a timer (lease = DEEP), watching nothing but its doorbell.  The host that ends that
+ * sleep rings it: the thread stores DEEP, then looks at `sleeper`; the host stores `sleeper` = NONE, then looks at
+ * `lease`; a sequentially consistent fence between store and load on both sides makes it impossible that both see the
+ * old value.  The doorbell counts, so it does not matter whether it is rung before or after the thread sleeps on it.
  *
  * The NIC thread is in thread.c, waiting hosts in wait.c.  Models of the ownership word and of the hand-over between
  * sleepers, with store buffers, are in tests/models.
@@ -115,7 +125,7 @@ int nic_drive(struct nic *nic)
 
 		if (!transport)
 			continue;
-		nic->polling = transport;
+		nic->polling = (enum nic_path)i;
 		uint64_t start = timing_start(&nic->timing);
 		int done = transport->ops->poll(transport, POLL_BUDGET);
 
@@ -155,22 +165,16 @@ int nic_arm(struct nic *nic, uint64_t *until)
 	return 0;
 }
 
-int nic_attach(struct nic *nic, void *transport)
+void nic_attach(struct nic *nic, enum nic_path path)
 {
-	for (int i = 0; i < NIC_TRANSPORTS; i++) {
-		if (!nic->transports[i]) {
-			struct transport *attached = transport;
+	struct transport *transport = nic->claimed[path];
 
-			nic->transports[i] = attached;
-			/* Pairs with the acquire in nic_sleep(). */
-			atomic_store_explicit(&nic->wait_fds[i], attached->ops->wait_fd(attached) + 1,
-					      memory_order_release);
-			break;
-		}
-	}
+	nic->transports[path] = transport;
+	nic->rings[path] = transport->limits.rings;
+	/* Pairs with the acquire in nic_sleep(). */
+	atomic_store_explicit(&nic->wait_fds[path], transport->ops->wait_fd(transport) + 1, memory_order_release);
 	nic->unsettled = true; /* whoever sleeps has not armed it yet */
 	nic_timer_at(nic, 0);
-	return 0;
 }
 
 /* --- kicks --- */
@@ -217,23 +221,34 @@ static bool settle_sleeper(struct nic *nic)
 	return nic_arm(nic, &until) || until < believed;
 }
 
-void nic_sleep(struct nic *nic, int event, uint64_t until)
+/* poll() ignores negative descriptors. */
+static int watched_fd(struct nic *nic, int path, enum nic_watch watch)
+{
+	/* Acquire pairs with the release in nic_attach(), after which nic_rouse() makes us look again. */
+	int fd = atomic_load_explicit(&nic->wait_fds[path], memory_order_acquire) - 1;
+
+	return fd >= 0 && (watch == WATCH_TRANSPORTS || (watch == WATCH_RINGS && nic->rings[path])) ? fd : -1;
+}
+
+bool nic_sleep(struct nic *nic, int event, enum nic_watch watch, uint64_t until)
 {
 	struct pollfd wait[1 + NIC_TRANSPORTS] = {{.fd = event, .events = POLLIN}};
 	struct timespec left = {0};
 	uint64_t now = until == NIC_NEVER ? 0 : monotonic_ns(), count;
 
-	/* Acquire pairs with the release in nic_attach(), after which nic_rouse() makes us look again. */
 	for (int i = 0; i < NIC_TRANSPORTS; i++)
-		wait[i + 1] = (struct pollfd){.fd = atomic_load_explicit(&nic->wait_fds[i], memory_order_acquire) - 1,
-					      .events = POLLIN};
+		wait[i + 1] = (struct pollfd){.fd = watched_fd(nic, i, watch), .events = POLLIN};
 	if (until > now) {
 		left.tv_sec = (time_t)((until - now) / 1000000000u);
 		left.tv_nsec = (long)((until - now) % 1000000000u);
 	}
-	ppoll(wait, 1 + NIC_TRANSPORTS, until == NIC_NEVER ? NULL : &left, NULL);
+	int ready = ppoll(wait, 1 + NIC_TRANSPORTS, until == NIC_NEVER ? NULL : &left, NULL);
+
+	if (ready <= 0)
+		return false;
 	if (wait[0].revents && read(event, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		report(LOG_ERROR, "cannot read a doorbell: %s", strerror(errno));
+	return ready > (wait[0].revents != 0);
 }
 
 /* --- ownership --- */

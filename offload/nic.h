@@ -25,7 +25,6 @@
 #define NIC_MAX_OBJECTS    65536
 #define NIC_MAX_QUEUES     1024
 #define NIC_MAX_OPERATIONS (1 << 18)
-#define NIC_TRANSPORTS     2 /* self, and the network's */
 #define NIC_NEVER          UINT64_MAX
 
 /* Generations of objects and operations; with the index they make handles (portals/handle.h) and tokens. */
@@ -44,6 +43,9 @@ struct acl_entry {
 	ptl_pt_index_t pt_index;
 };
 
+/* Ways to a peer, the most preferred first. */
+enum nic_path { PATH_SELF, PATH_NODE, PATH_NETWORK, NIC_TRANSPORTS };
+
 /* States of the ownership word; the rest of the word is the newest pending command. */
 enum nic_owner {
 	NIC_FREE,     /* no owner; implies no command */
@@ -57,7 +59,7 @@ enum nic_owner {
 /* Who is in poll() on behalf of the engine while nobody owns it. */
 enum nic_sleeper { SLEEPER_NONE, SLEEPER_HOST };
 
-/* What the NIC thread does while hosts drive (the futex word `lease`). */
+/* What the NIC thread does while hosts drive. */
 enum nic_lease { LEASE_OUT, LEASE_TICKING, LEASE_DEEP };
 
 struct nic {
@@ -76,13 +78,11 @@ struct nic {
 	_Atomic bool closing;              /* nobody may begin to sleep for events any more */
 
 	/* From here on: owner only, unless said otherwise. */
-	_Alignas(CACHE_LINE) struct transport *transports[NIC_TRANSPORTS]; /* those attached */
-	struct transport *self, *network; /* network: claimed; usable only once network_up */
-	bool network_up;
-	struct transport *polling; /* whose arrivals are being handled */
-	bool unsettled;            /* since ownership was taken something happened that arm() has to be asked about */
-	uint64_t own_ticks;        /* timing: what taking ownership cost this time */
-	uint64_t messages_before;  /* timing: messages handled when it was taken */
+	_Alignas(CACHE_LINE) struct transport *transports[NIC_TRANSPORTS]; /* by path; NULL: not usable (yet) */
+	enum nic_path polling;                                             /* whose arrivals are being handled */
+	bool unsettled;           /* since ownership was taken something happened that arm() has to be asked about */
+	uint64_t own_ticks;       /* timing: what taking ownership cost this time */
+	uint64_t messages_before; /* timing: messages handled when it was taken */
 	uint32_t drives;
 	uint64_t timer;                               /* when nic_timers() has something to do, NIC_NEVER if not */
 	uint64_t host_sleeps_until, nic_sleeps_until; /* what each sleeper believes, while it sleeps */
@@ -101,9 +101,15 @@ struct nic {
 		struct peer **buckets;
 		uint32_t mask, count;
 	} peers;
+	struct {
+		struct peer **
+			peers; /* whom we met at which address of a brief transport: true if peer->address says so too */
+		uint32_t room;
+	} met[NIC_TRANSPORTS];
 
 	/* Constant after nic_open(). */
-	uint32_t index; /* in the process's table of interfaces */
+	struct transport *claimed[NIC_TRANSPORTS]; /* by path; the network's may still be opening, or have failed to */
+	uint32_t index;                            /* in the process's table of interfaces */
 	ptl_process_id_t id;
 	ptl_uid_t uid;
 	ptl_jid_t jid;
@@ -119,8 +125,9 @@ struct nic {
 	int nic_event, host_event; /* doorbells */
 	/* What sleepers wait for besides: the descriptors of transports, plus one; 0: none. */
 	_Atomic int wait_fds[NIC_TRANSPORTS];
-	int nic_cpu;             /* where the NIC thread is pinned, -1 if not */
-	const char *slice_error; /* why the NIC thread has no short scheduling slice, or NULL */
+	bool rings[NIC_TRANSPORTS]; /* limits.rings; written before the descriptor */
+	int nic_cpu;                /* where the NIC thread is pinned, -1 if not */
+	const char *slice_error;    /* why the NIC thread has no short scheduling slice, or NULL */
 
 	/* Opening in the background: written by the opener, read after opening_done. */
 	pthread_mutex_t opening_lock;
@@ -200,11 +207,14 @@ void nic_rouse(struct nic *);
 /* Ends the engine: later calls get -ESHUTDOWN, every waiter has left when it returns.  No NIC thread any more. */
 void nic_bury(struct nic *);
 
-/* Sleeps until a transport is ready, the doorbell rings, or `until`; empties the doorbell. */
-void nic_sleep(struct nic *, int event, uint64_t until);
+/* Whose descriptors a sleeper watches besides its doorbell. */
+enum nic_watch { WATCH_NOTHING, WATCH_RINGS, WATCH_TRANSPORTS };
 
-/* Attaches an opened transport; a command. */
-int nic_attach(struct nic *, void *transport);
+/* Sleeps until what is watched is ready, the doorbell rings, or `until`; empties the doorbell.  True: the former. */
+bool nic_sleep(struct nic *, int event, enum nic_watch, uint64_t until);
+
+/* The claimed transport of a path has been opened and is used from now on. */
+void nic_attach(struct nic *, enum nic_path);
 
 /* A thread on which no signal handler of the application ever runs.  0 or an errno value. */
 int nic_spawn(pthread_t *, void *(*run)(void *), void *argument);

@@ -20,17 +20,91 @@
 
 /* --- what PTL_TRANSPORT asks for --- */
 
-static int parse_transport(const char *wanted, bool *network, const char **provider)
+#define LOOPBACK_NET 127
+#define PID_BITS     22 /* Unix pids end at 2^22 on Linux */
+#define PID_TRIES    256
+
+static const struct transport_ops *const families[NIC_TRANSPORTS] = {&transport_self, &transport_node, &transport_ofi};
+
+/* Which transports the interface gets besides the one to itself. */
+struct choice {
+	bool node, network;
+	bool node_optional; /* the network will do if shared memory cannot be had */
+	const char *provider;
+};
+
+static int parse_transport(const char *wanted, struct choice *choice)
 {
-	*provider = NULL;
-	*network = true;
-	if (strcmp(wanted, "self") == 0)
-		*network = false;
-	else if (strncmp(wanted, "ofi:", 4) == 0 && wanted[4])
-		*provider = wanted + 4;
-	else if (strcmp(wanted, "auto") != 0 && strcmp(wanted, "ofi") != 0)
-		return report_error(-EINVAL, "PTL_TRANSPORT=%s is none of auto, self, ofi, ofi:PROVIDER", wanted);
+	*choice = (struct choice){0};
+	if (strcmp(wanted, "auto") == 0) {
+		choice->node = choice->network = choice->node_optional = true;
+	} else if (strcmp(wanted, "node") == 0) {
+		choice->node = true;
+	} else if (strncmp(wanted, "ofi:", 4) == 0 && wanted[4]) {
+		choice->network = true;
+		choice->provider = wanted + 4;
+	} else if (strcmp(wanted, "ofi") == 0) {
+		choice->network = true;
+	} else if (strcmp(wanted, "self") != 0) {
+		return report_error(-EINVAL, "PTL_TRANSPORT=%s is none of auto, self, node, ofi, ofi:PROVIDER", wanted);
+	}
 	return 0;
+}
+
+static int choose_transports(const struct nic *nic, struct choice *choice)
+{
+	const char *wanted = nic->settings->transport;
+	int rc = parse_transport(wanted, choice);
+
+	if (rc)
+		return rc;
+	if (nic->settings->verified_uid && choice->network && !choice->node)
+		return report_error(-ENOTSUP,
+				    "PTL_REQUIRE_VERIFIED_UID is set, but PTL_TRANSPORT=%s cannot prove user ids: use "
+				    "self, node or auto, which is node then",
+				    wanted);
+	/* Nobody who is not on this node can reach the loopback, and opening libfabric costs 100 ms. */
+	if (choice->node && (nic->settings->verified_uid || nic->id.nid >> 24 == LOOPBACK_NET))
+		choice->network = choice->node_optional = false;
+	return 0;
+}
+
+static void let_go(struct nic *nic, enum nic_path path)
+{
+	if (nic->claimed[path])
+		nic->claimed[path]->ops->close(nic->claimed[path]);
+	nic->claimed[path] = NULL;
+}
+
+/* Makes the pid ours on all transports that are wanted, or on none. */
+static int claim_pid(struct nic *nic, const struct choice *choice, struct transport_config *config)
+{
+	int rc = choice->node ? families[PATH_NODE]->claim(config, &nic->claimed[PATH_NODE]) : 0;
+
+	if (rc && (rc == -EADDRINUSE || !choice->node_optional))
+		return rc;
+	if (rc)
+		report(LOG_WARN, "no shared memory between processes of this node: %s", report_last_error());
+	rc = choice->network ? families[PATH_NETWORK]->claim(config, &nic->claimed[PATH_NETWORK]) : 0;
+	if (rc)
+		let_go(nic, PATH_NODE);
+	return rc;
+}
+
+/* Our Unix pid, or that pid with bits above those Unix uses, whichever no other interface of the node has. */
+static int claim_any_pid(struct nic *nic, const struct choice *choice, struct transport_config *config)
+{
+	int rc = -EADDRINUSE;
+
+	if (!choice->node && !choice->network) { /* a process that talks to itself may have several interfaces */
+		config->pid = (uint32_t)getpid() | nic->index << 28;
+		return 0;
+	}
+	for (uint32_t i = 0; i < PID_TRIES && rc == -EADDRINUSE; i++) {
+		config->pid = (uint32_t)getpid() | i << PID_BITS;
+		rc = claim_pid(nic, choice, config);
+	}
+	return rc;
 }
 
 static int claim_transports(struct nic *nic, ptl_pid_t pid)
@@ -39,35 +113,39 @@ static int claim_transports(struct nic *nic, ptl_pid_t pid)
 					  .iface = nic->iface,
 					  .nid = nic->id.nid,
 					  .pid = pid,
+					  .lends = nic->mode == NIC_MODE_SHARED,
 					  .sink = &nic_sink,
 					  .owner = nic};
-	bool network;
-	int rc = parse_transport(nic->settings->transport, &network, &config.provider);
+	struct choice choice;
+	int rc = choose_transports(nic, &choice);
 
-	if (rc)
+	config.provider = choice.provider;
+	if (rc || (rc = (pid == PTL_PID_ANY ? claim_any_pid : claim_pid)(nic, &choice, &config)))
 		return rc;
-	if (network && nic->settings->verified_uid)
-		return report_error(
-			-ENOTSUP,
-			"PTL_REQUIRE_VERIFIED_UID is set, but PTL_TRANSPORT=%s cannot prove user ids: use self",
-			nic->settings->transport);
-	if (network && (rc = transport_ofi.claim(&config, &nic->network)))
-		return rc;
-	if (config.pid == PTL_PID_ANY) /* several interfaces of a process that talks to itself have several pids */
-		config.pid = (uint32_t)getpid() | nic->index << 28;
 	nic->id.pid = config.pid;
-	rc = transport_self.claim(&config, &nic->self);
-	return rc ? rc : nic->self->ops->open(nic->self);
+	return families[PATH_SELF]->claim(&config, &nic->claimed[PATH_SELF]);
+}
+
+/* Those that open at once. */
+static int open_local(struct nic *nic)
+{
+	for (enum nic_path path = PATH_SELF; path <= PATH_NODE; path++) {
+		int rc = nic->claimed[path] ? nic->claimed[path]->ops->open(nic->claimed[path]) : 0;
+
+		if (rc)
+			return rc;
+		if (nic->claimed[path])
+			nic_attach(nic, path);
+	}
+	return 0;
 }
 
 /* --- opening the network in the background --- */
 
-static int opened(struct nic *nic, void *transport)
+static int opened(struct nic *nic, void *failed)
 {
-	if (transport) {
-		nic_attach(nic, transport);
-		nic->network_up = true;
-	}
+	if (!failed)
+		nic_attach(nic, PATH_NETWORK);
 	nic_timer_at(nic, 0); /* peers that wait for it look again */
 	pthread_mutex_lock(&nic->opening_lock);
 	nic->opening_done = true;
@@ -79,7 +157,7 @@ static int opened(struct nic *nic, void *transport)
 static void *open_network(void *argument)
 {
 	struct nic *nic = argument;
-	int rc = nic->network->ops->open(nic->network);
+	int rc = nic->claimed[PATH_NETWORK]->ops->open(nic->claimed[PATH_NETWORK]);
 
 	if (rc) {
 		nic->opening_error = rc;
@@ -87,14 +165,14 @@ static void *open_network(void *argument)
 		/* No call is there to return it: PtlNIInit has long succeeded. */
 		report(LOG_ERROR, "interface %u (%s): %s", nic->index, nic->iface, nic->opening_text);
 	}
-	nic_call(nic, opened, rc ? NULL : nic->network);
+	nic_call(nic, opened, rc ? nic : NULL);
 	nic_rouse(nic); /* whoever sleeps now does not watch its descriptor */
 	return NULL;
 }
 
 static int start_opening(struct nic *nic)
 {
-	if (!nic->network) {
+	if (!nic->claimed[PATH_NETWORK]) {
 		nic->opening_done = true;
 		return 0;
 	}
@@ -187,9 +265,8 @@ static void set_identity(struct nic *nic, const struct nic_request *request)
 static void set_mode(struct nic *nic)
 {
 	nic->mode = nic->settings->nic_mode;
-	nic->nic_cpu = nic->mode == NIC_MODE_HOST ? -1 : nic_cpu_claim(nic->settings->nic_cpus);
 	if (nic->mode == NIC_MODE_AUTO)
-		nic->mode = nic->nic_cpu >= 0 ? NIC_MODE_DEDICATED : NIC_MODE_SHARED;
+		nic->mode = *nic->settings->nic_cpus ? NIC_MODE_DEDICATED : NIC_MODE_SHARED;
 }
 
 static int start(struct nic *nic, const struct nic_request *request)
@@ -197,14 +274,17 @@ static int start(struct nic *nic, const struct nic_request *request)
 	int rc;
 
 	if ((rc = interface_find(nic->settings->iface, nic->iface, sizeof(nic->iface), &nic->id.nid)) ||
-	    (rc = open_pools(nic, request->life)) || (rc = open_doorbells(nic)) ||
-	    (rc = claim_transports(nic, request->pid)))
+	    (rc = open_pools(nic, request->life)) || (rc = open_doorbells(nic)))
 		return rc;
+	set_mode(nic); /* transports are told whether hosts drive */
+	if ((rc = claim_transports(nic, request->pid)))
+		return rc;
+	nic->nic_cpu = nic->mode == NIC_MODE_HOST ? -1 : nic_cpu_claim(nic->settings->nic_cpus);
 	set_limits(nic);
 	set_identity(nic, request);
-	set_mode(nic);
 	timing_set(&nic->timing, nic->settings->timing);
-	nic_attach(nic, nic->self);
+	if ((rc = open_local(nic)))
+		return rc;
 	if (nic->mode != NIC_MODE_HOST && (rc = nic_thread_start(nic)))
 		return rc;
 	return start_opening(nic);
@@ -264,12 +344,9 @@ static int fail_everything(struct nic *nic, void *unused)
 
 static void close_transports(struct nic *nic)
 {
-	if (nic->network)
-		nic->network->ops->close(nic->network);
-	if (nic->self)
-		nic->self->ops->close(nic->self);
-	nic->network = nic->self = NULL;
 	memset(nic->transports, 0, sizeof(nic->transports));
+	for (int path = NIC_TRANSPORTS - 1; path >= 0; path--)
+		let_go(nic, (enum nic_path)path);
 }
 
 static void close_doorbells(struct nic *nic)
@@ -336,8 +413,9 @@ void nic_free(struct nic *nic)
 void nic_abandon(struct nic *nic)
 {
 	close_doorbells(nic);
-	if (nic->network)
-		nic->network->ops->forked(nic->network);
+	for (int i = 0; i < NIC_TRANSPORTS; i++)
+		if (nic->claimed[i])
+			nic->claimed[i]->ops->forked(nic->claimed[i]);
 }
 
 /* --- for humans --- */
@@ -375,16 +453,16 @@ static int describe(struct nic *nic, void *argument)
 
 	if (nic->nic_cpu >= 0)
 		snprintf(cpu, sizeof(cpu), "CPU %d", nic->nic_cpu);
-	out->length =
-		snprintf(out->text, out->size,
-			 "id: %u.%u.%u.%u (nid %u), pid %u\ninterface: %s\nmode: %s\nNIC thread: %s\n"
-			 "NIC slice: %s\nclock: %s\nwire header: %zu bytes for a put, version %d\n",
-			 nic->id.nid >> 24, nic->id.nid >> 16 & 255, nic->id.nid >> 8 & 255, nic->id.nid & 255,
-			 nic->id.nid, nic->id.pid, nic->iface, modes[nic->mode], nic->thread_running ? cpu : "none",
-			 !nic->thread_running ? "none"
-			 : nic->slice_error   ? nic->slice_error
-					      : "100 us",
-			 timing_clock_name(), wire_header_size(WIRE_PUT), WIRE_VERSION);
+	out->length = snprintf(
+		out->text, out->size,
+		"id: %u.%u.%u.%u (nid %u), pid %u\ninterface: %s\nmode: %s\nNIC thread: %s\n"
+		"NIC slice: %s\nclock: %s\nwire header: %zu bytes for a put (%zu in brief), version %d\n",
+		nic->id.nid >> 24, nic->id.nid >> 16 & 255, nic->id.nid >> 8 & 255, nic->id.nid & 255, nic->id.nid,
+		nic->id.pid, nic->iface, modes[nic->mode], nic->thread_running ? cpu : "none",
+		!nic->thread_running ? "none"
+		: nic->slice_error   ? nic->slice_error
+				     : "100 us",
+		timing_clock_name(), wire_header_size(WIRE_PUT, false), wire_header_size(WIRE_PUT, true), WIRE_VERSION);
 	if ((size_t)out->length < out->size)
 		out->length += describe_transports(nic, out->text + out->length, out->size - (size_t)out->length);
 	return (size_t)out->length < out->size ? 0 : -ENOSPC;

@@ -106,6 +106,7 @@ static int expose_piece(struct nic *nic, struct operation *op, const struct iove
 	uint64_t start = timing_start(&nic->timing);
 	int rc = transport->ops->expose(transport, piece->iov_base, piece->iov_len, uses, exposure);
 
+	op->exposures.transport = transport;
 	timing_stop(&nic->timing, PTL_STAGE_REGISTER, start);
 	return rc;
 }
@@ -169,7 +170,7 @@ int operation_expose_packed(struct nic *nic, struct operation *op, const struct 
 void operation_withdraw(struct nic *nic, struct operation *op)
 {
 	struct exposures *exposures = &op->exposures;
-	struct transport *transport = op->peer->transport;
+	struct transport *transport = exposures->transport;
 
 	(void)nic;
 	for (unsigned i = 0; i < exposures->count; i++)

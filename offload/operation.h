@@ -54,6 +54,7 @@ extern const struct protocol protocol_once;
 /* Memory exposed for one operation: mostly one piece. */
 struct exposures {
 	unsigned count;
+	struct transport *transport; /* to which; the peer may be reached another way by the time they are withdrawn */
 	struct exposure one;
 	uint64_t one_length;
 	struct exposure *many;

@@ -25,6 +25,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/report.h"
 
@@ -51,6 +52,36 @@ struct peer *peer_find(struct nic *nic, ptl_process_id_t id)
 	while (peer && (peer->id.pid != id.pid || peer->id.nid != id.nid))
 		peer = peer->next;
 	return peer;
+}
+
+struct peer *peer_met(const struct nic *nic, transport_address address)
+{
+	struct peer *peer = address < nic->met[nic->polling].room ? nic->met[nic->polling].peers[address] : NULL;
+
+	return peer && peer->path == nic->polling && peer->address == address ? peer : NULL;
+}
+
+int peer_meet(struct nic *nic, struct peer *peer)
+{
+	uint32_t room = nic->met[peer->path].room;
+	struct peer **peers = nic->met[peer->path].peers;
+
+	if (!peer->transport->limits.brief)
+		return 0;
+	if (peer->address >= room) {
+		uint32_t more = room ? room : FIRST_BUCKETS;
+
+		while (more <= peer->address && more < UINT32_MAX / 2)
+			more *= 2;
+		if (more <= peer->address || !(peers = realloc(peers, more * sizeof(struct peer *))))
+			return report_error(-ENOMEM, "no memory for a peer with the address %llu",
+					    (unsigned long long)peer->address);
+		memset(peers + room, 0, (more - room) * sizeof(struct peer *));
+		nic->met[peer->path].peers = peers;
+		nic->met[peer->path].room = more;
+	}
+	peers[peer->address] = peer;
+	return 0;
 }
 
 static int grow(struct nic *nic)
@@ -111,6 +142,11 @@ void peers_free(struct nic *nic)
 	}
 	free(nic->peers.buckets);
 	nic->peers.buckets = NULL;
+	for (int i = 0; i < NIC_TRANSPORTS; i++) {
+		free(nic->met[i].peers);
+		nic->met[i].peers = NULL;
+		nic->met[i].room = 0;
+	}
 }
 
 void peer_mark_busy(struct nic *nic, struct peer *peer)
@@ -174,35 +210,74 @@ static void note_refusal(struct nic *nic, struct peer *peer)
 	nic_timer_at(nic, peer->retry_at);
 }
 
+/*
+ * There is no such process any more.  We may be in the middle of anything, so liveness_tick() ends the conversation; it
+ * asks the transport nothing, but gives what has arrived meanwhile the benefit of the doubt.
+ */
+static int note_gone(struct nic *nic, struct peer *peer)
+{
+	peer->refused_probes = PEER_PROBES_REFUSED;
+	nic_timer_at(nic, 0);
+	return -EAGAIN;
+}
+
+static bool in_brief(const struct transport *transport, enum wire_operation operation)
+{
+	return transport->limits.brief && operation < WIRE_BRIEF_COUNT;
+}
+
 static int transmit(struct nic *nic, struct peer *peer, struct wire_message *message, const struct iovec *payload,
 		    int count)
 {
 	uint8_t header[WIRE_MAX_HEADER];
 
-	message->source_nid = nic->id.nid;
-	message->source_pid = nic->id.pid;
 	message->source_tag = peer->local_tag;
 	message->target_tag = peer->remote_tag;
-	message->attempt = (uint8_t)peer->transport->ops->own_attempt(peer->transport);
+	message->brief = in_brief(peer->transport, message->operation);
+	if (!message->brief) {
+		message->source_nid = nic->id.nid;
+		message->source_pid = nic->id.pid;
+		message->attempt = (uint8_t)peer->transport->ops->own_attempt(peer->transport);
+	}
 	size_t size = wire_encode(message, header);
 	uint64_t start = timing_start(&nic->timing);
 	int rc = peer->transport->ops->send(peer->transport, peer->address, header, size, payload, count);
 
 	timing_stop(&nic->timing, PTL_STAGE_SEND, start);
 	if (rc)
-		return rc;
+		return rc == -ENOENT && peer->state == PEER_READY ? note_gone(nic, peer) : rc;
 	peer->refusals = 0;
 	peer->retry_at = 0;
-	if (peer->transport == nic->self)
+	if (peer->path == PATH_SELF)
 		nic->unsettled = true; /* what we send ourselves makes no descriptor readable */
 	count_sent(nic, message);
 	return 0;
 }
 
+/* What every transport that may carry the message takes, if that is not decided yet. */
+static uint64_t least_room(const struct nic *nic, const struct peer *peer, enum wire_operation operation)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (enum nic_path path = 0; path < NIC_TRANSPORTS; path++) {
+		const struct transport *transport = nic->transports[path];
+
+		if (!contact_possible(nic, peer, path))
+			continue;
+		if (!transport)
+			least = SHORT_BEFORE_OPENING;
+		else if (transport->limits.short_max < least)
+			least = transport->limits.short_max;
+	}
+	return (least < UINT64_MAX ? least : SHORT_BEFORE_OPENING) - wire_header_size(operation, false);
+}
+
 uint64_t peer_short_max(const struct nic *nic, const struct peer *peer, enum wire_operation operation)
 {
-	uint64_t room = (peer->transport ? peer->transport->limits.short_max : SHORT_BEFORE_OPENING) -
-			wire_header_size(operation);
+	uint64_t room = likely(peer->state == PEER_READY)
+				? peer->transport->limits.short_max -
+					  wire_header_size(operation, in_brief(peer->transport, operation))
+				: least_room(nic, peer, operation);
 
 	return room < nic->settings->short_max ? room : nic->settings->short_max;
 }
@@ -225,12 +300,13 @@ int peer_send_now(struct nic *nic, struct peer *peer, struct wire_message *messa
 	return rc;
 }
 
-void peer_send_notice(struct nic *nic, struct peer *peer, struct wire_message *message)
+int peer_send_notice(struct nic *nic, struct peer *peer, struct wire_message *message)
 {
-	unsigned refusals = peer->refusals;
+	int rc = transmit(nic, peer, message, NULL, 0);
 
-	peer->refusals = transmit(nic, peer, message, NULL, 0) == -EAGAIN ? refusals + 1 : 0;
-	nic->counters.retries += peer->refusals > 0;
+	peer->refusals += rc != 0;
+	nic->counters.retries += rc != 0;
+	return rc;
 }
 
 /* The segments of a long message are exposed when it is sent: only then its transport is known to be open. */

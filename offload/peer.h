@@ -10,6 +10,9 @@
 /* Operations towards one peer that may await an answer at a time: bounds what a target can owe an initiator. */
 #define PEER_WINDOW 256
 
+/* So many refused probes in a row are proof: the first may be an echo of the time before a restart. */
+#define PEER_PROBES_REFUSED 2
+
 enum peer_state { PEER_UNKNOWN, PEER_CONTACTING, PEER_READY };
 
 struct peer {
@@ -17,8 +20,9 @@ struct peer {
 	struct peer *next_busy;
 	ptl_process_id_t id;
 	enum peer_state state;
-	bool busy; /* on nic->busy; taken off lazily, by its timer */
-	struct transport *transport;
+	bool busy;                   /* on nic->busy; taken off lazily, by its timer */
+	struct transport *transport; /* of `path`; NULL: none yet */
+	enum nic_path path;
 	transport_address address;
 	unsigned attempt; /* which of its addresses that is */
 	uint16_t local_tag, remote_tag, abilities;
@@ -41,6 +45,10 @@ struct peer {
 };
 
 struct peer *peer_find(struct nic *, ptl_process_id_t);
+/* Of the brief transport being polled: whom we met there, or NULL. */
+struct peer *peer_met(const struct nic *, transport_address);
+/* To be found so from now on.  0 or -ENOMEM. */
+int peer_meet(struct nic *, struct peer *);
 /* Finds or creates; NULL: no memory. */
 struct peer *peer_get(struct nic *, ptl_process_id_t);
 void peers_free(struct nic *);
@@ -55,8 +63,8 @@ void peer_respond(struct nic *, struct operation *);
 /* Sends a message without an operation; only if nothing waits before it.  0, or -EAGAIN: use peer_request(). */
 int peer_send_now(struct nic *, struct peer *, struct wire_message *, const struct iovec *payload, int count);
 
-/* Sends a notice past everything that waits; peer->refusals says whether the transport took it. */
-void peer_send_notice(struct nic *, struct peer *, struct wire_message *);
+/* Sends a notice past everything that waits.  0 or what the transport says; peer->refusals counts in a row. */
+int peer_send_notice(struct nic *, struct peer *, struct wire_message *);
 
 /* Sends what waits, as far as it goes.  Returns how many messages went. */
 int peer_flush(struct nic *, struct peer *);
@@ -76,12 +84,14 @@ bool peers_have_unsent(struct nic *);
 
 /* --- first contact and liveness (contact.c) --- */
 
+/* Could the peer be reached that way, as far as ids tell? */
+bool contact_possible(const struct nic *, const struct peer *, enum nic_path);
 void contact_start(struct nic *, struct peer *);
 void contact_tick(struct nic *, struct peer *, uint64_t now);
-void contact_notice(struct nic *, const struct wire_message *, transport_address from, struct transport *);
+void contact_notice(struct nic *, const struct wire_message *, transport_address from);
 /* A message that does not belong to the conversation with `peer`, if there is such a peer, was dropped. */
-void contact_dropped(struct nic *, struct peer *, const struct wire_message *, struct transport *);
-void contact_answer_version(struct nic *, const struct wire_message *, struct transport *);
+void contact_dropped(struct nic *, struct peer *, const struct wire_message *, transport_address from);
+void contact_answer_version(struct nic *, const struct wire_message *, transport_address from);
 void liveness_tick(struct nic *, struct peer *, uint64_t now);
 
 #endif

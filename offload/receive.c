@@ -4,6 +4,7 @@
  * translation; responses find their operation by its token; notices are between NICs.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "base/report.h"
 #include "offload/operation.h"
@@ -146,35 +147,56 @@ static const struct {
 static bool belongs(const struct nic *nic, const struct peer *peer, const struct wire_message *message,
 		    transport_address from)
 {
-	return peer && peer->state == PEER_READY && peer->transport == nic->polling &&
+	return peer && peer->state == PEER_READY && peer->path == nic->polling &&
 	       peer->remote_tag == message->source_tag && peer->local_tag == message->target_tag &&
 	       (from == TRANSPORT_ADDRESS_UNKNOWN || from == peer->address);
 }
 
-static void arrived(void *owner, transport_address from, const void *bytes, size_t length)
+/*
+ * What is checked and then believed must not change in between: a list in memory that its sender can still reach is
+ * copied.  A message that leaves out who it is from must be from somebody.
+ */
+static int decode(const struct transport *transport, transport_address from, const void *bytes, size_t length,
+		  const void *body, size_t body_length, struct wire_message *message, uint8_t *segments)
+{
+	if (body && wire_names_segments(bytes, length)) {
+		if (body_length > WIRE_MAX_SEGMENTS * WIRE_SEGMENT_SIZE)
+			return -EBADMSG;
+		body = memcpy(segments, body, body_length);
+	}
+	int rc = wire_decode_apart(bytes, length, body, body_length, message);
+
+	return rc == 0 && message->brief && (from == TRANSPORT_ADDRESS_UNKNOWN || !transport->limits.brief) ? -EBADMSG
+													    : rc;
+}
+
+static void arrived(void *owner, transport_address from, const void *bytes, size_t length, const void *body,
+		    size_t body_length)
 {
 	struct nic *nic = owner;
 	struct wire_message message;
+	uint8_t segments[WIRE_MAX_SEGMENTS * WIRE_SEGMENT_SIZE];
 
 	timing_begin(&nic->timing);
-	int rc = wire_decode(bytes, length, &message);
+	int rc = decode(nic->transports[nic->polling], from, bytes, length, body, body_length, &message, segments);
 
 	if (rc) {
 		nic->counters.malformed++;
 		if (rc == -EPROTONOSUPPORT)
-			contact_answer_version(nic, &message, nic->polling);
+			contact_answer_version(nic, &message, from);
 		return;
 	}
 	if (!conversation[message.operation].handle) {
 		nic->counters.notices_received++;
-		contact_notice(nic, &message, from, nic->polling);
+		contact_notice(nic, &message, from);
 		return;
 	}
-	struct peer *peer = peer_find(nic, (ptl_process_id_t){message.source_nid, message.source_pid});
+	struct peer *peer = message.brief ? peer_met(nic, from)
+					  : peer_find(nic, (ptl_process_id_t){message.source_nid, message.source_pid});
 
 	if (unlikely(!belongs(nic, peer, &message, from))) {
 		nic->counters.stale++;
-		contact_dropped(nic, peer, &message, nic->polling);
+		contact_dropped(nic, peer, &message, from);
 		return;
 	}
 	peer->arrivals++;
@@ -187,10 +209,22 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 static void peer_gone(void *owner, transport_address address)
 {
 	struct nic *nic = owner;
+	struct peer *met = peer_met(nic, address);
 
+	/* Though nothing is under way: what is sent next is for its successor, so that it begins with HELLO. */
+	if (met && met->state == PEER_READY)
+		peer_fail(nic, met, PTL_NI_PEER_DIED, "its process has ended");
 	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
-		if (peer->state == PEER_READY && peer->address == address && peer->transport == nic->polling)
+		if (peer->state == PEER_READY && peer->address == address && peer->path == nic->polling)
 			peer_fail(nic, peer, PTL_NI_PEER_DIED, "its transport says it is gone");
 }
 
-const struct transport_sink nic_sink = {.arrived = arrived, .rdma_done = transfer_done, .peer_gone = peer_gone};
+static bool host_waits(void *owner)
+{
+	struct nic *nic = owner;
+
+	return atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0;
+}
+
+const struct transport_sink nic_sink = {
+	.arrived = arrived, .rdma_done = transfer_done, .peer_gone = peer_gone, .host_waits = host_waits};

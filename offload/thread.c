@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/report.h"
-#include "offload/futex.h"
 #include "offload/own.h"
 #include "offload/yield.h"
 
 #define LEASE_GLANCE_NS 50000
 #define DEEP_TICKS      8
+#define DEAF_TICKS      16
 #define DEDICATED_SPINS 10 /* a dedicated NIC thread polls this many times PTL_SPIN before it sleeps */
 #define CLOCK_ROUNDS    64 /* fruitless rounds of it between readings of the clock */
 
@@ -18,11 +18,16 @@ static void sleep_until(struct nic *nic, uint64_t until)
 {
 	uint64_t start = timing_start(&nic->timing);
 
-	nic_sleep(nic, nic->nic_event, until);
+	nic_sleep(nic, nic->nic_event, WATCH_TRANSPORTS, until);
 	timing_stop(&nic->timing, PTL_STAGE_IDLE, start);
 	if (timing_on(&nic->timing))
 		timing_stop(&nic->timing, PTL_STAGE_WAKE,
 			    atomic_exchange_explicit(&nic->kicked_at, 0, memory_order_relaxed));
+}
+
+static bool host_waits(const struct nic *nic)
+{
+	return atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0;
 }
 
 static bool hosts_drive(struct nic *nic, uint64_t *seen)
@@ -31,7 +36,7 @@ static bool hosts_drive(struct nic *nic, uint64_t *seen)
 	bool drove = drives != *seen;
 
 	*seen = drives;
-	return drove || atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0;
+	return drove || host_waits(nic);
 }
 
 static bool stopping(struct nic *nic)
@@ -100,32 +105,71 @@ void nic_end_deep(struct nic *nic)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&nic->lease, memory_order_relaxed) == LEASE_DEEP &&
 	    atomic_compare_exchange_strong(&nic->lease, &deep, LEASE_TICKING))
-		futex_wake(&nic->lease, 1);
+		nic_ring(nic, nic->nic_event);
 }
 
-/* Hosts drive.  Returns when they have stopped to, or the interface closes. */
-static void lease(struct nic *nic)
+/* What the NIC thread remembers from one lease to the next. */
+struct hearing {
+	uint64_t rung_at; /* when a ring ended the last lease, or 0 */
+	unsigned deaf;    /* so many ticks of a lease it does not listen */
+};
+
+/* Hosts drive again: was it in vain that we listened?  Returns how many ticks not to. */
+static unsigned note_return(const struct nic *nic, struct hearing *hearing)
+{
+	if (hearing->rung_at && monotonic_ns() - hearing->rung_at >= nic->settings->tick)
+		hearing->deaf = 0;
+	else if (hearing->rung_at)
+		hearing->deaf = hearing->deaf ? hearing->deaf * 2 : 1;
+	if (hearing->deaf > DEAF_TICKS)
+		hearing->deaf = DEAF_TICKS;
+	hearing->rung_at = 0;
+	return hearing->deaf;
+}
+
+static void pause_for(struct nic *nic, uint64_t ns)
+{
+	nic_sleep(nic, nic->nic_event, WATCH_NOTHING, monotonic_ns() + ns);
+}
+
+/* Sleeps for one tick, or until the host that sleeps for the engine has stopped to.  True: a peer rings. */
+static bool park(struct nic *nic, unsigned *ticks, bool listen)
+{
+	bool host_sleeps = atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST;
+
+	if (*ticks > DEEP_TICKS && host_sleeps && go_deep(nic)) {
+		nic_sleep(nic, nic->nic_event, WATCH_NOTHING, NIC_NEVER);
+		*ticks = 0;
+		atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
+		return false;
+	}
+	return nic_sleep(nic, nic->nic_event, listen && !host_sleeps ? WATCH_RINGS : WATCH_NOTHING,
+			 monotonic_ns() + nic->settings->tick);
+}
+
+/* Hosts drive.  Returns when they have stopped to, when a peer finds that nobody does, or the interface closes. */
+static void lease(struct nic *nic, struct hearing *hearing)
 {
 	uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
-	unsigned ticks = 0;
+	unsigned deaf = note_return(nic, hearing);
 
 	atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
-	for (;;) {
-		bool deep = ++ticks > DEEP_TICKS && go_deep(nic);
+	for (unsigned ticks = 1;; ticks++) {
+		bool rung = park(nic, &ticks, ticks > deaf);
 
-		futex_wait(&nic->lease, deep ? LEASE_DEEP : LEASE_TICKING,
-			   deep ? NIC_NEVER : monotonic_ns() + nic->settings->tick);
-		if (deep) {
-			ticks = 0;
-			atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
-		}
 		if (stopping(nic))
 			break;
+		if (rung && !host_waits(nic)) {
+			hearing->rung_at = monotonic_ns();
+			break;
+		}
+		if (rung)
+			deaf = ticks + 1;
 		if (!hosts_drive(nic, &seen))
 			break;
-		if (atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0)
+		if (host_waits(nic))
 			continue;
-		futex_wait(&nic->lease, LEASE_TICKING, monotonic_ns() + LEASE_GLANCE_NS);
+		pause_for(nic, LEASE_GLANCE_NS);
 		if (!hosts_drive(nic, &seen))
 			break;
 	}
@@ -134,13 +178,15 @@ static void lease(struct nic *nic)
 
 static void shared_mode(struct nic *nic)
 {
+	struct hearing hearing = {0};
+
 	while (!stopping(nic)) {
 		uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
 
 		if (!hosts_drive(nic, &seen) && own_try(nic, NIC_THREAD))
 			serve(nic);
 		else
-			lease(nic);
+			lease(nic, &hearing);
 	}
 }
 
@@ -226,11 +272,9 @@ void nic_thread_stop(struct nic *nic)
 {
 	if (!nic->thread_running)
 		return;
-	/* Pairs with stopping(); the doorbell and the lease are rung after it, so one of them is seen. */
+	/* Pairs with stopping(); the doorbell is rung after it, so one of them is seen. */
 	atomic_store(&nic->stop, true);
 	nic_ring(nic, nic->nic_event);
-	atomic_store(&nic->lease, LEASE_OUT);
-	futex_wake(&nic->lease, 1);
 	pthread_join(nic->thread, NULL);
 	nic->thread_running = false;
 }

@@ -2,7 +2,6 @@
 #include "offload/wire.h"
 
 #include <errno.h>
-#include <stdbool.h>
 
 /* Explicit byte order and no alignment: compilers make one load or store of each of these. */
 static inline uint8_t *put_u16(uint8_t *to, uint16_t value)
@@ -55,14 +54,27 @@ static inline const uint8_t *get_u64(const uint8_t *from, uint64_t *value)
 	return from + 8;
 }
 
-enum { SIZE_u16 = 2, SIZE_u32 = 4, SIZE_u64 = 8 };
+/* A u16 that saturates at 0xff; what has done so was out of range, and stays so. */
+static inline uint8_t *put_index(uint8_t *to, uint16_t value)
+{
+	*to = value < UINT8_MAX ? (uint8_t)value : UINT8_MAX;
+	return to + 1;
+}
+
+static inline const uint8_t *get_index(const uint8_t *from, uint16_t *value)
+{
+	*value = *from < UINT8_MAX ? *from : UINT16_MAX;
+	return from + 1;
+}
+
+enum { SIZE_index = 1, SIZE_u16 = 2, SIZE_u32 = 4, SIZE_u64 = 8 };
 
 #define FIELD_SIZE(type, field) +SIZE_##type
 #define FIELD_PUT(type, field)  to = put_##type(to, message->field);
 #define FIELD_GET(type, field)  from = get_##type(from, &message->field);
 
-#define OPERATION_CODEC(name, fields, body)                                                                            \
-	enum { SIZE_##name = WIRE_PREFIX_SIZE fields(FIELD_SIZE) };                                                    \
+#define CODEC(name, prefix, fields)                                                                                    \
+	enum { SIZE_##name = prefix fields(FIELD_SIZE) };                                                              \
 	_Static_assert((int)SIZE_##name <= (int)WIRE_MAX_HEADER, "WIRE_MAX_HEADER is too small");                      \
 	static uint8_t *encode_##name(const struct wire_message *message, uint8_t *to)                                 \
 	{                                                                                                              \
@@ -74,34 +86,57 @@ enum { SIZE_u16 = 2, SIZE_u32 = 4, SIZE_u64 = 8 };
 		(void)message;                                                                                         \
 		fields(FIELD_GET) return from;                                                                         \
 	}
-WIRE_OPERATIONS(OPERATION_CODEC)
+#define CODEC_FULL(name, body, fields, ...)   CODEC(name, WIRE_PREFIX_SIZE, fields)
+#define CODEC_BRIEF(name, body, full, fields) CODEC(brief_##name, WIRE_BRIEF_SIZE, fields)
+WIRE_CONVERSATION(CODEC_FULL)
+WIRE_NOTICES(CODEC_FULL)
+WIRE_CONVERSATION(CODEC_BRIEF)
 
-static const struct codec {
+struct codec {
 	const char *name;
 	size_t size;
 	enum wire_body body;
 	uint8_t *(*encode)(const struct wire_message *, uint8_t *);
 	const uint8_t *(*decode)(const uint8_t *, struct wire_message *);
-} codecs[] = {
-#define CODEC_ROW(name, fields, body) [WIRE_##name] = {#name, SIZE_##name, body, encode_##name, decode_##name},
-	WIRE_OPERATIONS(CODEC_ROW)
-#undef CODEC_ROW
 };
 
-size_t wire_encode(const struct wire_message *message, uint8_t *to)
-{
-	uint8_t *start = to;
+#define ROW(name, what, body)      [WIRE_##name] = {#name, SIZE_##what, body, encode_##what, decode_##what},
+#define ROW_FULL(name, body, ...)  ROW(name, name, body)
+#define ROW_BRIEF(name, body, ...) ROW(name, brief_##name, body)
+static const struct codec full_codecs[] = {WIRE_CONVERSATION(ROW_FULL) WIRE_NOTICES(ROW_FULL)};
+static const struct codec brief_codecs[] = {WIRE_CONVERSATION(ROW_BRIEF)};
 
+_Static_assert(sizeof(brief_codecs) / sizeof(brief_codecs[0]) == WIRE_BRIEF_COUNT, "notices come last");
+_Static_assert(WIRE_BRIEF_COUNT <= 1 << WIRE_BRIEF_SHIFT, "operation and flags share a byte");
+_Static_assert(WIRE_ALL_FLAGS < 1 << (8 - WIRE_BRIEF_SHIFT), "operation and flags share a byte");
+_Static_assert(SIZE_brief_PUT == 36, "with its payload it has to fit a cache line");
+
+static uint8_t *encode_full_prefix(const struct wire_message *message, uint8_t *to)
+{
 	*to++ = WIRE_MAGIC;
 	*to++ = WIRE_VERSION;
 	*to++ = message->operation;
 	*to++ = (uint8_t)(message->flags | message->attempt << WIRE_ATTEMPT_SHIFT);
 	to = put_u32(to, message->source_nid);
-	to = put_u32(to, message->source_pid);
+	return put_u32(to, message->source_pid);
+}
+
+static uint8_t *encode_brief_prefix(const struct wire_message *message, uint8_t *to)
+{
+	*to++ = WIRE_MAGIC_BRIEF;
+	*to++ = (uint8_t)(message->operation | message->flags << WIRE_BRIEF_SHIFT);
+	return to;
+}
+
+size_t wire_encode(const struct wire_message *message, uint8_t *start)
+{
+	const struct codec *codec = &(message->brief ? brief_codecs : full_codecs)[message->operation];
+	uint8_t *to = message->brief ? encode_brief_prefix(message, start) : encode_full_prefix(message, start);
+
 	to = put_u16(to, message->source_tag);
 	to = put_u16(to, message->target_tag);
 	to = put_u32(to, message->token);
-	return (size_t)(codecs[message->operation].encode(message, to) - start);
+	return (size_t)(codec->encode(message, to) - start);
 }
 
 size_t wire_encode_segments(const struct wire_segment *segments, unsigned count, uint8_t *to)
@@ -152,39 +187,102 @@ static bool body_fits(const struct wire_message *message, enum wire_body body)
 	return false;
 }
 
-int wire_decode(const void *bytes, size_t length, struct wire_message *message)
+/* What both prefixes end with. */
+static const uint8_t *decode_tags(const uint8_t *from, struct wire_message *message)
 {
-	const uint8_t *from = bytes;
+	return get_u32(get_u16(get_u16(from, &message->source_tag), &message->target_tag), &message->token);
+}
 
+/* 0 and the codec, or why not.  As far as the bytes go they are a message of the full form. */
+static int decode_full_prefix(const uint8_t *from, size_t length, struct wire_message *message,
+			      const struct codec **codec)
+{
 	if (length < WIRE_PREFIX_SIZE || from[0] != WIRE_MAGIC)
 		return -EBADMSG;
+	message->brief = false;
 	message->version = from[1];
 	message->operation = from[2];
 	message->flags = from[3] & ((1 << WIRE_ATTEMPT_SHIFT) - 1);
 	message->attempt = from[3] >> WIRE_ATTEMPT_SHIFT;
 	message->source_nid = load_u32(from + 4);
 	message->source_pid = load_u32(from + 8);
-	message->source_tag = load_u16(from + 12);
-	message->target_tag = load_u16(from + 14);
-	message->token = load_u32(from + 16);
-	if (message->operation >= WIRE_OPERATION_COUNT || length < codecs[message->operation].size)
+	decode_tags(from + 12, message);
+	if (message->operation >= WIRE_OPERATION_COUNT || length < full_codecs[message->operation].size)
 		return message->version == WIRE_VERSION ? -EBADMSG : -EPROTONOSUPPORT;
 	/* A refusal is how versions tell each other apart, so its layout is fixed as the prefix is. */
 	if (message->version != WIRE_VERSION && message->operation != WIRE_REFUSED)
 		return -EPROTONOSUPPORT;
-	const struct codec *codec = &codecs[message->operation];
-
-	message->body = codec->decode(from + WIRE_PREFIX_SIZE, message);
-	message->body_length = length - codec->size;
-	return (message->flags & ~WIRE_ALL_FLAGS) == 0 && body_fits(message, codec->body) ? 0 : -EBADMSG;
+	*codec = &full_codecs[message->operation];
+	return message->flags & ~WIRE_ALL_FLAGS ? -EBADMSG : 0;
 }
 
-size_t wire_header_size(enum wire_operation operation)
+static int decode_brief_prefix(const uint8_t *from, size_t length, struct wire_message *message,
+			       const struct codec **codec)
 {
-	return codecs[operation].size;
+	message->brief = true;
+	message->operation = from[1] & ((1 << WIRE_BRIEF_SHIFT) - 1);
+	message->flags = from[1] >> WIRE_BRIEF_SHIFT;
+	if (message->operation >= WIRE_BRIEF_COUNT || length < brief_codecs[message->operation].size)
+		return -EBADMSG;
+	decode_tags(from + 2, message);
+	*codec = &brief_codecs[message->operation];
+	return 0;
+}
+
+/* Lengths that the brief form leaves to the body. */
+static void set_length(struct wire_message *message, enum wire_body body)
+{
+	if (body == BODY_LENGTH)
+		message->length = message->body_length;
+	else if (body == BODY_MLENGTH)
+		message->mlength = message->body_length;
+}
+
+int wire_decode_apart(const void *header, size_t length, const void *body, size_t body_length,
+		      struct wire_message *message)
+{
+	const uint8_t *from = header;
+	const struct codec *codec;
+	bool brief = length > 1 && from[0] == WIRE_MAGIC_BRIEF;
+	int rc = (brief ? decode_brief_prefix : decode_full_prefix)(from, length, message, &codec);
+
+	if (rc)
+		return rc;
+	message->body = codec->decode(from + (brief ? WIRE_BRIEF_SIZE : WIRE_PREFIX_SIZE), message);
+	message->body_length = length - codec->size;
+	if (body && message->body_length > 0)
+		return -EBADMSG;
+	if (body) {
+		message->body = body;
+		message->body_length = body_length;
+	}
+	if (brief)
+		set_length(message, codec->body);
+	return body_fits(message, codec->body) ? 0 : -EBADMSG;
+}
+
+int wire_decode(const void *bytes, size_t length, struct wire_message *message)
+{
+	return wire_decode_apart(bytes, length, NULL, 0, message);
+}
+
+bool wire_names_segments(const void *header, size_t length)
+{
+	const uint8_t *from = header;
+
+	if (length < WIRE_BRIEF_SIZE)
+		return false;
+	unsigned operation = from[0] == WIRE_MAGIC_BRIEF ? from[1] & ((1 << WIRE_BRIEF_SHIFT) - 1) : from[2];
+
+	return operation < WIRE_OPERATION_COUNT && full_codecs[operation].body == BODY_SEGMENTS;
+}
+
+size_t wire_header_size(enum wire_operation operation, bool brief)
+{
+	return brief ? brief_codecs[operation].size : full_codecs[operation].size;
 }
 
 const char *wire_operation_name(enum wire_operation operation)
 {
-	return operation < WIRE_OPERATION_COUNT ? codecs[operation].name : "unknown";
+	return operation < WIRE_OPERATION_COUNT ? full_codecs[operation].name : "unknown";
 }

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What travels between NICs.  This file and wire.c are the only places that know the layout: little-endian, packed,
- * a 20-byte prefix that never changes between versions, then the fields of the operation in the order of its list
- * below, then payload or segments.  wire_decode() is the only code that looks at raw bytes; whatever it accepts is
- * consistent in itself (lengths add up, indexes fit), and it accepts or refuses any bytes without reading past them.
+ * a prefix, then the fields of the operation in the order of its list below, then payload or segments.  wire_decode()
+ * is the only code that looks at raw bytes; whatever it accepts is consistent in itself (lengths add up, indexes fit),
+ * and it accepts or refuses any bytes without reading past them.
  *
- * The prefix names the sender and two tags: a random number for this conversation that each side chose when first
- * contact was made (peer.c).  A message whose tags do not fit belongs to an earlier incarnation of somebody.
+ * There are two forms.  The prefix of the full form has 20 bytes, never changes between versions, and names the sender.
+ * The brief form is for transports that vouch for the sender (limits.brief), and for what belongs to a conversation:
+ * its prefix of 10 bytes names nobody, its lengths of payload are the payload's, and its indexes are one byte, so that
+ * the header of a put has 36 bytes.
+ *
+ * Both prefixes carry two tags: a random number for this conversation that each side chose when first contact was made
+ * (peer.c).  A message whose tags do not fit belongs to an earlier incarnation of somebody.
  */
 #ifndef PORTALS_OFFLOAD_WIRE_H
 #define PORTALS_OFFLOAD_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define WIRE_MAGIC        0xE3
+#define WIRE_MAGIC_BRIEF  0xE4
 #define WIRE_VERSION      1
 #define WIRE_PREFIX_SIZE  20
+#define WIRE_BRIEF_SIZE   10 /* the prefix of the brief form */
 #define WIRE_SEGMENT_SIZE 24
 #define WIRE_MAX_SEGMENTS 256
 #define WIRE_MAX_HEADER   64  /* checked in wire.c */
@@ -24,7 +32,8 @@
 
 /*
  * F(type, field).  token: whose operation it is at the receiver of a response.  `length` is the requested length,
- * `mlength` what the target moved.  pt_index and ac_index saturate: 0xffff is out of range everywhere.
+ * `mlength` what the target moved.  pt_index and ac_index saturate, and what they saturate at is out of range
+ * everywhere: 0xffff, and 0xff as an `index`.
  */
 #define WIRE_REQUEST(F)           F(u16, pt_index) F(u16, ac_index) F(u64, match_bits) F(u64, offset) F(u64, length)
 #define WIRE_PUT_FIELDS(F)        WIRE_REQUEST(F) F(u64, hdr_data)
@@ -37,31 +46,40 @@
 #define WIRE_REFUSAL_FIELDS(F) F(u32, wanted_nid) F(u32, wanted_pid) F(u16, reason) F(u16, their_version)
 #define WIRE_NO_FIELDS(F)
 
+#define BRIEF_ADDRESS(F)     F(index, pt_index) F(index, ac_index) F(u64, match_bits) F(u64, offset)
+#define BRIEF_PUT_FIELDS(F)  BRIEF_ADDRESS(F) F(u64, hdr_data)
+#define BRIEF_GET_FIELDS(F)  BRIEF_ADDRESS(F) F(u64, length)
+#define BRIEF_LONG_FIELDS(F) BRIEF_PUT_FIELDS(F) F(u64, length) F(u16, segment_count)
+
 enum wire_body { BODY_NONE, BODY_LENGTH, BODY_MLENGTH, BODY_SEGMENTS };
 
-/* X(name, fields, what follows the fields) */
-#define WIRE_OPERATIONS(X)                                                                                             \
-	X(PUT, WIRE_PUT_FIELDS, BODY_LENGTH)                                                                           \
-	X(PUT_LONG, WIRE_LONG_FIELDS, BODY_SEGMENTS)                                                                   \
-	X(GET, WIRE_REQUEST, BODY_NONE)                                                                                \
-	X(GETPUT, WIRE_PUT_FIELDS, BODY_LENGTH)                                                                        \
-	X(ACK, WIRE_ACK_FIELDS, BODY_NONE)                                                                             \
-	X(REPLY, WIRE_ACK_FIELDS, BODY_MLENGTH)                                                                        \
-	X(REPLY_LONG, WIRE_REPLY_LONG_FIELDS, BODY_SEGMENTS)                                                           \
-	X(SOURCE_FREE, WIRE_ACK_FIELDS, BODY_NONE)                                                                     \
-	X(DISCARDED, WIRE_NO_FIELDS, BODY_NONE)                                                                        \
-	X(HELLO, WIRE_IDENTITY, BODY_NONE)                                                                             \
-	X(WELCOME, WIRE_IDENTITY, BODY_NONE)                                                                           \
-	X(REFUSED, WIRE_REFUSAL_FIELDS, BODY_NONE)                                                                     \
-	X(STALE, WIRE_NO_FIELDS, BODY_NONE)                                                                            \
-	X(PING, WIRE_NO_FIELDS, BODY_NONE)                                                                             \
-	X(PONG, WIRE_NO_FIELDS, BODY_NONE)
+/* X(name, what follows the fields, fields, fields of the brief form) */
+#define WIRE_CONVERSATION(X)                                                                                           \
+	X(PUT, BODY_LENGTH, WIRE_PUT_FIELDS, BRIEF_PUT_FIELDS)                                                         \
+	X(PUT_LONG, BODY_SEGMENTS, WIRE_LONG_FIELDS, BRIEF_LONG_FIELDS)                                                \
+	X(GET, BODY_NONE, WIRE_REQUEST, BRIEF_GET_FIELDS)                                                              \
+	X(GETPUT, BODY_LENGTH, WIRE_PUT_FIELDS, BRIEF_PUT_FIELDS)                                                      \
+	X(ACK, BODY_NONE, WIRE_ACK_FIELDS, WIRE_ACK_FIELDS)                                                            \
+	X(REPLY, BODY_MLENGTH, WIRE_ACK_FIELDS, WIRE_NO_FIELDS)                                                        \
+	X(REPLY_LONG, BODY_SEGMENTS, WIRE_REPLY_LONG_FIELDS, WIRE_REPLY_LONG_FIELDS)                                   \
+	X(SOURCE_FREE, BODY_NONE, WIRE_ACK_FIELDS, WIRE_ACK_FIELDS)                                                    \
+	X(DISCARDED, BODY_NONE, WIRE_NO_FIELDS, WIRE_NO_FIELDS)
+
+/* X(name, what follows the fields, fields): always in full form */
+#define WIRE_NOTICES(X)                                                                                                \
+	X(HELLO, BODY_NONE, WIRE_IDENTITY)                                                                             \
+	X(WELCOME, BODY_NONE, WIRE_IDENTITY)                                                                           \
+	X(REFUSED, BODY_NONE, WIRE_REFUSAL_FIELDS)                                                                     \
+	X(STALE, BODY_NONE, WIRE_NO_FIELDS)                                                                            \
+	X(PING, BODY_NONE, WIRE_NO_FIELDS)                                                                             \
+	X(PONG, BODY_NONE, WIRE_NO_FIELDS)
 
 enum wire_operation {
-#define WIRE_ENUM(name, fields, body) WIRE_##name,
-	WIRE_OPERATIONS(WIRE_ENUM)
+#define WIRE_ENUM(name, ...) WIRE_##name,
+	WIRE_CONVERSATION(WIRE_ENUM) WIRE_NOTICES(WIRE_ENUM)
 #undef WIRE_ENUM
-		WIRE_OPERATION_COUNT
+		WIRE_OPERATION_COUNT,
+	WIRE_BRIEF_COUNT = WIRE_HELLO /* operations before it have a brief form */
 };
 
 /* flags: the low bits of a byte whose three high bits say at which of its addresses the sender can be reached */
@@ -70,6 +88,7 @@ enum wire_operation {
 #define WIRE_FAILED        4 /* on SOURCE_FREE: the data could not be moved */
 #define WIRE_ALL_FLAGS     7
 #define WIRE_ATTEMPT_SHIFT 5
+#define WIRE_BRIEF_SHIFT   5 /* the brief form has them above the operation, in the same byte */
 
 /* abilities */
 #define WIRE_HAS_NIC_THREAD 1 /* answers a PING without help of its application */
@@ -82,7 +101,9 @@ struct wire_segment {
 
 /* A message as code sees it.  Only the fields of its operation mean anything. */
 struct wire_message {
-	uint8_t operation, flags, version, attempt;
+	uint8_t operation, flags;
+	bool brief;               /* in which form */
+	uint8_t version, attempt; /* these four: of the full form only */
 	uint32_t source_nid, source_pid;
 	uint16_t source_tag, target_tag;
 	uint32_t token;
@@ -100,7 +121,7 @@ struct wire_message {
 	size_t body_length;
 };
 
-/* Writes prefix and fields (at most WIRE_MAX_HEADER bytes, no body) and returns how many bytes. */
+/* Writes prefix and fields (at most WIRE_MAX_HEADER bytes, no body), in full or brief form, and returns how many bytes. */
 size_t wire_encode(const struct wire_message *, uint8_t *to);
 
 /* Writes `count` segments behind a header; returns bytes. */
@@ -112,10 +133,16 @@ size_t wire_encode_segments(const struct wire_segment *, unsigned count, uint8_t
  */
 int wire_decode(const void *bytes, size_t length, struct wire_message *);
 
+/* The same with the body in another place than behind the header; body NULL: behind it. */
+int wire_decode_apart(const void *header, size_t length, const void *body, size_t body_length, struct wire_message *);
+
+/* Is what follows this header a list of segments?  (Else it is the user's data, or nothing.) */
+bool wire_names_segments(const void *header, size_t length);
+
 struct wire_segment wire_segment(const struct wire_message *, unsigned index);
 
 /* Size of a message's prefix and fields. */
-size_t wire_header_size(enum wire_operation);
+size_t wire_header_size(enum wire_operation, bool brief);
 const char *wire_operation_name(enum wire_operation);
 
 #endif

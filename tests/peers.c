@@ -390,7 +390,7 @@ void put_to_myself(void)
 
 /* ---- The program ---- */
 
-const char *const transports[] = {"self", "ofi:tcp", "ofi:net", NULL};
+const char *const transports[] = {"self", "node", "ofi:tcp", "ofi:net", NULL};
 const char *const nic_modes[] = {"shared", "dedicated", "host", NULL};
 
 const char *unfit_for(const struct test *test, const char *over, const char *in)

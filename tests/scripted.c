@@ -208,7 +208,7 @@ static void hand_out_message(struct scripted *scripted, struct scripted_message 
 
 	script.observer->arriving(message);
 	config->sink->arrived(config->owner, script.terms.anonymous ? TRANSPORT_ADDRESS_UNKNOWN : message->from,
-			      message->bytes, message->length);
+			      message->bytes, message->length, NULL, 0);
 	script.observer->arrived(message);
 	free(message);
 }

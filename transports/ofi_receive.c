@@ -137,7 +137,7 @@ static void receive(struct ofi *ofi, const struct fi_cq_data_entry *entry, fi_ad
 		if (likely(source < ofi->address_count))
 			ofi->addresses[source].heard = true;
 		ofi->received++;
-		ofi->sink->arrived(ofi->owner, source, entry->buf, entry->len);
+		ofi->sink->arrived(ofi->owner, source, entry->buf, entry->len, NULL, 0);
 		buffer->received += entry->len;
 	}
 	if (entry->flags & FI_MULTI_RECV)

@@ -61,6 +61,7 @@ static int self_claim(struct transport_config *config, struct transport **out)
 		.revocable = true,
 		.verified_uid = true,
 		.sleepable = true,
+		.brief = true,
 	};
 	self->config = *config;
 	self->sink = config->sink;
@@ -192,7 +193,7 @@ static int self_poll(struct transport *transport, int budget)
 		struct self_message *message = &self->message[self->first_message];
 
 		/* Removed only after it was handled: sends of the handler must not overwrite it. */
-		self->sink->arrived(self->owner, 0, message->bytes, message->length);
+		self->sink->arrived(self->owner, 0, message->bytes, message->length, NULL, 0);
 		self->first_message = (self->first_message + 1) % SELF_MESSAGES;
 		self->messages--;
 	}

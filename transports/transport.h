@@ -47,19 +47,26 @@ struct transport_limits {
 	bool revocable;          /* after withdraw() no late read or write can touch the memory, and peers survive it */
 	bool verified_uid;       /* the transport proves the peer's uid */
 	bool sleepable;          /* wait_fd() works; otherwise the engine polls with a back-off */
+	bool brief;              /* arrivals name their sender beyond doubt: messages may leave out who they are from */
+	bool rings;              /* wait_fd() becomes readable for whatever nobody has looked at for a while, armed or not */
 };
 
 /* What poll() hands to the engine, with the `owner` given to open().  Called under ownership, from poll() only. */
 struct transport_sink {
 	/*
 	 * A message from `from` (TRANSPORT_ADDRESS_UNKNOWN if the provider cannot tell or does not know it).  The
-	 * bytes belong to the transport and are valid until the call returns.
+	 * bytes belong to the transport and are valid until the call returns.  `body` is NULL, or what was sent as
+	 * payload lies there instead of behind the header; its sender may then still write to it, so that whatever is
+	 * to be believed has to be copied before it is checked.
 	 */
-	void (*arrived)(void *owner, transport_address from, const void *bytes, size_t length);
+	void (*arrived)(void *owner, transport_address from, const void *bytes, size_t length, const void *body,
+			size_t body_length);
 	/* The read or write started with `context` has ended: 0, or a negative errno value. */
 	void (*rdma_done)(void *owner, void *context, int status);
 	/* The transport has proof that the peer behind the address is gone. */
 	void (*peer_gone)(void *owner, transport_address peer);
+	/* Does a thread of the application wait for events, so that its core is ours to spend on a peer's transfer? */
+	bool (*host_waits)(void *owner);
 };
 
 struct transport_config {
@@ -67,6 +74,7 @@ struct transport_config {
 	const char *provider; /* part after "ofi:", or NULL for the best */
 	const char *iface;    /* device name, for messages to humans */
 	uint32_t nid, pid;    /* pid 0xffffffff: claim() chooses */
+	bool lends;           /* hosts drive in turn with the NIC thread: at times nobody looks, though nobody sleeps */
 	const struct transport_sink *sink;
 	void *owner;
 };
@@ -102,7 +110,8 @@ struct transport_ops {
 	/*
 	 * Append a message to the peer's queue: header and payload, together at most limits.short_max bytes, copied
 	 * before the call returns.  Messages to one address arrive in call order.
-	 * 0, -EAGAIN (full, connecting, refused or dead: indistinguishable), -EMSGSIZE, or -EHOSTUNREACH for good.
+	 * 0, -EAGAIN (full, connecting, refused or dead: indistinguishable), -EMSGSIZE, -EHOSTUNREACH (for good), or
+	 * -ENOENT: there is certainly no such process within this transport's reach now.
 	 */
 	int (*send)(struct transport *, transport_address, const void *header, size_t header_length,
 		    const struct iovec *payload, int count);
@@ -152,6 +161,7 @@ struct transport {
 };
 
 extern const struct transport_ops transport_self;
+extern const struct transport_ops transport_node;
 extern const struct transport_ops transport_ofi;
 
 #endif

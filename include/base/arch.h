@@ -56,4 +56,14 @@ static inline void cpu_pause(void)
 #endif
 }
 
+/* Asks for a line to be written soon; compilers' own prefetch asks for a copy only, unless told of the processor. */
+static inline void prefetch_for_write(const void *line)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+#else
+	__builtin_prefetch(line, 1);
+#endif
+}
+
 #endif

@@ -23,7 +23,9 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	  "thread)")                                                                                                   \
 	X(nic_cpus, "PTL_NIC_CPUS", cpus, "",                                                                          \
 	  "CPUs for NIC threads, as in 1,3-5; the k-th process of the node takes the k-th; makes auto mean dedicated") \
-	X(transport, "PTL_TRANSPORT", string, "auto", "how bytes move: auto, self, ofi, ofi:PROVIDER (tcp, net, ...)") \
+	X(transport, "PTL_TRANSPORT", string, "auto",                                                                  \
+	  "how bytes move: auto (node within the node, ofi beyond it), self, node (no network), ofi, ofi:PROVIDER "    \
+	  "(tcp, net, ...)")                                                                                           \
 	X(iface, "PTL_IFACE", string, "auto",                                                                          \
 	  "network device or IPv4 address of the interface; its address is the nid")                                   \
 	X(job, "PTL_MY_JID", number, "auto", "job id of this process; auto: its pid on the first interface")           \
@@ -37,7 +39,7 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	X(spin, "PTL_SPIN", duration, "100us", "how long a waiter polls in vain before it sleeps")                     \
 	X(tick, "PTL_NIC_TICK", duration, "1ms", "how often the NIC thread looks after an interface that hosts drive") \
 	X(verified_uid, "PTL_REQUIRE_VERIFIED_UID", flag, "no",                                                        \
-	  "refuse transports that cannot prove a peer's user id")                                                      \
+	  "refuse transports that cannot prove a peer's user id; makes auto mean node")                                \
 	X(timing, "PTL_NIC_TIMING", flag, "no", "measure the stages of every message from the start")                  \
 	X(log, "PTL_LOG", log_level, "warn", "what is printed to p3_out (stderr): off, error, warn, info, debug")
 

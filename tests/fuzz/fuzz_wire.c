@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * libFuzzer target: whatever bytes arrive, wire_decode() reads only them, and what it accepts is exactly what
- * wire_encode() would have written: one message, one spelling.  A broken promise traps.
+ * wire_encode() would have written: one message, one spelling in each of the two forms.  A broken promise traps.
  */
 #include "offload/wire.h"
 
@@ -35,10 +35,12 @@ static uint64_t promised_body(const struct wire_message *message)
 
 static void require_body_inside(const struct wire_message *message, const uint8_t *bytes, size_t length)
 {
-	size_t header = wire_header_size((enum wire_operation)message->operation);
+	size_t header = wire_header_size((enum wire_operation)message->operation, message->brief);
 
 	REQUIRE(header <= WIRE_MAX_HEADER && header + message->body_length == length);
 	REQUIRE(message->body == bytes + header);
+	REQUIRE(message->brief == (bytes[0] == WIRE_MAGIC_BRIEF));
+	REQUIRE(!message->brief || message->operation < WIRE_BRIEF_COUNT);
 	REQUIRE(message->body_length == promised_body(message));
 	REQUIRE(message->operation != WIRE_GETPUT || message->length <= WIRE_SWAP_MAX);
 }
@@ -48,8 +50,9 @@ static void require_same_header(const struct wire_message *message, const uint8_
 	uint8_t again[WIRE_MAX_HEADER];
 	size_t header = wire_encode(message, again);
 
-	REQUIRE(header == wire_header_size((enum wire_operation)message->operation));
-	again[1] = bytes[1]; /* a refusal is accepted from any version */
+	REQUIRE(header == wire_header_size((enum wire_operation)message->operation, message->brief));
+	if (!message->brief)
+		again[1] = bytes[1]; /* a refusal is accepted from any version */
 	REQUIRE(memcmp(again, bytes, header) == 0);
 }
 
@@ -71,6 +74,21 @@ static void require_segments(const struct wire_message *message)
 	REQUIRE(memcmp(again, message->body, message->body_length) == 0);
 }
 
+/* The same bytes with the body elsewhere are the same message. */
+static void require_same_apart(const struct wire_message *message, const uint8_t *bytes, size_t length)
+{
+	static uint8_t body[1 << 16];
+	struct wire_message apart;
+
+	if (message->body_length > sizeof(body))
+		return;
+	memcpy(body, message->body, message->body_length);
+	REQUIRE(wire_decode_apart(bytes, length - message->body_length, body, message->body_length, &apart) == 0);
+	REQUIRE(apart.body == body && apart.body_length == message->body_length);
+	REQUIRE(apart.operation == message->operation && apart.brief == message->brief);
+	require_same_header(&apart, bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
 	struct wire_message message;
@@ -83,6 +101,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 		return 0;
 	require_body_inside(&message, bytes, length);
 	require_same_header(&message, bytes);
+	require_same_apart(&message, bytes, length);
+	REQUIRE(wire_names_segments(bytes, length) ==
+		(message.operation == WIRE_PUT_LONG || message.operation == WIRE_REPLY_LONG));
 	if (message.operation == WIRE_PUT_LONG || message.operation == WIRE_REPLY_LONG)
 		require_segments(&message);
 	return 0;

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes the corpus fuzz_wire starts from into a directory: valid messages of every operation, one file each. */
+/*
+ * Writes the corpus fuzz_wire starts from into a directory: valid messages of every operation in every form, one file
+ * each.
+ */
 #include "offload/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void save(const char *directory, const char *operation, unsigned variant, const uint8_t *bytes, size_t length)
+static void save(const char *directory, const struct wire_message *message, unsigned variant, const uint8_t *bytes,
+		 size_t length)
 {
 	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/%s-%u", directory, operation, variant);
+	snprintf(path, sizeof(path), "%s/%s-%u%s", directory,
+		 wire_operation_name((enum wire_operation)message->operation), variant, message->brief ? "-brief" : "");
 	FILE *file = fopen(path, "wb");
 	if (file == NULL || fwrite(bytes, 1, length, file) != length || fclose(file) != 0) {
 		perror(path);
@@ -64,12 +69,13 @@ static unsigned cut(struct wire_segment *segments, uint64_t length)
 	return count;
 }
 
-static void write_seed(const char *directory, unsigned operation, unsigned body)
+static void write_seed(const char *directory, unsigned operation, bool brief, unsigned body)
 {
 	static uint8_t bytes[WIRE_MAX_HEADER + WIRE_MAX_SEGMENTS * WIRE_SEGMENT_SIZE];
 	static struct wire_segment segments[WIRE_MAX_SEGMENTS];
 	struct wire_message message = example(operation, body);
 
+	message.brief = brief;
 	message.segment_count = (uint16_t)cut(segments, body);
 	size_t length = wire_encode(&message, bytes);
 	if (operation == WIRE_PUT_LONG || operation == WIRE_REPLY_LONG) {
@@ -82,7 +88,7 @@ static void write_seed(const char *directory, unsigned operation, unsigned body)
 		fprintf(stderr, "%s with %u bytes does not decode\n", wire_operation_name(operation), body);
 		exit(1);
 	}
-	save(directory, wire_operation_name(operation), body, bytes, length);
+	save(directory, &message, body, bytes, length);
 }
 
 int main(int argc, char **argv)
@@ -92,7 +98,10 @@ int main(int argc, char **argv)
 	if (argc != 2)
 		return fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]), 2;
 	for (unsigned operation = 0; operation < WIRE_OPERATION_COUNT; operation++)
-		for (unsigned i = 0; i < sizeof(bodies) / sizeof(*bodies); i++)
-			write_seed(argv[1], operation, bodies[i]);
+		for (unsigned i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
+			write_seed(argv[1], operation, false, bodies[i]);
+			if (operation < WIRE_BRIEF_COUNT)
+				write_seed(argv[1], operation, true, bodies[i]);
+		}
 	return 0;
 }

@@ -74,11 +74,13 @@ static void check_filled(const unsigned char *bytes, size_t length, uint32_t seq
 			     pattern(sequence, i));
 }
 
-static void arrived(void *owner, transport_address from, const void *bytes, size_t length)
+static void arrived(void *owner, transport_address from, const void *bytes, size_t length, const void *body,
+		    size_t body_length)
 {
 	struct message message;
 
 	CHECK(owner == &config);
+	CHECK(body == NULL && body_length == 0);
 	CHECK(length >= sizeof message);
 	memcpy(&message, bytes, sizeof message);
 	CHECK(message.rank < MAX_PROCESSES);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,17 +20,29 @@ enum { OTHER_VERSION = WIRE_VERSION + 1, BODY = 5, RANDOM_MESSAGES = 1000000, RA
 enum { LONGEST = WIRE_MAX_HEADER + (WIRE_MAX_SEGMENTS + 1) * WIRE_SEGMENT_SIZE };
 enum { AT_VERSION = 1, AT_OPERATION = 2, AT_FLAGS = 3 };
 
-/* What other builds of this library rely on: number, name, size before the body, body. */
+enum { AT_BRIEF_OPERATION = 1, NOT_BRIEF = 0 };
+
+/* What other builds of this library rely on: number, name, size before the body in full and in brief, body. */
 static const struct format {
 	const char *name;
-	size_t header;
+	size_t header, brief;
 	enum wire_body body;
 } formats[] = {
-	{"PUT", 56, BODY_LENGTH},          {"PUT_LONG", 58, BODY_SEGMENTS}, {"GET", 48, BODY_NONE},
-	{"GETPUT", 56, BODY_LENGTH},       {"ACK", 28, BODY_NONE},          {"REPLY", 28, BODY_MLENGTH},
-	{"REPLY_LONG", 34, BODY_SEGMENTS}, {"SOURCE_FREE", 28, BODY_NONE},  {"DISCARDED", 20, BODY_NONE},
-	{"HELLO", 54, BODY_NONE},          {"WELCOME", 54, BODY_NONE},      {"REFUSED", 32, BODY_NONE},
-	{"STALE", 20, BODY_NONE},          {"PING", 20, BODY_NONE},         {"PONG", 20, BODY_NONE},
+	{"PUT", 56, 36, BODY_LENGTH},
+	{"PUT_LONG", 58, 46, BODY_SEGMENTS},
+	{"GET", 48, 36, BODY_NONE},
+	{"GETPUT", 56, 36, BODY_LENGTH},
+	{"ACK", 28, 18, BODY_NONE},
+	{"REPLY", 28, 10, BODY_MLENGTH},
+	{"REPLY_LONG", 34, 24, BODY_SEGMENTS},
+	{"SOURCE_FREE", 28, 18, BODY_NONE},
+	{"DISCARDED", 20, 10, BODY_NONE},
+	{"HELLO", 54, NOT_BRIEF, BODY_NONE},
+	{"WELCOME", 54, NOT_BRIEF, BODY_NONE},
+	{"REFUSED", 32, NOT_BRIEF, BODY_NONE},
+	{"STALE", 20, NOT_BRIEF, BODY_NONE},
+	{"PING", 20, NOT_BRIEF, BODY_NONE},
+	{"PONG", 20, NOT_BRIEF, BODY_NONE},
 };
 _Static_assert(sizeof(formats) / sizeof(formats[0]) == WIRE_OPERATION_COUNT, "every operation has its format");
 
@@ -77,7 +90,7 @@ static void append_bytes(struct example *example, size_t count)
 }
 
 /* A valid message whose fields are made of one byte, or of the bytes start, start + step, ... */
-static void make(struct example *example, unsigned operation, unsigned start, unsigned step)
+static void make_form(struct example *example, unsigned operation, bool brief, unsigned start, unsigned step)
 {
 	static const struct wire_segment all[] = {{UINT64_MAX, 1, UINT64_MAX - 1}, {0, UINT64_MAX, 1}};
 	struct wire_message *message = &example->message;
@@ -85,6 +98,11 @@ static void make(struct example *example, unsigned operation, unsigned start, un
 	for (size_t i = 0; i < sizeof(*message); i++)
 		((uint8_t *)message)[i] = (uint8_t)(start + step * i);
 	message->operation = (uint8_t)operation;
+	message->brief = brief;
+	if (brief) { /* an index is one byte, and 0xff is no index */
+		message->pt_index = message->pt_index % 256 < 255 ? message->pt_index % 256 : UINT16_MAX;
+		message->ac_index = message->ac_index % 256 < 255 ? message->ac_index % 256 : UINT16_MAX;
+	}
 	message->flags &= WIRE_ALL_FLAGS;
 	message->attempt &= 7;
 	switch (formats[operation].body) {
@@ -103,8 +121,13 @@ static void make(struct example *example, unsigned operation, unsigned start, un
 	}
 }
 
+static void make(struct example *example, unsigned operation, unsigned start, unsigned step)
+{
+	make_form(example, operation, false, start, step);
+}
+
 #define SAME(type, field) assert_int_equal(out->field, in->field);
-#define SAME_FIELDS(name, fields, body)                                                                                \
+#define SAME_FIELDS(name, body, fields, ...)                                                                           \
 	if (in->operation == WIRE_##name) {                                                                            \
 		fields(SAME)                                                                                           \
 	}
@@ -123,8 +146,17 @@ static void assert_same_prefix(const struct wire_message *out, const struct wire
 
 static void assert_same(const struct wire_message *out, const struct wire_message *in)
 {
-	assert_same_prefix(out, in);
-	WIRE_OPERATIONS(SAME_FIELDS)
+	if (in->brief) {
+		SAME(u8, operation)
+		SAME(u8, flags)
+		SAME(u16, source_tag)
+		SAME(u16, target_tag)
+		SAME(u32, token)
+	} else {
+		assert_same_prefix(out, in);
+	}
+	assert_int_equal(out->brief, in->brief);
+	WIRE_CONVERSATION(SAME_FIELDS) WIRE_NOTICES(SAME_FIELDS)
 }
 
 /* --- what is accepted --- */
@@ -134,7 +166,11 @@ static void operations_have_their_numbers_names_and_sizes(void **state)
 	(void)state;
 	for (unsigned operation = 0; operation < WIRE_OPERATION_COUNT; operation++) {
 		assert_string_equal(wire_operation_name(operation), formats[operation].name);
-		assert_int_equal(wire_header_size(operation), formats[operation].header);
+		assert_int_equal(wire_header_size(operation, false), formats[operation].header);
+		if (operation < WIRE_BRIEF_COUNT)
+			assert_int_equal(wire_header_size(operation, true), formats[operation].brief);
+		else
+			assert_int_equal(formats[operation].brief, NOT_BRIEF);
 	}
 	assert_string_equal(wire_operation_name(WIRE_OPERATION_COUNT), "unknown");
 }
@@ -156,6 +192,30 @@ static void every_field_of_every_operation_survives_the_wire(void **state)
 			assert_same(&out, &example.message);
 			assert_int_equal(out.body_length, example.length - formats[operation].header);
 			assert_ptr_equal(out.body + out.body_length, edge);
+		}
+	}
+}
+
+static void every_field_survives_in_brief(void **state)
+{
+	static const struct {
+		unsigned start, step;
+	} patterns[] = {{0, 0}, {0xff, 0}, {1, 37}, {0x80, 11}};
+	static struct example example;
+	struct wire_message out;
+
+	(void)state;
+	for (unsigned operation = 0; operation < WIRE_BRIEF_COUNT; operation++) {
+		for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+			make_form(&example, operation, true, patterns[i].start, patterns[i].step);
+			assert_int_equal(decode(example.bytes, example.length, &out), 0);
+			assert_same(&out, &example.message);
+			assert_int_equal(out.body_length, example.length - formats[operation].brief);
+			assert_ptr_equal(out.body + out.body_length, edge);
+			if (formats[operation].body == BODY_LENGTH)
+				assert_int_equal(out.length, BODY);
+			if (formats[operation].body == BODY_MLENGTH)
+				assert_int_equal(out.mlength, BODY);
 		}
 	}
 }
@@ -187,6 +247,97 @@ static void a_put_is_these_bytes(void **state)
 	append_bytes(&example, BODY);
 	assert_int_equal(example.length, sizeof(golden));
 	assert_memory_equal(example.bytes, golden, sizeof(golden));
+}
+
+static void a_put_in_brief_is_these_bytes(void **state)
+{
+	static const uint8_t golden[] = {
+		0xe4, 0x20, 0x0a, 0x09, 0x0c, 0x0b, 0x10, 0x0f, 0x0e, 0x0d, 0x12, 0x14, 0x1c, 0x1b,
+		0x1a, 0x19, 0x18, 0x17, 0x16, 0x15, 0x24, 0x23, 0x22, 0x21, 0x20, 0x1f, 0x1e, 0x1d,
+		0x34, 0x33, 0x32, 0x31, 0x30, 0x2f, 0x2e, 0x2d, 'x',  'x',  'x',  'x',  'x',
+	};
+	static struct example example = {.message = {.operation = WIRE_PUT,
+						     .brief = true,
+						     .flags = WIRE_WANTS_ACK,
+						     .source_tag = 0x090a,
+						     .target_tag = 0x0b0c,
+						     .token = 0x0d0e0f10,
+						     .pt_index = 0x12,
+						     .ac_index = 0x14,
+						     .match_bits = 0x15161718191a1b1c,
+						     .offset = 0x1d1e1f2021222324,
+						     .length = BODY,
+						     .hdr_data = 0x2d2e2f3031323334}};
+
+	(void)state;
+	append_bytes(&example, BODY);
+	assert_int_equal(example.length, sizeof(golden));
+	assert_memory_equal(example.bytes, golden, sizeof(golden));
+}
+
+static void an_index_out_of_range_stays_out_of_range_in_brief(void **state)
+{
+	static const struct {
+		uint16_t in, out;
+	} indexes[] = {{0, 0}, {63, 63}, {254, 254}, {255, UINT16_MAX}, {256, UINT16_MAX}, {UINT16_MAX, UINT16_MAX}};
+	static struct example example;
+	struct wire_message out;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(indexes) / sizeof(indexes[0]); i++) {
+		make_form(&example, WIRE_GET, true, 0, 0);
+		example.message.pt_index = example.message.ac_index = indexes[i].in;
+		append_bytes(&example, 0);
+		assert_int_equal(decode(example.bytes, example.length, &out), 0);
+		assert_int_equal(out.pt_index, indexes[i].out);
+		assert_int_equal(out.ac_index, indexes[i].out);
+	}
+}
+
+/* Header and body each end where reading on would fault. */
+static int decode_apart(const uint8_t *header, size_t length, const uint8_t *body, size_t body_length,
+			struct wire_message *message)
+{
+	uint8_t *apart = malloc(body_length + 1);
+
+	assert_non_null(apart);
+	memcpy(apart, body, body_length);
+	memcpy(edge - length, header, length);
+	int rc = wire_decode_apart(edge - length, length, apart, body_length, message);
+
+	if (rc == 0) {
+		assert_ptr_equal(message->body, apart);
+		assert_int_equal(message->body_length, body_length);
+	}
+	free(apart);
+	return rc;
+}
+
+static void a_body_may_lie_apart_from_its_header(void **state)
+{
+	static struct example example;
+	struct wire_message out;
+
+	(void)state;
+	for (unsigned i = 0; i < WIRE_OPERATION_COUNT + WIRE_BRIEF_COUNT; i++) {
+		bool brief = i >= WIRE_OPERATION_COUNT;
+		unsigned operation = brief ? i - WIRE_OPERATION_COUNT : i;
+		size_t header = brief ? formats[operation].brief : formats[operation].header;
+
+		make_form(&example, operation, brief, 1, 37);
+		const uint8_t *body = example.bytes + header;
+		size_t length = example.length - header;
+
+		assert_int_equal(decode_apart(example.bytes, header, body, length, &out), 0);
+		assert_int_equal(decode_apart(example.bytes, header - 1, body, length, &out), -EBADMSG);
+		/* Not here and there. */
+		assert_int_equal(decode_apart(example.bytes, header + 1, body, length, &out), -EBADMSG);
+		assert_int_equal(wire_names_segments(example.bytes, header), formats[operation].body == BODY_SEGMENTS);
+		if (length > 0 && (!brief || formats[operation].body == BODY_SEGMENTS))
+			assert_int_equal(decode_apart(example.bytes, header, body, length - 1, &out), -EBADMSG);
+	}
+	for (size_t length = 0; length < WIRE_BRIEF_SIZE; length++)
+		assert_false(wire_names_segments(example.bytes, length));
 }
 
 static void a_hello_is_these_bytes(void **state)
@@ -255,6 +406,49 @@ static void a_message_of_any_other_length_is_refused(void **state)
 	}
 }
 
+/* In brief the length of a payload is all that says how long it is. */
+static void a_brief_message_of_any_other_length_is_refused(void **state)
+{
+	static struct example example;
+	struct wire_message out;
+
+	(void)state;
+	for (unsigned operation = 0; operation < WIRE_BRIEF_COUNT; operation++) {
+		enum wire_body body = formats[operation].body;
+		bool payload = body == BODY_LENGTH || body == BODY_MLENGTH;
+
+		make_form(&example, operation, true, 1, 37);
+		for (size_t length = 0; length < example.length; length++)
+			assert_int_equal(decode(example.bytes, length, &out),
+					 payload && length >= formats[operation].brief ? 0 : -EBADMSG);
+		for (size_t more = 0; more <= 2 * WIRE_SEGMENT_SIZE; more++)
+			assert_int_equal(decode(example.bytes, example.length + more, &out),
+					 payload || more == 0 ? 0 : -EBADMSG);
+	}
+}
+
+static void notices_have_no_brief_form(void **state)
+{
+	static struct example example;
+	struct wire_message out;
+
+	(void)state;
+	for (unsigned byte = 0; byte < 256; byte++) {
+		make_form(&example, WIRE_DISCARDED, true, 0, 0);
+		example.bytes[AT_BRIEF_OPERATION] = (uint8_t)byte;
+		int rc = decode(example.bytes, WIRE_BRIEF_SIZE, &out);
+
+		if (byte % 32 == WIRE_DISCARDED || byte % 32 == WIRE_REPLY) {
+			assert_int_equal(rc, 0);
+			assert_int_equal(out.flags, byte / 32);
+		} else {
+			assert_int_equal(rc, -EBADMSG);
+		}
+		rc = decode(example.bytes, LONGEST, &out);
+		assert_true(byte % 32 < WIRE_BRIEF_COUNT || rc == -EBADMSG);
+	}
+}
+
 /* Only the prefix is known of another version; and a refusal, by which versions tell each other apart. */
 static void another_version_shows_its_prefix_and_its_refusals(void **state)
 {
@@ -305,7 +499,8 @@ static void bytes_without_the_magic_number_are_no_message_of_any_version(void **
 	for (unsigned magic = 0; magic < 256; magic++) {
 		make(&example, WIRE_PING, 0, 0);
 		example.bytes[0] = (uint8_t)magic;
-		assert_int_equal(decode(example.bytes, example.length, &out), magic == WIRE_MAGIC ? 0 : -EBADMSG);
+		int rc = decode(example.bytes, example.length, &out);
+		assert_int_equal(rc, magic == WIRE_MAGIC ? 0 : -EBADMSG);
 		example.bytes[AT_VERSION] = OTHER_VERSION;
 		assert_int_equal(decode(example.bytes, example.length, &out),
 				 magic == WIRE_MAGIC ? -EPROTONOSUPPORT : -EBADMSG);
@@ -379,7 +574,12 @@ static void a_getput_has_no_more_than_its_greatest_length(void **state)
 	assert_body(&example, 256, 0);
 	example.message.length = 257;
 	assert_body(&example, 257, -EBADMSG);
+	example.message.brief = true;
+	assert_body(&example, 256, 0);
+	assert_body(&example, 257, -EBADMSG);
 	example.message.operation = WIRE_PUT;
+	assert_body(&example, 257, 0);
+	example.message.brief = false;
 	assert_body(&example, 257, 0);
 }
 
@@ -389,11 +589,11 @@ static void assert_segments(uint64_t length, const struct wire_segment *segments
 	static struct example example;
 	struct wire_message out;
 
-	for (unsigned i = 0; i < 2; i++) {
-		make(&example, operations[i], 0, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		make_form(&example, operations[i % 2], i / 2, 0, 0);
 		/* Each looks at its own length. */
-		example.message.length = operations[i] == WIRE_PUT_LONG ? length : 77;
-		example.message.mlength = operations[i] == WIRE_PUT_LONG ? 77 : length;
+		example.message.length = operations[i % 2] == WIRE_PUT_LONG ? length : 77;
+		example.message.mlength = operations[i % 2] == WIRE_PUT_LONG ? 77 : length;
 		append_segments(&example, segments, count);
 		assert_int_equal(decode(example.bytes, example.length, &out), expected);
 	}
@@ -483,13 +683,15 @@ static size_t random_message(uint8_t *bytes)
 	if (choice % 4 == 1) {
 		size_t length = random_noise(bytes);
 
-		bytes[0] = WIRE_MAGIC;
+		bytes[0] = choice & 0xf000 ? WIRE_MAGIC : WIRE_MAGIC_BRIEF;
 		bytes[AT_VERSION] = choice & 0xf00 ? WIRE_VERSION : OTHER_VERSION;
 		bytes[AT_OPERATION] = (uint8_t)(choice >> 16) % (WIRE_OPERATION_COUNT + 1);
 		return length;
 	}
-	make(&example, (choice >> 16 & 0xff) % WIRE_OPERATION_COUNT, (unsigned)(choice >> 24 & 0xff),
-	     choice >> 32 & 0xff);
+	bool brief = choice >> 40 & 1;
+
+	make_form(&example, (unsigned)(choice >> 16 & 0xff) % (brief ? WIRE_BRIEF_COUNT : WIRE_OPERATION_COUNT), brief,
+		  (unsigned)(choice >> 24 & 0xff), choice >> 32 & 0xff);
 	memcpy(bytes, example.bytes, example.length);
 	for (uint64_t changes = choice >> 8 & 3; changes > 0; changes--)
 		bytes[random_bits() % example.length] ^= (uint8_t)(1 << random_bits() % 8);
@@ -505,7 +707,8 @@ static bool is_consistent(const struct wire_message *message, size_t length)
 	size_t header = wire_encode(message, again);
 	const uint8_t *bytes = edge - length;
 
-	again[AT_VERSION] = message->version;
+	if (!message->brief)
+		again[AT_VERSION] = message->version;
 	return message->body == bytes + header && message->body_length == length - header &&
 	       memcmp(again, bytes, header) == 0;
 }
@@ -513,7 +716,7 @@ static bool is_consistent(const struct wire_message *message, size_t length)
 static void random_bytes_are_never_read_beyond_their_end(void **state)
 {
 	static uint8_t bytes[RANDOM_MAX + sizeof(uint64_t)];
-	unsigned accepted[WIRE_OPERATION_COUNT] = {0}, malformed = 0, foreign = 0, inconsistent = 0;
+	unsigned accepted[WIRE_OPERATION_COUNT] = {0}, briefly = 0, malformed = 0, foreign = 0, inconsistent = 0;
 	struct wire_message message;
 
 	(void)state;
@@ -526,12 +729,14 @@ static void random_bytes_are_never_read_beyond_their_end(void **state)
 		foreign += rc == -EPROTONOSUPPORT;
 		if (rc == 0) {
 			accepted[message.operation]++;
+			briefly += message.brief;
 			inconsistent += !is_consistent(&message, length);
 		}
 	}
 	assert_int_equal(inconsistent, 0);
 	/* The bytes were of every sort. */
 	assert_true(malformed > RANDOM_MESSAGES / 10 && foreign > RANDOM_MESSAGES / 100);
+	assert_true(briefly > RANDOM_MESSAGES / 10);
 	for (unsigned operation = 0; operation < WIRE_OPERATION_COUNT; operation++) {
 		assert_true(accepted[operation] > RANDOM_MESSAGES / 1000);
 		malformed += accepted[operation];
@@ -559,6 +764,12 @@ int main(void)
 		cmocka_unit_test(there_are_no_more_segments_than_allowed),
 		cmocka_unit_test(the_number_of_segments_fits_the_bytes_there_are),
 		cmocka_unit_test(random_bytes_are_never_read_beyond_their_end),
+		cmocka_unit_test(every_field_survives_in_brief),
+		cmocka_unit_test(a_put_in_brief_is_these_bytes),
+		cmocka_unit_test(an_index_out_of_range_stays_out_of_range_in_brief),
+		cmocka_unit_test(a_body_may_lie_apart_from_its_header),
+		cmocka_unit_test(a_brief_message_of_any_other_length_is_refused),
+		cmocka_unit_test(notices_have_no_brief_form),
 	};
 
 	return cmocka_run_group_tests(tests, map_edge, NULL);

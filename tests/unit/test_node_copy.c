@@ -1,0 +1,1395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Long data within the node, without meeting and engine: nodes that know each other from the start exchange real records
+ * through real queues, and the kernel's copying is watched, refused or interrupted where a test wants that.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "base/arch.h"
+#include "base/report.h"
+#include "tests/harness.h"
+#include "transports/node_copy.h"
+
+#define PATIENCE   (10000000000u * SLOWNESS) /* ns until something that must happen is missed */
+#define PENDING    1                         /* no status of a read */
+#define LONG       (4u << 20)
+#define MANY_POLLS 20000 /* in which something that must not happen would have happened */
+#define WINDOW     16
+
+#define ROW(processes_, test)                                                                                          \
+	{                                                                                                              \
+		.name = #test, .run = test, .processes = processes_                                                    \
+	}
+
+#define DRIVE_UNTIL(condition)                                                                                         \
+	do {                                                                                                           \
+		uint64_t begun_ = now_ns();                                                                            \
+		while (!(condition)) {                                                                                 \
+			drive();                                                                                       \
+			if (now_ns() - begun_ > PATIENCE)                                                              \
+				FAIL("in vain: %s", #condition);                                                       \
+		}                                                                                                      \
+	} while (0)
+
+/* What processes tell each other outside the code under test. */
+struct stage {
+	_Atomic uint32_t reads, writes, rings, at_write, go_on, finished;
+};
+
+/* By which a node is known to others. */
+struct card {
+	pid_t os_pid;
+	int segment_fd;
+	uint64_t nonce, incarnation[2];
+};
+
+static struct stage *stage;
+static struct node *node, *source; /* source: in the same process */
+static bool waits;                 /* a host, here */
+static int ended;                  /* reads */
+static int *end_order[2 * WINDOW];
+
+/* What the kernel's copying does in this process. */
+static bool reads_refused, writes_refused, counting;
+static void (*before_write)(void);
+static _Atomic uint8_t *chunks_counted;
+static uint64_t counted_base, counted_chunk;
+
+ssize_t __real_process_vm_readv(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
+				unsigned long);
+ssize_t __real_process_vm_writev(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
+				 unsigned long);
+ssize_t __wrap_process_vm_readv(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
+				unsigned long);
+ssize_t __wrap_process_vm_writev(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
+				 unsigned long);
+void __wrap_node_ring(struct node *, struct node_peer *);
+bool __wrap_node_peer_dead(struct node *, struct node_peer *);
+
+static ssize_t count_chunk(uint64_t address, size_t length)
+{
+	atomic_fetch_add(&chunks_counted[(address - counted_base) / counted_chunk], 1);
+	return (ssize_t)length;
+}
+
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long count, const struct iovec *remote,
+				unsigned long remote_count, unsigned long flags)
+{
+	if (count == 1) /* only asks who is there */
+		return __real_process_vm_readv(pid, local, count, remote, remote_count, flags);
+	atomic_fetch_add(&stage->reads, 1);
+	if (counting) {
+		memcpy(local[0].iov_base, remote[0].iov_base, local[0].iov_len);
+		return (ssize_t)local[0].iov_len + count_chunk((uintptr_t)local[1].iov_base, local[1].iov_len);
+	}
+	if (reads_refused) {
+		errno = EPERM;
+		return -1;
+	}
+	return __real_process_vm_readv(pid, local, count, remote, remote_count, flags);
+}
+
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned long count, const struct iovec *remote,
+				 unsigned long remote_count, unsigned long flags)
+{
+	atomic_fetch_add(&stage->writes, 1);
+	if (counting)
+		return count_chunk((uintptr_t)remote->iov_base, remote->iov_len);
+	if (before_write)
+		before_write();
+	if (writes_refused) {
+		errno = EPERM;
+		return -1;
+	}
+	return __real_process_vm_writev(pid, local, count, remote, remote_count, flags);
+}
+
+void __wrap_node_ring(struct node *from, struct node_peer *peer)
+{
+	(void)from;
+	(void)peer;
+	atomic_fetch_add(&stage->rings, 1);
+}
+
+/* These nodes have no names that could be let go. */
+bool __wrap_node_peer_dead(struct node *from, struct node_peer *peer)
+{
+	struct pollfd exit = {.fd = peer->pidfd, .events = POLLIN};
+
+	(void)from;
+	return poll(&exit, 1, 0) > 0;
+}
+
+static unsigned char pattern(uint32_t seed, size_t position)
+{
+	return (unsigned char)(seed * 31 + position * 7 + (position >> 8) * 3 + (position >> 16));
+}
+
+static void fill(unsigned char *bytes, size_t length, uint32_t seed)
+{
+	for (size_t i = 0; i < length; i++)
+		bytes[i] = pattern(seed, i);
+}
+
+static void check_filled(const unsigned char *bytes, size_t length, uint32_t seed)
+{
+	for (size_t i = 0; i < length; i++)
+		if (bytes[i] != pattern(seed, i))
+			FAIL("byte %zu of %zu is %u instead of %u", i, length, bytes[i], pattern(seed, i));
+}
+
+static void check_only(const unsigned char *bytes, size_t length, unsigned char value)
+{
+	for (size_t i = 0; i < length; i++)
+		if (bytes[i] != value)
+			FAIL("byte %zu of %zu is %u instead of %u", i, length, bytes[i], value);
+}
+
+static void *map(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(memory != MAP_FAILED);
+	return memory;
+}
+
+/* --- nodes --- */
+
+static void rdma_done(void *owner, void *context, int status)
+{
+	int *result = context;
+
+	(void)owner;
+	CHECK_EQUAL(*result, PENDING);
+	*result = status;
+	end_order[ended++ % (2 * WINDOW)] = result;
+}
+
+static bool host_waits(void *owner)
+{
+	(void)owner;
+	return waits;
+}
+
+static const struct transport_sink sink = {.rdma_done = rdma_done, .host_waits = host_waits};
+
+static struct node *make_node(int rank, int peers)
+{
+	struct node *made = calloc(1, sizeof(*made));
+
+	CHECK(made != NULL);
+	made->sink = &sink;
+	made->incarnation[0] = (uint64_t)getpid() << 32 | (uint32_t)rank;
+	made->incarnation[1] = now_ns();
+	made->socket = made->doorbell = -1;
+	made->segment_fd = memfd_create("segment", MFD_CLOEXEC);
+	CHECK_EQUAL(ftruncate(made->segment_fd, sizeof(struct node_segment)), 0);
+	made->segment =
+		mmap(NULL, sizeof(struct node_segment), PROT_READ | PROT_WRITE, MAP_SHARED, made->segment_fd, 0);
+	CHECK(made->segment != MAP_FAILED);
+	atomic_store(&made->segment->quota, NODE_SLOTS);
+	made->peers = calloc((size_t)peers, sizeof(struct node_peer *));
+	made->senders = calloc((size_t)peers, sizeof(struct node_peer *));
+	CHECK(made->peers && made->senders);
+	made->peer_count = made->sender_count = (uint32_t)peers;
+	made->active_senders = 1;
+	CHECK_EQUAL(node_copies_open(made), 0);
+	return made;
+}
+
+/* Numbers are ranks. */
+static void add_peer(struct node *to, int own_rank, int rank, const struct card *card, struct node_segment *segment)
+{
+	struct node_peer *peer = calloc(1, sizeof(*peer));
+
+	CHECK(peer != NULL);
+	*peer = (struct node_peer){.segment = segment,
+				   .quota = NODE_SLOTS,
+				   .sender = (uint16_t)own_rank,
+				   .number = (uint16_t)rank,
+				   .index = (uint32_t)rank,
+				   .meeting = NODE_OPEN,
+				   .os_pid = card->os_pid,
+				   .pidfd = pidfd_open(card->os_pid, 0),
+				   .incarnation = {card->incarnation[0], card->incarnation[1]}};
+	CHECK(peer->pidfd >= 0);
+	to->peers[rank] = to->senders[rank] = peer;
+	node_copy_probe(to, peer, card->nonce);
+	CHECK(peer->cross_memory);
+}
+
+static struct card card_of(const struct node *of)
+{
+	return (struct card){.os_pid = getpid(),
+			     .segment_fd = of->segment_fd,
+			     .nonce = (uintptr_t)of->segment->incarnation,
+			     .incarnation = {of->incarnation[0], of->incarnation[1]}};
+}
+
+static void show_incarnation(struct node *of)
+{
+	memcpy(of->segment->incarnation, of->incarnation, sizeof(of->incarnation));
+}
+
+static struct node_segment *map_segment(const struct card *card)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)card->os_pid, card->segment_fd);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct node_segment *segment =
+		mmap(NULL, sizeof(struct node_segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	CHECK(fd >= 0 && segment != MAP_FAILED);
+	close(fd);
+	return segment;
+}
+
+static int drive(void)
+{
+	int done = node_consume(node, 16);
+
+	done += node_copy_step(node);
+	return done;
+}
+
+static void drive_meanwhile(void)
+{
+	if (node->copies)
+		drive();
+}
+
+static void meet(void)
+{
+	struct card card[MAX_PROCESSES];
+
+	stage = shared_memory();
+	node = make_node(my_rank, process_count);
+	show_incarnation(node);
+	struct card mine = card_of(node);
+
+	gather(&mine, sizeof(mine), card);
+	for (int rank = 0; rank < process_count; rank++)
+		if (rank != my_rank)
+			add_peer(node, my_rank, rank, &card[rank], map_segment(&card[rank]));
+	barrier();
+	harness_while_waiting(drive_meanwhile);
+}
+
+static struct exposure expose(void *base, size_t length)
+{
+	struct exposure exposure;
+
+	CHECK_EQUAL(node_expose(&node->base, base, length, EXPOSE_READ, &exposure), 0);
+	return exposure;
+}
+
+/* Every process exposes `length` bytes, and learns of the others'. */
+static void exchange(void *base, size_t length, struct exposure all[MAX_PROCESSES])
+{
+	struct exposure mine = expose(base, length);
+
+	gather(&mine, sizeof(mine), all);
+}
+
+static void start(int rank, void *local, size_t length, const struct exposure *from, uint64_t offset, int *result)
+{
+	*result = PENDING;
+	CHECK_EQUAL(node_read(&node->base, (transport_address)rank, local, length, NULL, from->address + offset,
+			      from->key, result),
+		    0);
+}
+
+static void lose_peer(int rank)
+{
+	node_copies_peer_lost(node, node->peers[rank]);
+}
+
+/* --- exposures --- */
+
+static void a_key_means_what_was_exposed_and_only_while_it_is(void)
+{
+	enum { COUNT = 1000 };
+	static struct exposure exposures[COUNT];
+	static unsigned char memory[COUNT + 1];
+
+	meet();
+	for (int i = 0; i < COUNT; i++) {
+		exposures[i] = expose(memory + i, 2);
+		for (int j = 0; j < i; j += 97)
+			CHECK(exposures[i].key != exposures[j].key);
+	}
+	struct exposure old = exposures[500];
+	uint64_t base = old.address;
+
+	CHECK(node_exposed(node->copies, old.key, base, 2) == memory + 500);
+	CHECK(node_exposed(node->copies, old.key, base + 1, 1) == memory + 501);
+	CHECK(node_exposed(node->copies, old.key, base + 2, 0) == memory + 502);
+	CHECK(!node_exposed(node->copies, old.key, base, 3));
+	CHECK(!node_exposed(node->copies, old.key, base + 1, 2));
+	CHECK(!node_exposed(node->copies, old.key, base - 1, 1));
+	CHECK(!node_exposed(node->copies, old.key, base + 1, UINT64_MAX));
+	CHECK(!node_exposed(node->copies, 0, (uintptr_t)memory, 1));
+	CHECK(!node_exposed(node->copies, UINT64_MAX, base, 1));
+	node_withdraw(&node->base, &exposures[500]);
+	CHECK(!node_exposed(node->copies, old.key, base, 1));
+	CHECK(!node_exposed(node->copies, old.key + (UINT64_C(1) << 32), base, 1));
+	exposures[500] = expose(memory + 500, 2);
+	CHECK(exposures[500].key != old.key);
+	CHECK(!node_exposed(node->copies, old.key, base, 1));
+	CHECK(node_exposed(node->copies, exposures[500].key, base, 1) == memory + 500);
+}
+
+/* --- split copies --- */
+
+/* The source's side of the race, in a thread of the reader's process. */
+static void *help_along(void *other)
+{
+	while (!atomic_load(&stage->finished)) {
+		node_consume(other, 16);
+		node_copy_step(other);
+	}
+	return NULL;
+}
+
+static void together_both_ends_take_every_chunk_once(void)
+{
+	enum { CHUNKS = 3000, ROUNDS = FEWER(100) };
+	uint64_t length = CHUNKS * (uint64_t)NODE_CHUNK_MAX - 4097;
+	unsigned char *nowhere = map(4096);
+	pthread_t thread;
+	int result;
+
+	stage = shared_memory();
+	counting = waits = true;
+	chunks_counted = map(CHUNKS);
+	counted_chunk = NODE_CHUNK_MAX;
+	node = make_node(0, 2);
+	source = make_node(1, 2);
+	struct card card[2] = {card_of(node), card_of(source)};
+
+	show_incarnation(node);
+	show_incarnation(source);
+	add_peer(node, 0, 1, &card[1], source->segment);
+	add_peer(source, 1, 0, &card[0], node->segment);
+	struct exposure exposure;
+	CHECK_EQUAL(node_expose(&source->base, nowhere, length, EXPOSE_READ, &exposure), 0);
+	CHECK_EQUAL(pthread_create(&thread, NULL, help_along, source), 0);
+	counted_base = (uintptr_t)nowhere;
+	int rounds = 0;
+
+	for (uint64_t begun = now_ns(); rounds < ROUNDS || !stage->reads || !stage->writes; rounds++) {
+		if (now_ns() - begun > PATIENCE)
+			FAIL("one end took all: %u, %u", stage->reads, stage->writes);
+		start(1, nowhere, length, &exposure, 0, &result);
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
+		for (int i = 0; i < CHUNKS; i++)
+			CHECK_EQUAL(atomic_exchange(&chunks_counted[i], 0), 1);
+	}
+	atomic_store(&stage->finished, 1);
+	pthread_join(thread, NULL);
+	CHECK_EQUAL(stage->reads + stage->writes, CHUNKS * rounds);
+}
+
+static const size_t lengths[] = {0,      1,      4096,   65535,  65536,    65537,          100000,    131072,
+				 200001, 262144, 262145, 999999, 1u << 20, (1u << 20) + 1, LONG - 200};
+
+static void read_every_length(unsigned char *to, const struct exposure *from)
+{
+	int result;
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		memset(to, 0xee, lengths[i] + 101);
+		start(1, to + 100, lengths[i], from, 0, &result);
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
+		check_only(to, 100, 0xee);
+		check_filled(to + 100, lengths[i], 1);
+		check_only(to + 100 + lengths[i], 1, 0xee);
+	}
+}
+
+static void a_message_of_any_length_arrives_whole_from_both_ends(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	waits = true;
+	if (my_rank == 0) {
+		unsigned char *to = map(LONG);
+		uint64_t begun = now_ns();
+
+		for (int round = 0; round < FEWER(20) || !stage->writes; round++) {
+			read_every_length(to, &all[1]);
+			if (now_ns() - begun > PATIENCE)
+				FAIL("no help after %d rounds", round);
+		}
+	}
+	barrier();
+}
+
+static void nobody_helps_unless_a_host_waits(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result;
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		unsigned char *to = map(LONG);
+
+		start(1, to, LONG, &all[1], 0, &result);
+		DRIVE_UNTIL(result != PENDING);
+		check_filled(to, LONG, 1);
+		CHECK_EQUAL(stage->reads, LONG / NODE_CHUNK_MAX);
+		CHECK_EQUAL(stage->writes, 0);
+	}
+	barrier();
+	/* What is over is forgotten as soon as somebody could help. */
+	waits = true;
+	drive();
+	CHECK(!node_copies_pending(node));
+	barrier();
+}
+
+static void helpers_begin_with_the_newest_message(void)
+{
+	enum { LENGTH = 1u << 20, PART = 128u << 10 };
+	unsigned char *memory = map(LENGTH), *to = map(3 * LENGTH);
+	struct exposure all[MAX_PROCESSES];
+	int result[3];
+
+	meet();
+	fill(memory, LENGTH, (uint32_t)my_rank);
+	exchange(memory, LENGTH, all);
+	harness_while_waiting(NULL);
+	if (my_rank == 0)
+		for (int i = 0; i < 3; i++)
+			start(1, to + i * LENGTH, LENGTH, &all[1], 0, &result[i]);
+	barrier();
+	if (my_rank == 1) {
+		waits = true;
+		while (node_consume(node, 16) > 0)
+			;
+		for (int i = 0; i < 9; i++) /* all of the newest, one of the next */
+			CHECK_EQUAL(node_copy_step(node), 1);
+	}
+	barrier();
+	if (my_rank == 0) {
+		check_only(to, 2 * LENGTH - PART, 0);
+		check_filled(to + 2 * LENGTH, LENGTH, 1);
+		CHECK_EQUAL(to[2 * LENGTH - 1], pattern(1, LENGTH - 1));
+		DRIVE_UNTIL(result[0] == 0 && result[1] == 0 && result[2] == 0);
+		for (int i = 0; i < 3; i++)
+			check_filled(to + i * LENGTH, LENGTH, 1);
+		CHECK_EQUAL(stage->reads, 15);
+	}
+	barrier();
+}
+
+/* Between taking a chunk and writing it; there the process is stopped by another. */
+static void linger(void)
+{
+	before_write = NULL;
+	atomic_store(&stage->at_write, 1);
+	while (!atomic_load(&stage->go_on))
+		cpu_pause();
+}
+
+static void catch_helper(void)
+{
+	while (!atomic_load(&stage->at_write))
+		cpu_pause();
+	stop_process(1);
+}
+
+static void release_helper(void)
+{
+	atomic_store(&stage->go_on, 1);
+	continue_process(1);
+}
+
+/* Rank 1 helps rank 0 and stops with a chunk in its hands; what is left is read.  In rank 0: the message. */
+static unsigned char *stop_a_helper(int *result)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	waits = my_rank == 1;
+	if (my_rank == 1)
+		before_write = linger;
+	if (my_rank == 0) {
+		harness_while_waiting(NULL);
+		start(1, to, LONG, &all[1], 0, result);
+		catch_helper();
+		DRIVE_UNTIL(!node_copies_pending(node));
+		check_filled(to, LONG - NODE_CHUNK_MAX, 1);
+		check_only(to + LONG - NODE_CHUNK_MAX, NODE_CHUNK_MAX, 0);
+	}
+	return to;
+}
+
+static void a_stopped_helper_is_waited_for_asleep_and_writes_nothing_later(void)
+{
+	int result;
+	unsigned char *to = stop_a_helper(&result);
+
+	if (my_rank == 0) {
+		for (int i = 0; i < MANY_POLLS; i++)
+			CHECK_EQUAL(drive(), 0);
+		CHECK_EQUAL(result, PENDING);
+		CHECK(!node_copies_blocked(node));
+		node_attend(node, NODE_ASLEEP);
+		CHECK(node_queue_empty(node) && !node_copies_pending(node));
+		release_helper();
+		while (!atomic_load(&stage->rings))
+			cpu_pause();
+		CHECK(node_copies_pending(node));
+		node_attend(node, NODE_AWAKE);
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
+		check_filled(to, LONG, 1);
+		memset(to, 0xee, LONG);
+	}
+	barrier();
+	for (int i = 0; i < MANY_POLLS; i++)
+		drive();
+	barrier();
+	if (my_rank == 0)
+		check_only(to, LONG, 0xee);
+	CHECK_EQUAL(stage->writes, 1);
+}
+
+static void the_death_of_a_helper_that_holds_a_chunk_ends_the_read(void)
+{
+	int result;
+
+	expect_death(1);
+	stop_a_helper(&result);
+	if (my_rank == 1)
+		barrier(); /* helps there, until it dies */
+	/* Given up, but not dead: its chunk stays its own. */
+	lose_peer(1);
+	for (int i = 0; i < MANY_POLLS / 10; i++)
+		drive();
+	CHECK_EQUAL(result, PENDING);
+	CHECK(node_copies_blocked(node));
+	kill(pid_of(1), SIGKILL);
+	DRIVE_UNTIL(result != PENDING);
+	CHECK_EQUAL(result, -ECONNRESET);
+	CHECK(!node_copies_blocked(node));
+}
+
+static void whoever_is_found_dead_takes_its_reads_along(void)
+{
+	int result;
+
+	expect_death(1);
+	stop_a_helper(&result);
+	if (my_rank == 1)
+		barrier(); /* helps there, until it dies */
+	kill(pid_of(1), SIGKILL);
+	while (!node_peer_dead(node, node->peers[1]))
+		cpu_pause();
+	CHECK_EQUAL(result, PENDING);
+	lose_peer(1);
+	CHECK_EQUAL(result, -ECONNRESET);
+}
+
+static void *close_copies(void *unused)
+{
+	(void)unused;
+	node_copies_close(node);
+	return NULL;
+}
+
+static bool all_taken(void)
+{
+	uint64_t ends = atomic_load(&node->segment->claims[0].ends);
+
+	return ((ends >> 16) & 0xffff) + (ends & 0xffff) == LONG / NODE_CHUNK_MAX;
+}
+
+static void closing_waits_for_a_helper(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	pthread_t thread;
+	int result;
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	waits = my_rank == 1;
+	if (my_rank == 1)
+		before_write = linger;
+	if (my_rank == 0) {
+		harness_while_waiting(NULL);
+		start(1, to, LONG, &all[1], 0, &result);
+		catch_helper();
+		uint64_t begun = now_ns();
+
+		CHECK_EQUAL(pthread_create(&thread, NULL, close_copies, NULL), 0);
+		while (!all_taken())
+			cpu_pause();
+		release_helper();
+		pthread_join(thread, NULL);
+		if (now_ns() - begun < 900000000u) { /* not given up */
+			check_only(to, LONG - NODE_CHUNK_MAX, 0);
+			for (size_t i = LONG - NODE_CHUNK_MAX; i < LONG; i++)
+				CHECK_EQUAL(to[i], pattern(1, i));
+		}
+		CHECK_EQUAL(result, PENDING);
+	}
+	barrier();
+	CHECK_EQUAL(stage->writes, 1);
+}
+
+static void closing_does_not_wait_for_ever_and_says_so(void)
+{
+	int result;
+
+	stop_a_helper(&result);
+	if (my_rank == 0) {
+		uint64_t begun = now_ns();
+
+		node_copies_close(node);
+		CHECK_LESS(999999999u, now_ns() - begun);
+		CHECK(strstr(report_last_error(), "holds a chunk"));
+		release_helper();
+	}
+	barrier();
+}
+
+static void what_a_helper_cannot_write_is_read(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result;
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	waits = writes_refused = my_rank == 1;
+	if (my_rank == 0) {
+		start(1, to, LONG, &all[1], 0, &result);
+		while (!atomic_load(&stage->writes))
+			cpu_pause();
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
+		check_filled(to, LONG, 1);
+		CHECK_EQUAL(stage->reads, LONG / NODE_CHUNK_MAX);
+	}
+	barrier();
+	CHECK_EQUAL(stage->writes, 1);
+	if (my_rank == 1)
+		CHECK(!node->peers[0]->cross_memory && strstr(node->cross_memory_error, "EPERM"));
+}
+
+static void a_request_for_help_is_not_taken_for_its_successor(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG), *later = map(NODE_CHUNK_MAX);
+	struct exposure all[MAX_PROCESSES];
+	int result;
+
+	meet();
+	harness_while_waiting(NULL);
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		start(1, to, LONG, &all[1], 0, &result);
+		DRIVE_UNTIL(result != PENDING);
+		memset(to, 0xee, LONG);
+		start(1, later, NODE_CHUNK_MAX, &all[1], 0, &result);
+	}
+	barrier();
+	if (my_rank == 1) {
+		waits = true;
+		while (drive() > 0)
+			;
+		CHECK_EQUAL(stage->writes, 2);
+	}
+	barrier();
+	if (my_rank == 0) {
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
+		check_filled(later, NODE_CHUNK_MAX, 1);
+		check_only(to, LONG, 0xee);
+	}
+	barrier();
+}
+
+static void a_withdrawn_key_gets_no_help(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct exposure mine, all[MAX_PROCESSES];
+	int result;
+
+	meet();
+	harness_while_waiting(NULL);
+	fill(memory, LONG, (uint32_t)my_rank);
+	mine = expose(memory, LONG);
+	gather(&mine, sizeof(mine), all);
+	if (my_rank == 0)
+		start(1, to, LONG, &all[1], 0, &result);
+	barrier();
+	if (my_rank == 1) {
+		waits = true;
+		CHECK_EQUAL(node_consume(node, 16), 1);
+		CHECK_EQUAL(node_copy_step(node), 1);
+		node_withdraw(&node->base, &mine);
+		CHECK_EQUAL(node_copy_step(node), 0);
+		CHECK(!node_copies_pending(node));
+	}
+	barrier();
+	CHECK_EQUAL(stage->writes, 1);
+	if (my_rank == 0) {
+		DRIVE_UNTIL(result != PENDING);
+		check_filled(to, LONG, 1);
+	}
+	barrier();
+}
+
+/* --- whose memory it is --- */
+
+static void another_image_of_a_process_is_neither_read_nor_written(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result, short_result;
+
+	meet();
+	harness_while_waiting(NULL);
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	/* Rank 0 has begun to read when both become somebody else. */
+	if (my_rank == 0) {
+		start(1, to, LONG, &all[1], 0, &result);
+		drive();
+	}
+	barrier();
+	memset(node->segment->incarnation, 0, sizeof(node->segment->incarnation));
+	barrier();
+	if (my_rank == 1) {
+		waits = true;
+		drive();
+		CHECK_EQUAL(stage->writes, 0);
+	}
+	barrier();
+	if (my_rank == 0) {
+		start(1, to + LONG - 100, 100, &all[1], 0, &short_result);
+		while (node_copy_step(node) > 0)
+			;
+	}
+	barrier();
+	if (my_rank == 0) {
+		DRIVE_UNTIL(result != PENDING && short_result != PENDING);
+		CHECK_EQUAL(result, -ECONNRESET);
+		CHECK_EQUAL(short_result, -ECONNRESET);
+	}
+	barrier();
+}
+
+static void memory_that_is_not_there_fails_its_read_only(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result[3];
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 1)
+		CHECK_EQUAL(munmap(memory + LONG / 2, LONG / 2), 0);
+	barrier();
+	if (my_rank == 0) {
+		CHECK_EQUAL(mprotect(to, 4096, PROT_READ), 0);
+		start(1, to + LONG / 2, LONG / 2, &all[1], LONG / 4, &result[0]);
+		start(1, to, 100, &all[1], 0, &result[1]);
+		start(1, to + 4096, 1000, &all[1], 0, &result[2]);
+		DRIVE_UNTIL(result[0] != PENDING && result[1] != PENDING && result[2] != PENDING);
+		CHECK_EQUAL(result[0], -EFAULT);
+		CHECK_EQUAL(result[1], -EFAULT);
+		CHECK_EQUAL(result[2], 0);
+		check_filled(to + 4096, 1000, 1);
+	}
+	barrier();
+	/* And helpers, if they come late, have nothing to write to. */
+	waits = true;
+	drive();
+	CHECK_EQUAL(stage->writes, 0);
+	barrier();
+}
+
+static void a_probe_tells_a_peer_from_a_stranger(void)
+{
+	uint64_t here[2] = {0};
+
+	meet();
+	if (my_rank == 0) {
+		struct node_peer *peer = node->peers[1];
+		uint64_t nonce = peer->nonce;
+
+		CHECK(node->cross_memory_error == NULL);
+		peer->os_pid = getpid(); /* another address space: nothing there, or something else */
+		node_copy_probe(node, peer, (uintptr_t)here);
+		CHECK(!peer->cross_memory);
+		CHECK_STRING(node->cross_memory_error, "another pid namespace");
+		peer->os_pid = 0;
+		node_copy_probe(node, peer, nonce);
+		CHECK(!peer->cross_memory);
+		peer->os_pid = pid_of(1);
+		node_copy_probe(node, peer, nonce);
+		CHECK(peer->cross_memory);
+	}
+	barrier();
+}
+
+/* --- through slabs --- */
+
+/* Both at once, a window of messages of all lengths. */
+static void read_through_slabs(int rank, const struct exposure *from)
+{
+	enum { COUNT = sizeof(lengths) / sizeof(lengths[0]) };
+	unsigned char *to[COUNT];
+	int result[COUNT], done = 0;
+
+	for (int i = 0; i < COUNT; i++) {
+		to[i] = map(lengths[i] + 2);
+		start(rank, to[i] + 1, lengths[i], from, 0, &result[i]);
+	}
+	while (done < COUNT) {
+		DRIVE_UNTIL(ended > done);
+		done = ended;
+	}
+	for (int i = 0; i < COUNT; i++) {
+		CHECK_EQUAL(result[i], 0);
+		check_only(to[i], 1, 0);
+		check_filled(to[i] + 1, lengths[i], (uint32_t)rank);
+		check_only(to[i] + 1 + lengths[i], 1, 0);
+	}
+}
+
+static void who_may_not_read_gets_everything_through_slabs(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	waits = true;
+	for (int rank = 0; rank < process_count; rank++)
+		if (rank != my_rank)
+			node->peers[rank]->cross_memory = false;
+	read_through_slabs((my_rank + 1) % process_count, &all[(my_rank + 1) % process_count]);
+	barrier();
+	CHECK_EQUAL(stage->reads + stage->writes, 0);
+	CHECK_EQUAL(node->counters.malformed, 0);
+}
+
+static void who_loses_the_right_to_read_goes_on_through_slabs(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result;
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		start(1, to, LONG, &all[1], 0, &result);
+		CHECK(drive() > 0);
+		reads_refused = true;
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
+		check_filled(to, LONG, 1);
+		CHECK(!node->peers[1]->cross_memory && strstr(node->cross_memory_error, "EPERM"));
+		CHECK_EQUAL(stage->reads, 2);
+	}
+	barrier();
+}
+
+static void a_withdrawn_key_is_refused_even_in_the_middle(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct exposure mine, all[MAX_PROCESSES];
+	int result;
+
+	meet();
+	harness_while_waiting(NULL);
+	fill(memory, LONG, (uint32_t)my_rank);
+	mine = expose(memory, LONG);
+	gather(&mine, sizeof(mine), all);
+	if (my_rank == 0) {
+		node->peers[1]->cross_memory = false;
+		start(1, to, LONG, &all[1], 0, &result);
+		CHECK(drive() > 0);
+	}
+	barrier();
+	if (my_rank == 1) {
+		CHECK_EQUAL(drive(), 2); /* the request, and a piece */
+		node_withdraw(&node->base, &mine);
+		CHECK_EQUAL(drive(), 1);
+		CHECK(!node_copies_pending(node));
+	}
+	barrier();
+	if (my_rank == 0) {
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, -EACCES);
+		check_filled(to, NODE_SLAB_SIZE, 1);
+		check_only(to + NODE_SLAB_SIZE, LONG - NODE_SLAB_SIZE, 0);
+	}
+	barrier();
+}
+
+static void a_source_that_nobody_consumes_from_may_sleep(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result;
+
+	meet();
+	harness_while_waiting(NULL);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		node->peers[1]->cross_memory = false;
+		start(1, map(LONG), LONG, &all[1], 0, &result);
+		drive();
+	}
+	barrier();
+	if (my_rank == 1) {
+		/* The reader does not look. */
+		while (node_append(node, node->peers[0], NODE_HELP, "", 0, NULL, 0) == 0)
+			;
+		while (drive() > 0)
+			;
+		CHECK(!node_copies_pending(node));
+		CHECK(node_copies_blocked(node));
+	}
+	barrier();
+	harness_while_waiting(drive_meanwhile);
+	if (my_rank == 0) {
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
+	}
+	barrier();
+	CHECK(!node_copies_blocked(node));
+}
+
+static void a_reader_whose_request_finds_no_room_may_sleep(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result;
+
+	meet();
+	harness_while_waiting(NULL);
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		while (node_append(node, node->peers[1], NODE_HELP, "", 0, NULL, 0) == 0)
+			;
+		node->peers[1]->cross_memory = false;
+		start(1, to, LONG, &all[1], 0, &result);
+		CHECK(node_copies_pending(node));
+		CHECK_EQUAL(drive(), 0);
+		CHECK(!node_copies_pending(node));
+		CHECK(node_copies_blocked(node));
+	}
+	barrier();
+	harness_while_waiting(drive_meanwhile);
+	if (my_rank == 0) {
+		DRIVE_UNTIL(result != PENDING);
+		check_filled(to, LONG, 1);
+	}
+	barrier();
+}
+
+/* --- several reads --- */
+
+static void peers_take_turns_and_the_oldest_read_goes_first(void)
+{
+	enum { LENGTH = 1u << 20, EACH = 4 };
+	unsigned char *memory = map(LENGTH);
+	struct exposure all[MAX_PROCESSES];
+	int result[2 * EACH];
+
+	meet();
+	fill(memory, LENGTH, (uint32_t)my_rank);
+	exchange(memory, LENGTH, all);
+	if (my_rank == 0) {
+		unsigned char *to = map(2 * EACH * LENGTH);
+
+		for (int i = 0; i < 2 * EACH; i++)
+			start(1 + i / EACH, to + i * LENGTH, LENGTH, &all[1 + i / EACH], 0, &result[i]);
+		DRIVE_UNTIL(ended == 2 * EACH);
+		for (int i = 0; i < 2 * EACH; i++) {
+			int expected = i / 2 + (end_order[0] >= &result[EACH] ? i + 1 : i) % 2 * EACH;
+
+			CHECK(end_order[i] == &result[expected]);
+			CHECK_EQUAL(result[i], 0);
+			check_filled(to + i * LENGTH, LENGTH, (uint32_t)(1 + i / EACH));
+		}
+	}
+	barrier();
+}
+
+static void a_full_table_takes_reads_again_when_one_has_ended(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result[NODE_READS + 1];
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		unsigned char *to = map(LONG);
+
+		for (int i = 0; i < NODE_READS; i++)
+			start(1, to + i * 4096, 4096, &all[1], (uint64_t)i * 4096, &result[i]);
+		CHECK_EQUAL(node_read(&node->base, 1, to, 4096, NULL, all[1].address, all[1].key, &result[NODE_READS]),
+			    -EAGAIN);
+		CHECK(drive() > 0);
+		CHECK_EQUAL(ended, 1);
+		start(1, to + NODE_READS * 4096, 4096, &all[1], NODE_READS * 4096, &result[NODE_READS]);
+		DRIVE_UNTIL(ended == NODE_READS + 1);
+		check_filled(to, (NODE_READS + 1) * 4096, 1);
+	}
+	barrier();
+}
+
+static void without_room_for_a_request_for_help_the_reader_does_it_all(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result;
+
+	meet();
+	harness_while_waiting(NULL);
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	waits = true;
+	if (my_rank == 0) {
+		unsigned char *to = map(LONG);
+
+		while (node_append(node, node->peers[1], NODE_HELP, "", 0, NULL, 0) == 0)
+			;
+		start(1, to, LONG, &all[1], 0, &result);
+		DRIVE_UNTIL(result != PENDING);
+		check_filled(to, LONG, 1);
+	}
+	barrier();
+	drive();
+	CHECK_EQUAL(stage->writes, 0);
+	CHECK_EQUAL(node->counters.malformed, 0);
+}
+
+/* --- peers that have gone mad --- */
+
+static uint64_t random_state = 88172645463325252u;
+
+static uint64_t random_number(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	return random_state ^= random_state << 17;
+}
+
+/* Something near what makes sense, or at the edge of what there is. */
+static uint64_t some_number(const struct exposure *exposure)
+{
+	const uint64_t sensible[] = {0,
+				     1,
+				     NODE_CHUNK_MAX,
+				     NODE_CHUNK_MAX + 1,
+				     65536,
+				     LONG,
+				     UINT32_MAX,
+				     UINT64_MAX,
+				     exposure->key,
+				     exposure->key + 1,
+				     exposure->address,
+				     exposure->address + LONG - 1,
+				     NODE_CLAIMS - 1,
+				     NODE_CLAIMS,
+				     UINT64_C(1) << 32};
+	uint64_t choice = random_number() % (sizeof(sensible) / sizeof(sensible[0]) + 1);
+
+	return choice < sizeof(sensible) / sizeof(sensible[0]) ? sensible[choice] : random_number();
+}
+
+static void mad_requests_show_nothing_that_is_not_exposed(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result;
+
+	meet();
+	memset(memory, 0xaa, LONG);
+	exchange(memory + 4096, LONG - 8192, all);
+	waits = my_rank == 1;
+	if (my_rank == 0) {
+		unsigned char *to = map(LONG);
+
+		for (int i = 0; i < FEWER(20000); i++) {
+			uint64_t record[7];
+			enum node_kind kind = NODE_HELP + i % 3;
+
+			for (int j = 0; j < 7; j++)
+				record[j] = some_number(&all[1]);
+			if (kind == NODE_HELP && i % 2) { /* claims that look open, writes that go nowhere */
+				record[0] = all[1].key;
+				record[1] = all[1].address + random_number() % LONG;
+				record[2] = random_number() % 4096;
+				record[5] = random_number() % NODE_CLAIMS;
+				atomic_store(&node->segment->claims[record[5]].ends, random_number() % 4);
+			}
+			size_t length = i % 5 ? (kind == NODE_PULL ? 32 : 48) : random_number() % sizeof(record);
+
+			while (node_append(node, node->peers[1], kind, record, length, NULL, 0))
+				node_consume(node, 16);
+			node_consume(node, 16);
+		}
+		check_only(to, LONG, 0);
+		atomic_store(&stage->go_on, 1);
+		DRIVE_UNTIL(atomic_load(&stage->finished));
+		/* And still: */
+		memset(node->segment->claims, 0, sizeof(node->segment->claims));
+		start(1, to, LONG - 8192, &all[1], 0, &result);
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
+		check_only(to, LONG - 8192, 0xaa);
+		node->peers[1]->cross_memory = false;
+		start(1, to, LONG - 8192, &all[1], 0, &result);
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
+	}
+	if (my_rank == 1) {
+		DRIVE_UNTIL(atomic_load(&stage->go_on) && node_queue_empty(node) && !node_copies_pending(node));
+		CHECK(node->counters.malformed > 0);
+		atomic_store(&stage->finished, 1);
+	}
+	barrier();
+	check_only(memory, LONG, 0xaa);
+}
+
+static void a_peer_gets_what_it_may_ask_for_at_a_time_and_no_more(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+
+	meet();
+	harness_while_waiting(NULL);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		uint64_t record[4] = {all[1].key, all[1].address, NODE_PULL_MAX + 1, 0};
+
+		CHECK_EQUAL(node_append(node, node->peers[1], NODE_PULL, record, sizeof(record), NULL, 0), 0);
+		record[2] = NODE_PULL_MAX;
+		for (int i = 0; i < 2 * NODE_PEER_PULLS; i++)
+			CHECK_EQUAL(node_append(node, node->peers[1], NODE_PULL, record, sizeof(record), NULL, 0), 0);
+	}
+	barrier();
+	if (my_rank == 1) {
+		while (node_consume(node, 16) > 0)
+			;
+		CHECK_EQUAL(node->copies->pull_count, NODE_PEER_PULLS);
+		for (int i = 0; i < NODE_PEER_PULLS; i++)
+			CHECK_EQUAL(node->copies->pulls[i].length, NODE_PULL_MAX);
+		CHECK_EQUAL(node->counters.malformed, 1 + NODE_PEER_PULLS);
+	}
+	barrier();
+}
+
+/* Ranks 1 and 2 send pieces to rank 0, which waits for some from rank 1. */
+static void pieces_that_were_not_asked_for_are_dropped(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	const uint64_t token = UINT64_C(1) << 32; /* of the first read */
+	const struct {
+		uint32_t slab, length;
+		uint64_t token, status;
+		int from;
+	} pieces[] = {{0, 100, token, 0, 2},
+		      {0, 100, token, EACCES, 2},
+		      {0, 100, token + (UINT64_C(1) << 32), 0, 1},
+		      {0, 100, token + 1, 0, 1},
+		      {0, 100, token + NODE_READS, 0, 1},
+		      {NODE_SLABS, 100, token, 0, 1},
+		      {UINT32_MAX, 100, token, 0, 1},
+		      {0, 10000 + 1, token, 0, 1},
+		      {0, 0, token, 0, 1}};
+	enum { COUNT = sizeof(pieces) / sizeof(pieces[0]) };
+	int result;
+
+	meet();
+	harness_while_waiting(NULL);
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		node->peers[1]->cross_memory = false;
+		start(1, to, 10000, &all[1], 0, &result);
+		drive();
+	}
+	barrier();
+	for (int i = 0; i < COUNT; i++)
+		if (pieces[i].from == my_rank)
+			CHECK_EQUAL(node_append(node, node->peers[0], NODE_PULLED, &pieces[i], 24, NULL, 0), 0);
+	barrier();
+	if (my_rank == 0) {
+		while (node_consume(node, 16) > 0)
+			;
+		CHECK_EQUAL(node->counters.malformed, COUNT);
+		CHECK_EQUAL(result, PENDING);
+		check_only(to, LONG, 0);
+	}
+	barrier();
+	harness_while_waiting(drive_meanwhile);
+	if (my_rank == 0) {
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
+		check_filled(to, 10000, 1);
+	}
+	barrier();
+}
+
+static void spoiled_claims_fail_the_read(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result;
+
+	meet();
+	harness_while_waiting(NULL);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		unsigned char *to = map(LONG);
+		const uint64_t chunks = LONG / NODE_CHUNK_MAX;
+		/* Front; back; their sum; generation; done; the failed chunk. */
+		const struct {
+			uint64_t ends, done, failed;
+		} spoils[] = {{5 << 16, 0, 0}, {chunks + 1, 0, 0}, {0xffffffff, 0, 0}, {1ull << 32, 0, 0},
+			      {0, 1, 0},       {0, 1ull << 32, 0}, {1, 1, 1},          {1, 1, chunks + 1}};
+
+		for (size_t i = 0; i < sizeof(spoils) / sizeof(spoils[0]); i++) {
+			struct node_claim *claim = &node->segment->claims[0];
+
+			start(1, to, LONG, &all[1], 0, &result);
+			atomic_fetch_add(&claim->ends, spoils[i].ends);
+			atomic_fetch_add(&claim->done, spoils[i].done);
+			atomic_fetch_add(&claim->failed, spoils[i].failed);
+			DRIVE_UNTIL(result != PENDING);
+			CHECK_EQUAL(result, -EPROTO);
+		}
+		/* While a helper owes a chunk. */
+		start(1, to, LONG, &all[1], 0, &result);
+		atomic_fetch_add(&node->segment->claims[0].ends, 1);
+		DRIVE_UNTIL(!node_copies_pending(node));
+		CHECK_EQUAL(result, PENDING);
+		atomic_fetch_add(&node->segment->claims[0].ends, UINT64_C(1) << 32);
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, -EPROTO);
+	}
+	barrier();
+}
+
+static void lost_peers_leave_nothing_behind(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result[3];
+
+	meet();
+	harness_while_waiting(NULL);
+	exchange(memory, LONG, all);
+	int other = !my_rank;
+
+	start(other, map(LONG), LONG, &all[other], 0, &result[0]);
+	start(other, map(100), 100, &all[other], 0, &result[1]);
+	node->peers[other]->cross_memory = false;
+	start(other, map(LONG), LONG, &all[other], 0, &result[2]);
+	drive();
+	barrier();
+	while (node_consume(node, 16) > 0)
+		;
+	barrier();
+	lose_peer(other);
+	waits = true;
+	for (int i = 0; i < 3; i++)
+		CHECK_EQUAL(result[i], -ECONNRESET);
+	CHECK(!node_copies_pending(node));
+	CHECK(!node_copies_blocked(node));
+	CHECK_EQUAL(drive(), 0);
+	barrier();
+}
+
+static const struct test tests[] = {
+	ROW(1, a_key_means_what_was_exposed_and_only_while_it_is),
+	ROW(1, together_both_ends_take_every_chunk_once),
+	ROW(2, a_message_of_any_length_arrives_whole_from_both_ends),
+	ROW(2, nobody_helps_unless_a_host_waits),
+	ROW(2, helpers_begin_with_the_newest_message),
+	ROW(2, a_stopped_helper_is_waited_for_asleep_and_writes_nothing_later),
+	ROW(2, the_death_of_a_helper_that_holds_a_chunk_ends_the_read),
+	ROW(2, whoever_is_found_dead_takes_its_reads_along),
+	ROW(2, closing_waits_for_a_helper),
+	ROW(2, closing_does_not_wait_for_ever_and_says_so),
+	ROW(2, what_a_helper_cannot_write_is_read),
+	ROW(2, a_request_for_help_is_not_taken_for_its_successor),
+	ROW(2, a_withdrawn_key_gets_no_help),
+	ROW(2, another_image_of_a_process_is_neither_read_nor_written),
+	ROW(2, memory_that_is_not_there_fails_its_read_only),
+	ROW(2, a_probe_tells_a_peer_from_a_stranger),
+	ROW(2, who_may_not_read_gets_everything_through_slabs),
+	ROW(3, who_may_not_read_gets_everything_through_slabs),
+	ROW(2, who_loses_the_right_to_read_goes_on_through_slabs),
+	ROW(2, a_withdrawn_key_is_refused_even_in_the_middle),
+	ROW(2, a_source_that_nobody_consumes_from_may_sleep),
+	ROW(2, a_reader_whose_request_finds_no_room_may_sleep),
+	ROW(3, peers_take_turns_and_the_oldest_read_goes_first),
+	ROW(2, a_full_table_takes_reads_again_when_one_has_ended),
+	ROW(2, without_room_for_a_request_for_help_the_reader_does_it_all),
+	ROW(2, mad_requests_show_nothing_that_is_not_exposed),
+	ROW(2, a_peer_gets_what_it_may_ask_for_at_a_time_and_no_more),
+	ROW(3, pieces_that_were_not_asked_for_are_dropped),
+	ROW(2, spoiled_claims_fail_the_read),
+	ROW(2, lost_peers_leave_nothing_behind),
+	{0},
+};
+
+static void end(const struct test *test)
+{
+	(void)test;
+	node_copies_close(node);
+}
+
+int main(int argc, char **argv)
+{
+	const struct test *const tables[] = {tests, NULL};
+	const struct harness harness = {.tables = tables, .end = end, .only = argc > 1 ? argv[1] : NULL};
+
+	return harness_run(&harness);
+}

@@ -1,0 +1,1409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How processes of one node meet: names, letters and segments alone, with the simplest table of peers and a queue that
+ * is only two numbers.  Most tests have several interfaces in one process, so that every step can be chosen; letters are
+ * lost, or made, at sendmsg(), which is wrapped (-Wl,--wrap=sendmsg).
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/harness.h"
+#include "transports/node.h"
+
+#define LOOPBACK  0x7f000001u
+#define PATIENCE  (10000000000u * SLOWNESS) /* ns until something that must happen is missed */
+#define NOBODY    65534
+#define MAX_PEERS 256
+
+#define ROW(processes_, test)                                                                                          \
+	{                                                                                                              \
+		.name = #test, .run = test, .processes = processes_                                                    \
+	}
+
+/* ---- What node_meet.c asks of the rest of its transport ---- */
+
+static int told, lost, met, consumed;
+static bool queue_sticks; /* its head is a line that does not come */
+static uint64_t probed_nonce;
+
+struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
+{
+	for (uint32_t i = 0; i < node->peer_count; i++)
+		if (node->peers[i]->nid == nid && node->peers[i]->pid == pid)
+			return node->peers[i];
+	CHECK(node->peer_count < MAX_PEERS);
+	struct node_peer *peer = calloc(1, sizeof *peer);
+	CHECK(peer != NULL);
+	*peer = (struct node_peer){.nid = nid,
+				   .pid = pid,
+				   .pidfd = -1,
+				   .index = node->peer_count,
+				   .sender = NODE_NO_SENDER,
+				   .number = NODE_NO_SENDER};
+	node->peers[node->peer_count++] = peer;
+	return peer;
+}
+
+void node_peer_met(struct node *node, struct node_peer *peer)
+{
+	(void)node;
+	CHECK(peer->meeting == NODE_MET && peer->segment != NULL);
+	CHECK(peer->sender != NODE_NO_SENDER);
+	met++;
+}
+
+void node_unwatch(struct node *, struct node_peer *);
+
+void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
+{
+	lost++;
+	told += tell;
+	if (peer->number != NODE_NO_SENDER)
+		node->senders[peer->number] = NULL;
+	if (peer->segment)
+		node_segment_unmap(peer->segment);
+	node_unwatch(node, peer);
+	*peer = (struct node_peer){.nid = peer->nid,
+				   .pid = peer->pid,
+				   .pidfd = -1,
+				   .index = peer->index,
+				   .sender = NODE_NO_SENDER,
+				   .number = NODE_NO_SENDER};
+}
+
+void node_copy_probe(struct node *node, struct node_peer *peer, uint64_t nonce)
+{
+	(void)node;
+	CHECK(peer->segment != NULL);
+	probed_nonce = nonce;
+}
+
+int node_consume(struct node *node, int budget)
+{
+	int count = 0;
+
+	for (; !queue_sticks && count < budget && node->head < atomic_load(&node->segment->tail); count++)
+		node->head++;
+	consumed += count;
+	return count;
+}
+
+/* ---- The post ---- */
+
+static uint64_t letters; /* sent since the count was set to 0 */
+static uint64_t lose;    /* bit n: letter n does not arrive */
+static bool lose_openly; /* its sender is told, as when the receiver's queue is full */
+
+ssize_t __real_sendmsg(int, const struct msghdr *, int);
+ssize_t __wrap_sendmsg(int, const struct msghdr *, int);
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	uint64_t letter = letters++;
+
+	if (letter >= 64 || !(lose >> letter & 1))
+		return __real_sendmsg(fd, message, flags);
+	if (!lose_openly)
+		return (ssize_t)message->msg_iov[0].iov_len;
+	errno = EAGAIN;
+	return -1;
+}
+
+/* ---- Interfaces ---- */
+
+/* A pid that no other test of this machine uses at this time. */
+static uint32_t pid_for(int tag)
+{
+	return (uint32_t)pid_of(0) | (uint32_t)tag << 22;
+}
+
+static struct node *start_as(uint32_t pid)
+{
+	struct node *node = calloc(1, sizeof *node);
+
+	CHECK(node != NULL);
+	node->nid = LOOPBACK;
+	node->pid = pid;
+	node->segment_fd = -1;
+	node->peers = calloc(MAX_PEERS, sizeof(struct node_peer *));
+	CHECK(node->peers != NULL);
+	CHECK_EQUAL(getrandom(node->incarnation, sizeof node->incarnation, 0), sizeof node->incarnation);
+	CHECK_EQUAL(node_name_claim(node, pid), 0);
+	CHECK_EQUAL(node_segment_make(node), 0);
+	return node;
+}
+
+static struct node *start(int tag)
+{
+	return start_as(pid_for(tag));
+}
+
+/* Without a farewell, as if the process had died. */
+static void drop(struct node *node)
+{
+	for (uint32_t i = 0; i < node->peer_count; i++) {
+		node_unwatch(node, node->peers[i]);
+		if (node->peers[i]->segment)
+			node_segment_unmap(node->peers[i]->segment);
+		free(node->peers[i]);
+	}
+	node_name_release(node);
+	node_segment_unmap(node->segment);
+	close(node->segment_fd);
+	free(node->peers);
+	free(node->senders);
+	free(node);
+}
+
+static void stop(struct node *node)
+{
+	node_farewell(node);
+	drop(node);
+}
+
+/* What a forked child does first, or the name would be held by it too. */
+static void close_in_child(struct node *node)
+{
+	close(node->socket);
+	close(node->doorbell);
+	close(node->segment_fd);
+}
+
+static struct node_peer *peer_of(struct node *from, const struct node *to)
+{
+	return node_peer_get(from, to->nid, to->pid);
+}
+
+static bool doorbell_rings(const struct node *node, int timeout)
+{
+	struct pollfd wait = {.fd = node->doorbell, .events = POLLIN};
+
+	return poll(&wait, 1, timeout) > 0;
+}
+
+/* Until `from` may send to `to`. */
+static void reach(struct node *from, struct node *to)
+{
+	struct node_peer *peer = peer_of(from, to);
+	uint64_t deadline = now_ns() + PATIENCE;
+
+	while (peer->meeting != NODE_OPEN) {
+		CHECK_EQUAL(node_knock(from, peer), -EAGAIN);
+		node_mail(to);
+		node_mail(from);
+		CHECK(now_ns() < deadline);
+	}
+}
+
+/* Each has the other's memory, and they agree on their numbers. */
+static void check_open(struct node *from, struct node *to)
+{
+	struct node_peer *there = peer_of(from, to), *here = peer_of(to, from);
+
+	CHECK_EQUAL(there->meeting, NODE_OPEN);
+	CHECK(here->meeting == NODE_OPEN || here->meeting == NODE_MET);
+	CHECK(there->sender < to->sender_count);
+	CHECK_EQUAL(there->sender, here->number);
+	CHECK_EQUAL(here->sender, there->number);
+	CHECK(to->senders[there->sender] == here);
+	atomic_fetch_add(&to->segment->tail, 1);
+	CHECK_EQUAL(atomic_load(&there->segment->tail), atomic_load(&to->segment->tail));
+	atomic_fetch_sub(&there->segment->tail, 1);
+	CHECK_EQUAL(atomic_load(&there->segment->tail), atomic_load(&to->segment->tail));
+	CHECK_EQUAL(here->segment->incarnation[0], from->incarnation[0]);
+}
+
+/* ---- Nothing may be left ---- */
+
+static int fds_before;
+
+static int count_fds(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	int count = 0;
+
+	CHECK(directory != NULL);
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+static int count_segments(void)
+{
+	FILE *file = fopen("/proc/self/maps", "r");
+	char line[512];
+	int count = 0;
+
+	CHECK(file != NULL);
+	while (fgets(line, sizeof line, file))
+		count += strstr(line, "memfd:portals3-node") != NULL;
+	fclose(file);
+	return count;
+}
+
+static void begin(const struct test *test)
+{
+	(void)test;
+	fds_before = count_fds();
+}
+
+static void end(const struct test *test)
+{
+	(void)test;
+	CHECK_EQUAL(count_fds(), fds_before);
+	CHECK_EQUAL(count_segments(), 0);
+}
+
+/* ---- Meeting ---- */
+
+static void two_interfaces_meet_by_four_letters(void)
+{
+	struct node *one = start(1), *other = start(2);
+
+	letters = 0;
+	CHECK_EQUAL(node_knock(one, peer_of(one, other)), -EAGAIN);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQUAL(node_mail(other), 1);
+		CHECK_EQUAL(node_mail(one), 1);
+	}
+	CHECK_EQUAL(letters, 4);
+	CHECK_EQUAL(probed_nonce, (uintptr_t)one->incarnation);
+	check_open(one, other);
+	reach(other, one);
+	CHECK_EQUAL(letters, 4); /* the other side was open before */
+	check_open(other, one);
+	CHECK_EQUAL(met, 2);
+	CHECK_EQUAL(peer_of(one, other)->os_pid, getpid());
+	CHECK(!doorbell_rings(one, 0) && !doorbell_rings(other, 0));
+	CHECK_EQUAL(one->counters.malformed + other->counters.malformed, 0);
+	drop(one);
+	drop(other);
+}
+
+static void a_knock_reads_its_answer_itself(void)
+{
+	struct node *one = start(1), *other = start(2);
+	struct node_peer *peer = peer_of(one, other);
+	uint64_t deadline = now_ns() + PATIENCE;
+
+	while (peer->meeting != NODE_OPEN) {
+		CHECK_EQUAL(node_knock(one, peer), -EAGAIN);
+		node_mail(other);
+		CHECK(now_ns() < deadline);
+	}
+	check_open(one, other);
+	drop(one);
+	drop(other);
+}
+
+static void a_name_has_one_holder(void)
+{
+	struct node *one = start(1), second = {.nid = LOOPBACK};
+
+	CHECK_EQUAL(node_name_claim(&second, one->pid), -EADDRINUSE);
+	CHECK_EQUAL(second.socket, -1);
+	CHECK_EQUAL(second.doorbell, -1);
+	uint32_t pid = one->pid;
+	drop(one);
+	CHECK_EQUAL(node_name_claim(&second, pid), 0);
+	node_name_release(&second);
+	node_name_release(&second);
+}
+
+static void nobody_is_there_until_somebody_is(void)
+{
+	struct node *one = start(1);
+	struct node_peer *peer = node_peer_get(one, LOOPBACK, pid_for(2));
+
+	for (int i = 0; i < 100; i++)
+		CHECK_EQUAL(node_knock(one, peer), -ENOENT);
+	CHECK(node_peer_dead(one, peer));
+	struct node *other = start(2);
+	CHECK(!node_peer_dead(one, peer));
+	reach(one, other);
+	check_open(one, other);
+	drop(one);
+	drop(other);
+}
+
+static void two_may_knock_at_once(void)
+{
+	struct node *one = start(1), *other = start(2);
+	struct node_peer *there = peer_of(one, other), *here = peer_of(other, one);
+	uint64_t deadline = now_ns() + PATIENCE;
+
+	while (there->meeting != NODE_OPEN || here->meeting != NODE_OPEN) {
+		if (there->meeting != NODE_OPEN)
+			CHECK_EQUAL(node_knock(one, there), -EAGAIN);
+		if (here->meeting != NODE_OPEN)
+			CHECK_EQUAL(node_knock(other, here), -EAGAIN);
+		node_mail(one);
+		node_mail(other);
+		CHECK(now_ns() < deadline);
+	}
+	CHECK_EQUAL(met, 2);
+	CHECK_EQUAL(lost, 0);
+	check_open(one, other);
+	check_open(other, one);
+	drop(one);
+	drop(other);
+}
+
+/* Every selection of the first seven letters, with either side or both knocking. */
+static void any_letters_may_be_lost(void)
+{
+	for (unsigned round = 0; round < 128 * 4; round++) {
+		struct node *one = start(1), *other = start(2);
+
+		letters = 0;
+		lose = round / 4;
+		lose_openly = round & 1;
+		if (round & 2)
+			node_knock(other, peer_of(other, one));
+		reach(one, other);
+		reach(other, one);
+		lose = 0;
+		check_open(one, other);
+		CHECK_EQUAL(lost, 0);
+		drop(one);
+		drop(other);
+	}
+}
+
+/* Somebody who does not answer is knocked at ever less often. */
+static void knocks_become_rare(void)
+{
+	struct node *one = start(1), *other = start(2);
+	struct node_peer *peer = peer_of(one, other);
+	uint64_t begun = now_ns(), spent;
+
+	letters = 0;
+	do {
+		CHECK_EQUAL(node_knock(one, peer), -EAGAIN);
+		spent = now_ns() - begun;
+	} while (spent < 50000000);
+	/* After 0.2, 0.6, 1.4, ... 12.6 ms, and then every 20 ms; fewer if this process had to wait. */
+	CHECK(letters >= 2);
+	CHECK_LESS(letters, 9 + spent / 20000000);
+	reach(one, other);
+	drop(one);
+	drop(other);
+}
+
+static void numbers_are_used_up_before_they_come_again(void)
+{
+	struct node *one = start(1), *others[3];
+	static struct node_peer somebody;
+
+	for (int i = 0; i < 3; i++) {
+		others[i] = start(2 + i);
+		reach(one, others[i]);
+		CHECK_EQUAL(peer_of(one, others[i])->number, i);
+	}
+	drop(others[1]);
+	others[1] = start(3);
+	reach(others[1], one);
+	CHECK_EQUAL(peer_of(one, others[1])->number, 3);
+	/* All are taken or used up, and one is free again. */
+	for (uint32_t i = one->sender_count; i < NODE_MAX_PEERS; i++)
+		one->senders[i] = &somebody;
+	one->sender_count = NODE_MAX_PEERS;
+	CHECK(one->senders[1] == NULL);
+	struct node *last = start(5);
+	reach(last, one);
+	CHECK_EQUAL(peer_of(one, last)->number, 1);
+	CHECK_EQUAL(one->sender_count, NODE_MAX_PEERS);
+	check_open(last, one);
+	for (int i = 0; i < 3; i++)
+		drop(others[i]);
+	drop(last);
+	drop(one);
+}
+
+/* ---- Going, and coming again ---- */
+
+static void a_new_incarnation_is_met_afresh(void)
+{
+	struct node *one = start(1), *other = start(2);
+
+	reach(one, other);
+	uint16_t number = peer_of(one, other)->number;
+	drop(other);
+	other = start(2);
+	CHECK_EQUAL(told, 0);
+	reach(other, one);
+	CHECK_EQUAL(told, 1);
+	CHECK(peer_of(one, other)->number != number);
+	CHECK(one->senders[number] == NULL);
+	reach(one, other);
+	check_open(one, other);
+	check_open(other, one);
+	drop(one);
+	drop(other);
+}
+
+/* `from` has the segment of `to`, and what it says to that is still to be read. */
+static void begin_to_meet(struct node *from, struct node *to)
+{
+	struct node_peer *peer = peer_of(from, to);
+
+	peer->knocked_at = 0;
+	CHECK_EQUAL(node_knock(from, peer), -EAGAIN);
+	CHECK_EQUAL(node_mail(to), 1);
+	CHECK_EQUAL(node_mail(from), 1);
+	CHECK_EQUAL(peer->meeting, NODE_MET);
+}
+
+/* Both numbers are 0 again: it is the incarnation that counts. */
+static void a_new_incarnation_is_noticed_in_mid_meeting(void)
+{
+	struct node *one = start(1), *other = start(2);
+	struct node_peer *peer = peer_of(one, other);
+	uint64_t deadline = now_ns() + PATIENCE;
+
+	begin_to_meet(one, other);
+	drop(other);
+	other = start(2);
+	while (node_mail(other) == 0) {
+		CHECK_EQUAL(node_knock(one, peer), -EAGAIN);
+		CHECK(now_ns() < deadline);
+	}
+	CHECK_EQUAL(peer_of(other, one)->meeting, NODE_MET); /* what `one` has mapped is not this one's */
+	CHECK_EQUAL(told, 0);
+	node_mail(one);
+	CHECK_EQUAL(told, 1);
+	reach(one, other);
+	check_open(one, other);
+	drop(one);
+	drop(other);
+}
+
+/* The process lives on, as another may to which its pid has passed; but nobody holds the name. */
+static void whoever_has_gone_meanwhile_is_not_met(void)
+{
+	struct node *one = start(1), *other = start(2);
+	struct node_peer *peer = peer_of(other, one);
+
+	begin_to_meet(one, other);
+	uint32_t pid = one->pid;
+	drop(one);
+	letters = 0;
+	CHECK_EQUAL(node_mail(other), 1);
+	CHECK_EQUAL(peer->meeting, NODE_STRANGER);
+	CHECK(peer->segment == NULL);
+	CHECK_EQUAL(letters, 0);
+	one = start_as(pid);
+	reach(other, one);
+	drop(one);
+	drop(other);
+}
+
+/* What the old one has appended is to be delivered before it is let go, whatever blocks the queue. */
+static void a_new_incarnation_waits_for_the_records_of_the_old(void)
+{
+	struct node *one = start(1), *other = start(2);
+
+	reach(other, one);
+	atomic_fetch_add(&peer_of(other, one)->segment->tail, 3);
+	drop(other);
+	other = start(2);
+	struct node_peer *here = peer_of(one, other), *there = peer_of(other, one);
+	CHECK_EQUAL(here->meeting, NODE_OPEN);
+	queue_sticks = true;
+	CHECK_EQUAL(node_knock(other, there), -EAGAIN);
+	one->mail_due = false;
+	CHECK_EQUAL(node_mail(one), 0);
+	CHECK(one->mail_due);
+	CHECK(node_peer_dead(one, here)); /* so that a line it has not published is passed over */
+	CHECK_EQUAL(told, 0);
+	CHECK_EQUAL(here->meeting, NODE_OPEN);
+	queue_sticks = false;
+	node_mail(one);
+	CHECK_EQUAL(consumed, 3);
+	CHECK_EQUAL(told, 1);
+	reach(other, one);
+	check_open(other, one);
+	drop(one);
+	drop(other);
+}
+
+static void a_farewell_is_told_once(void)
+{
+	struct node *one = start(1), *other = start(2);
+
+	reach(one, other);
+	struct node_peer *peer = peer_of(one, other);
+	atomic_fetch_add(&peer_of(other, one)->segment->tail, 2);
+	stop(other);
+	queue_sticks = true;
+	node_mail(one);
+	CHECK_EQUAL(told, 0);
+	CHECK(doorbell_rings(one, 0)); /* it is not forgotten */
+	queue_sticks = false;
+	node_mail(one);
+	CHECK_EQUAL(consumed, 2);
+	CHECK_EQUAL(told, 1);
+	CHECK_EQUAL(peer->meeting, NODE_STRANGER);
+	CHECK(!doorbell_rings(one, 0));
+	CHECK_EQUAL(node_knock(one, peer), -ENOENT);
+	drop(one);
+}
+
+/* The engine may be told from poll() only. */
+static void a_knock_lets_nobody_go(void)
+{
+	struct node *one = start(1), *leaving = start(2), *third = start(3);
+	struct node_peer *peer = peer_of(one, third);
+	uint64_t deadline = now_ns() + PATIENCE;
+
+	reach(one, leaving);
+	stop(leaving);
+	one->mail_due = false;
+	while (!one->mail_due) {
+		CHECK_EQUAL(node_knock(one, peer), -EAGAIN);
+		CHECK(now_ns() < deadline);
+	}
+	CHECK_EQUAL(told, 0);
+	node_mail(one);
+	CHECK_EQUAL(told, 1);
+	reach(one, third);
+	drop(one);
+	drop(third);
+}
+
+static void who_was_forgotten_meets_again(void)
+{
+	struct node *one = start(1), *other = start(2);
+
+	reach(one, other);
+	reach(other, one);
+	node_peer_lost(other, peer_of(other, one), false);
+	reach(other, one);
+	CHECK_EQUAL(told, 1); /* here, where what was sent is lost */
+	reach(one, other);
+	check_open(one, other);
+	check_open(other, one);
+	drop(one);
+	drop(other);
+}
+
+/* ---- Any course of events ---- */
+
+#define CROWD 3
+
+static struct node *crowd[CROWD];
+static uint64_t chance_state;
+static bool forgetting; /* peers may be forgotten without a reason */
+
+static unsigned chance(unsigned below)
+{
+	chance_state ^= chance_state << 13;
+	chance_state ^= chance_state >> 7;
+	chance_state ^= chance_state << 17;
+	return (unsigned)(chance_state >> 33) % below;
+}
+
+/* What an OPEN peer accepts from us, it accepts as ours, and can see our memory; nobody else has our number. */
+static void check_appending_is_safe(struct node *from, struct node *to)
+{
+	struct node_peer *there = peer_of(from, to), *here = peer_of(to, from);
+
+	if (there->meeting != NODE_OPEN || there->incarnation[0] != to->incarnation[0])
+		return;
+	CHECK(there->sender < to->sender_count);
+	struct node_peer *taken_for = to->senders[there->sender];
+	CHECK(taken_for == here || (forgetting && taken_for == NULL));
+	if (taken_for == NULL)
+		return;
+	CHECK(here->segment != NULL);
+	CHECK_EQUAL(here->incarnation[0], from->incarnation[0]);
+	CHECK_EQUAL(here->segment->incarnation[0], from->incarnation[0]);
+	CHECK_EQUAL(here->sender, there->number);
+}
+
+static void check_crowd(void)
+{
+	for (int i = 0; i < CROWD; i++)
+		for (int k = 0; k < CROWD; k++)
+			if (i != k)
+				check_appending_is_safe(crowd[i], crowd[k]);
+}
+
+static void do_anything(void)
+{
+	int i = (int)chance(CROWD), k = (i + 1 + (int)chance(CROWD - 1)) % CROWD;
+	struct node_peer *peer = peer_of(crowd[i], crowd[k]);
+	char byte;
+
+	switch (chance(16)) {
+	case 0:
+		chance(2) ? stop(crowd[i]) : drop(crowd[i]);
+		crowd[i] = start(1 + i);
+		break;
+	case 1:
+		if (forgetting)
+			node_peer_lost(crowd[i], peer, false);
+		break;
+	case 2:
+		recv(crowd[i]->socket, &byte, 1, MSG_DONTWAIT); /* a letter gets lost */
+		break;
+	case 3:
+		queue_sticks = !queue_sticks;
+		break;
+	case 4:
+	case 5:
+		if (peer->meeting == NODE_OPEN)
+			atomic_fetch_add(&peer->segment->tail, 1);
+		break;
+	case 6:
+	case 7:
+	case 8:
+		peer->knocked_at = 0;
+		if (peer->meeting != NODE_OPEN)
+			node_knock(crowd[i], peer);
+		break;
+	default:
+		node_mail(crowd[i]);
+	}
+}
+
+/* A peer that has gone and that nobody has told about is found by poll() and by probes, which are not here. */
+static void let_go_of_closed_peers(void)
+{
+	for (int i = 0; i < CROWD; i++)
+		for (int k = 0; k < CROWD; k++) {
+			struct node_peer *peer = i == k ? NULL : peer_of(crowd[i], crowd[k]);
+			if (peer && peer->segment && peer->incarnation[0] != crowd[k]->incarnation[0])
+				node_peer_lost(crowd[i], peer, true);
+		}
+}
+
+static void run_a_course(uint64_t seed)
+{
+	chance_state = seed * 0x9e3779b97f4a7c15u + 1;
+	for (int i = 0; i < CROWD; i++)
+		crowd[i] = start(1 + i);
+	for (int step = 0; step < 60; step++) {
+		do_anything();
+		check_crowd();
+	}
+	queue_sticks = false;
+	let_go_of_closed_peers();
+	for (int i = 0; i < CROWD; i++)
+		for (int k = 0; k < CROWD; k++)
+			if (i != k)
+				reach(crowd[i], crowd[k]);
+	check_crowd();
+	for (int i = 0; i < CROWD; i++)
+		drop(crowd[i]);
+}
+
+static void any_course_of_events_ends_in_meetings(void)
+{
+	for (uint64_t seed = 1; seed <= FEWER(2000); seed++)
+		run_a_course(seed);
+}
+
+static void any_course_with_forgetting_ends_in_meetings(void)
+{
+	forgetting = true;
+	for (uint64_t seed = 1; seed <= FEWER(1000); seed++)
+		run_a_course(seed);
+}
+
+/* ---- Other processes ---- */
+
+static void processes_meet_and_one_is_killed(void)
+{
+	struct node *node = start(1 + my_rank);
+	struct node_peer *peer = node_peer_get(node, LOOPBACK, pid_for(2 - my_rank));
+	uint64_t deadline = now_ns() + PATIENCE;
+
+	barrier();
+	while (peer->meeting != NODE_OPEN) {
+		int rc = node_knock(node, peer);
+		CHECK(rc == -EAGAIN);
+		node_mail(node);
+		CHECK(now_ns() < deadline);
+	}
+	CHECK_EQUAL(peer->os_pid, pid_of(1 - my_rank));
+	CHECK(!node_peer_dead(node, peer));
+	barrier();
+	if (my_rank == 1) {
+		expect_death(1);
+		raise(SIGKILL);
+	}
+	while (told == 0) {
+		CHECK(doorbell_rings(node, 10000));
+		node_mail(node);
+	}
+	CHECK_EQUAL(told, 1);
+	CHECK_EQUAL(peer->meeting, NODE_STRANGER);
+	CHECK(!doorbell_rings(node, 0));
+	drop(node);
+}
+
+static void a_death_waits_for_the_records_of_the_dead(void)
+{
+	struct node *node = start(1);
+	int ready[2], done[2];
+	char byte;
+
+	CHECK_EQUAL(pipe(ready), 0);
+	CHECK_EQUAL(pipe(done), 0);
+	pid_t child = fork_child();
+	if (child == 0) {
+		close_in_child(node);
+		struct node *mine = start(2);
+		struct node_peer *parent = peer_of(mine, node);
+		while (parent->meeting != NODE_OPEN)
+			node_knock(mine, parent);
+		atomic_fetch_add(&parent->segment->tail, 4);
+		if (fork() == 0) { /* holds the name until the test has ended */
+			close(done[1]);
+			_exit((int)read(done[0], &byte, 1));
+		}
+		CHECK_EQUAL(write(ready[1], "", 1), 1);
+		pause();
+		_exit(1);
+	}
+	struct pollfd wait = {.fd = ready[0], .events = POLLIN};
+	while (poll(&wait, 1, 0) == 0)
+		node_mail(node);
+	CHECK_EQUAL(read(ready[0], &byte, 1), 1);
+	struct node_peer *peer = node_peer_get(node, LOOPBACK, pid_for(2));
+	CHECK_EQUAL(peer->meeting, NODE_OPEN);
+	int copy = dup(peer->pidfd); /* which must not keep the doorbell ringing */
+	CHECK(!node_peer_dead(node, peer));
+	queue_sticks = true;
+	kill(child, SIGKILL);
+	CHECK_EQUAL(waitpid(child, NULL, 0), child);
+	CHECK(node_peer_dead(node, peer));
+	node_mail(node);
+	CHECK_EQUAL(told, 0);
+	CHECK(doorbell_rings(node, 0));
+	queue_sticks = false;
+	node_mail(node);
+	CHECK_EQUAL(consumed, 4);
+	CHECK_EQUAL(told, 1);
+	CHECK(!doorbell_rings(node, 0));
+	close(copy);
+	for (int i = 0; i < 2; i++) {
+		close(ready[i]);
+		close(done[i]);
+	}
+	drop(node);
+}
+
+static void a_forked_child_has_no_segment(void)
+{
+	struct node *one = start(1), *other = start(2);
+
+	reach(one, other);
+	CHECK_EQUAL(count_segments(), 4);
+	pid_t child = fork_child();
+	if (child == 0) {
+		CHECK_EQUAL(count_segments(), 0);
+		_exit(0);
+	}
+	join_child(child);
+	drop(one);
+	drop(other);
+}
+
+/* Becomes another user, who must not be reached, nor reach us. */
+static void run_foreign(struct node *node, void (*act)(struct node *))
+{
+	uint32_t pid = node->pid;
+
+	close_in_child(node);
+	CHECK_EQUAL(setuid(NOBODY), 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	act(start_as(pid + (1u << 22)));
+	_exit(0);
+}
+
+static void knock_in_vain(struct node *mine)
+{
+	struct node_peer *parent = node_peer_get(mine, LOOPBACK, mine->pid - (1u << 22));
+	int rc;
+
+	while ((rc = node_knock(mine, parent)) == -EAGAIN)
+		;
+	CHECK_EQUAL(rc, -EHOSTUNREACH);
+	CHECK_EQUAL(parent->meeting, NODE_FOREIGN);
+	CHECK_EQUAL(node_knock(mine, parent), -EHOSTUNREACH);
+	CHECK(parent->segment == NULL);
+}
+
+static void listen_in_vain(struct node *mine)
+{
+	_Atomic int *parent_has_its_answer = shared_memory();
+
+	while (!atomic_load(parent_has_its_answer))
+		node_mail(mine);
+	CHECK(mine->counters.refused_uid > 0);
+	CHECK_EQUAL(mine->peer_count, 0);
+}
+
+static void need_root(void)
+{
+	if (geteuid() != 0)
+		skip_test("only root can become another user");
+}
+
+static void another_user_is_refused(void)
+{
+	need_root();
+	struct node *node = start(1);
+	pid_t child = fork_child();
+
+	if (child == 0)
+		run_foreign(node, knock_in_vain);
+	while (node->counters.refused_uid == 0)
+		node_mail(node);
+	CHECK_EQUAL(node->peer_count, 0);
+	join_child(child);
+	drop(node);
+}
+
+static void another_user_is_not_reached(void)
+{
+	need_root();
+	struct node *node = start(1);
+	struct node_peer *peer = node_peer_get(node, LOOPBACK, pid_for(2));
+	pid_t child = fork_child();
+	int rc;
+
+	if (child == 0)
+		run_foreign(node, listen_in_vain);
+	while ((rc = node_knock(node, peer)) != -EHOSTUNREACH)
+		CHECK(rc == -EAGAIN || rc == -ENOENT);
+	CHECK_EQUAL(peer->number, NODE_NO_SENDER); /* so it was not sent our segment */
+	atomic_store((_Atomic int *)shared_memory(), 1);
+	join_child(child);
+	/* The name passes to one of ours, who comes to us. */
+	struct node *ours = start(2);
+	reach(ours, node);
+	check_open(ours, node);
+	drop(ours);
+	drop(node);
+}
+
+/* Without a pid, and so without a pidfd: the name is the only witness. */
+static void a_process_that_cannot_be_seen_is_watched_by_its_name(void)
+{
+	need_root();
+	struct node *node = start(1);
+	uint64_t deadline = now_ns() + PATIENCE;
+	_Atomic int *seen_alive = shared_memory();
+	pid_t child = fork_child();
+
+	if (child == 0) {
+		close_in_child(node);
+		if (unshare(CLONE_NEWPID) != 0)
+			_exit(77);
+		pid_t inner = fork();
+		if (inner != 0) {
+			int status;
+			waitpid(inner, &status, 0);
+			_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+		}
+		struct node *mine = start(2);
+		struct node_peer *peer = peer_of(mine, node);
+		while (peer->meeting != NODE_OPEN)
+			node_knock(mine, peer);
+		CHECK_EQUAL(peer->os_pid, 0);
+		CHECK_EQUAL(peer->pidfd, -1);
+		CHECK(!node_peer_dead(mine, peer));
+		atomic_store(seen_alive, 1);
+		while (!node_peer_dead(mine, peer))
+			CHECK(now_ns() < deadline);
+		node_ring(mine, peer);
+		CHECK(peer->doomed && mine->any_doomed);
+		_exit(0);
+	}
+	int status = 0;
+	while (!atomic_load(seen_alive) && waitpid(child, &status, WNOHANG) == 0) {
+		node_mail(node);
+		CHECK(now_ns() < deadline);
+	}
+	bool refused = !atomic_load(seen_alive);
+	drop(node);
+	if (refused) {
+		CHECK_EQUAL(WEXITSTATUS(status), 77);
+		skip_test("no process namespace can be made here");
+	}
+	join_child(child);
+}
+
+/* ---- Bells ---- */
+
+static void a_ring_wakes_and_says_nothing(void)
+{
+	struct node *one = start(1), *other = start(2);
+	struct node_peer *peer = peer_of(one, other);
+
+	reach(one, other);
+	CHECK(!doorbell_rings(other, 0));
+	for (int i = 0; i < 20; i++)
+		node_ring(one, peer);
+	CHECK_EQUAL(one->counters.rings, 20);
+	CHECK(doorbell_rings(other, 0));
+	CHECK(node_mail(other) > 0);
+	CHECK(!doorbell_rings(other, 0));
+	CHECK_EQUAL(other->counters.malformed, 0);
+	drop(one);
+	drop(other);
+}
+
+/* Unread letters count against their sender, of whom rings must not depend. */
+static void a_ring_passes_when_others_read_nothing(void)
+{
+	struct node *one = start(1), *other = start(2);
+	struct sockaddr_un name[MAX_PEERS] = {0};
+	socklen_t length[MAX_PEERS];
+	int deaf[MAX_PEERS], more;
+	char page[1000] = {0};
+
+	reach(one, other);
+	for (int i = 0; i < MAX_PEERS; i++) {
+		struct sockaddr_un any = {.sun_family = AF_UNIX};
+		deaf[i] = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		CHECK(deaf[i] >= 0);
+		CHECK_EQUAL(bind(deaf[i], (struct sockaddr *)&any, sizeof(sa_family_t)), 0);
+		length[i] = sizeof name[i];
+		CHECK_EQUAL(getsockname(deaf[i], (struct sockaddr *)&name[i], &length[i]), 0);
+	}
+	do {
+		more = 0;
+		for (int i = 0; i < MAX_PEERS; i++)
+			more += sendto(one->socket, page, sizeof page, MSG_DONTWAIT, (struct sockaddr *)&name[i],
+				       length[i]) > 0;
+	} while (more > 0);
+	node_ring(one, peer_of(one, other));
+	CHECK(doorbell_rings(other, 0));
+	for (int i = 0; i < MAX_PEERS; i++)
+		close(deaf[i]);
+	drop(one);
+	drop(other);
+}
+
+/* ---- Hostile letters ---- */
+
+static socklen_t name_of(const struct node *node, struct sockaddr_un *name)
+{
+	socklen_t length = sizeof *name;
+
+	CHECK_EQUAL(getsockname(node->socket, (struct sockaddr *)name, &length), 0);
+	return length;
+}
+
+static void post(int from, const struct node *to, const void *bytes, size_t length, const int *fds, int count)
+{
+	struct sockaddr_un name;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(253 * sizeof(int))] = {0};
+	struct iovec body = {(void *)(uintptr_t)bytes, length};
+	struct msghdr message = {
+		.msg_name = &name, .msg_namelen = name_of(to, &name), .msg_iov = &body, .msg_iovlen = 1};
+
+	if (count > 0) {
+		message.msg_control = control;
+		message.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int));
+		struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+		rights->cmsg_level = SOL_SOCKET;
+		rights->cmsg_type = SCM_RIGHTS;
+		rights->cmsg_len = CMSG_LEN((size_t)count * sizeof(int));
+		memcpy(CMSG_DATA(rights), fds, (size_t)count * sizeof(int));
+	}
+	CHECK_EQUAL(__real_sendmsg(from, &message, MSG_DONTWAIT), length);
+}
+
+/* The letter that `from` sends first to `to`, taken from the post. */
+static size_t intercept(struct node *from, struct node *to, char *bytes, size_t room)
+{
+	struct node_peer *peer = peer_of(from, to);
+
+	peer->knocked_at = 0;
+	CHECK_EQUAL(node_knock(from, peer), -EAGAIN);
+	ssize_t length = recv(to->socket, bytes, room, MSG_DONTWAIT);
+	CHECK(length > 1);
+	return (size_t)length;
+}
+
+static void check_unharmed(struct node *victim, uint64_t malformed)
+{
+	CHECK_EQUAL(victim->counters.malformed, malformed);
+	CHECK(!doorbell_rings(victim, 0));
+	for (uint32_t i = 0; i < victim->peer_count; i++)
+		CHECK(victim->peers[i]->segment == NULL);
+}
+
+static void random_letters_are_dropped(void)
+{
+	struct node *victim = start(1), *honest = start(2);
+	unsigned char bytes[512];
+
+	for (unsigned length = 0; length < sizeof bytes; length++) {
+		CHECK_EQUAL(getrandom(bytes, sizeof bytes, 0), sizeof bytes);
+		post(honest->socket, victim, bytes, length, NULL, 0);
+		CHECK_EQUAL(node_mail(victim), 1);
+	}
+	check_unharmed(victim, sizeof bytes - 1); /* one was a ring */
+	reach(honest, victim);
+	drop(victim);
+	drop(honest);
+}
+
+/* A true letter with any one bit changed, from its true sender: dropped, or as harmless as the true one. */
+static void changed_letters_do_no_harm(void)
+{
+	struct node *victim = start(1), *honest = start(2);
+	char bytes[512];
+	size_t length = intercept(honest, victim, bytes, sizeof bytes);
+
+	for (size_t bit = 0; bit < length * 8; bit++) {
+		bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
+		post(honest->socket, victim, bytes, length, NULL, 0);
+		bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
+		CHECK_EQUAL(node_mail(victim), 1);
+		while (recv(honest->socket, bytes + length, 1, MSG_DONTWAIT) > 0)
+			; /* an answer, and with it a segment */
+	}
+	check_unharmed(victim, victim->counters.malformed);
+	CHECK(victim->counters.malformed >= 32 + 64); /* magic, nid and pid at least */
+	CHECK_EQUAL(victim->peer_count, 1);
+	reach(honest, victim);
+	check_open(honest, victim);
+	drop(victim);
+	drop(honest);
+}
+
+static void nobody_speaks_in_anothers_name(void)
+{
+	struct node *victim = start(1), *honest = start(2), *liar = start(3);
+	char bytes[512];
+	size_t length = intercept(honest, victim, bytes, sizeof bytes);
+	int nameless = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	post(liar->socket, victim, bytes, length, &liar->segment_fd, 1);
+	post(nameless, victim, bytes, length, &liar->segment_fd, 1);
+	CHECK_EQUAL(node_mail(victim), 2);
+	check_unharmed(victim, 2);
+	CHECK_EQUAL(victim->peer_count, 0);
+	/* Nor in our own. */
+	length = intercept(victim, honest, bytes, sizeof bytes);
+	post(victim->socket, victim, bytes, length, NULL, 0);
+	CHECK_EQUAL(node_mail(victim), 1);
+	check_unharmed(victim, 3);
+	close(nameless);
+	drop(liar);
+	reach(honest, victim);
+	drop(victim);
+	drop(honest);
+}
+
+static void only_one_descriptor_is_taken_and_only_with_a_letter(void)
+{
+	struct node *victim = start(1), *honest = start(2);
+	char first[512], second[512], rest[512];
+	size_t length = intercept(honest, victim, first, sizeof first);
+	int fds[253];
+
+	/* The first letter gives no number, the second would do with one descriptor. */
+	begin_to_meet(honest, victim);
+	recv(victim->socket, rest, sizeof rest, MSG_DONTWAIT);
+	CHECK_EQUAL(intercept(honest, victim, second, sizeof second), length);
+	int before = count_fds();
+	for (int i = 0; i < 253; i++)
+		fds[i] = honest->segment_fd;
+	post(honest->socket, victim, second, length, fds, 2);
+	post(honest->socket, victim, second, length, fds, 3);
+	post(honest->socket, victim, second, length, fds, 253);
+	CHECK_EQUAL(node_mail(victim), 3);
+	check_unharmed(victim, 3);
+	post(honest->socket, victim, "", 1, fds, 1); /* with a ring */
+	post(honest->socket, victim, second, length - 1, fds, 253);
+	CHECK_EQUAL(node_mail(victim), 2);
+	check_unharmed(victim, 4);
+	post(honest->socket, victim, first, length, fds, 1);
+	CHECK_EQUAL(node_mail(victim), 1);
+	check_unharmed(victim, 5);
+	while (recv(honest->socket, rest, sizeof rest, MSG_DONTWAIT) > 0)
+		;
+	CHECK_EQUAL(count_fds(), before);
+	post(honest->socket, victim, second, length, fds, 1);
+	CHECK_EQUAL(node_mail(victim), 1);
+	CHECK_EQUAL(peer_of(victim, honest)->meeting, NODE_OPEN);
+	CHECK_EQUAL(count_fds(), before);
+	reach(honest, victim);
+	check_open(honest, victim);
+	drop(victim);
+	drop(honest);
+}
+
+static void whoever_has_no_descriptors_left_meets_later(void)
+{
+	struct node *one = start(1), *other = start(2);
+	struct node_peer *peer = peer_of(one, other);
+	const struct rlimit few = {.rlim_cur = 100, .rlim_max = 100};
+	int taken[100], count = 0;
+
+	CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &few), 0);
+	while ((taken[count] = dup(one->socket)) >= 0)
+		count++;
+	uint64_t until = now_ns() + 5000000;
+	while (now_ns() < until) {
+		CHECK_EQUAL(node_knock(one, peer), -EAGAIN);
+		node_mail(other);
+		node_mail(one);
+	}
+	CHECK(peer->meeting != NODE_OPEN);
+	CHECK_EQUAL(one->counters.malformed + other->counters.malformed, 0);
+	while (count > 0)
+		close(taken[--count]);
+	reach(one, other);
+	check_open(one, other);
+	drop(one);
+	drop(other);
+}
+
+static void another_version_is_refused(void)
+{
+	struct node *victim = start(1), *newer = start(2);
+	struct node_peer *peer = peer_of(newer, victim);
+	char bytes[512];
+	size_t length = intercept(newer, victim, bytes, sizeof bytes - 8);
+
+	bytes[4]++; /* the version, behind the magic */
+	post(newer->socket, victim, bytes, length + 8, NULL, 0);
+	CHECK_EQUAL(node_mail(victim), 1);
+	check_unharmed(victim, 0);
+	CHECK_EQUAL(victim->peer_count, 0);
+	node_mail(newer);
+	CHECK_EQUAL(peer->meeting, NODE_FOREIGN);
+	CHECK_EQUAL(node_knock(newer, peer), -EHOSTUNREACH);
+	drop(victim);
+	drop(newer);
+}
+
+/* ---- Hostile memory ---- */
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* A copy of the interface's segment, of that size and with those seals. */
+static int forge(const struct node *node, size_t size, int seals)
+{
+	int fd = memfd_create("forged", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t constants = offsetof(struct node_segment, attention);
+
+	CHECK(fd >= 0);
+	CHECK_EQUAL(pwrite(fd, node->segment, constants, 0), constants);
+	CHECK_EQUAL(ftruncate(fd, (off_t)size), 0);
+	CHECK_EQUAL(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static int plain_file(size_t size)
+{
+	char path[] = "/tmp/portals3-meet-XXXXXX";
+	int fd = mkstemp(path);
+
+	CHECK(fd >= 0);
+	unlink(path);
+	CHECK_EQUAL(ftruncate(fd, (off_t)size), 0);
+	return fd;
+}
+
+static int read_only(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	int again = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(again >= 0);
+	close(fd);
+	return again;
+}
+
+static int pipe_end(void)
+{
+	int ends[2];
+
+	CHECK_EQUAL(pipe(ends), 0);
+	close(ends[1]);
+	return ends[0];
+}
+
+#define WHOLE sizeof(struct node_segment)
+
+static int hostile_fd(const struct node *node, int which)
+{
+	switch (which) {
+	case 0:
+		return plain_file(WHOLE);
+	case 1:
+		return pipe_end();
+	case 2:
+		return forge(node, 4096, SEALS);
+	case 3:
+		return forge(node, WHOLE + 4096, SEALS);
+	case 4:
+		return forge(node, WHOLE, F_SEAL_SHRINK | F_SEAL_GROW);
+	case 5:
+		return forge(node, WHOLE, F_SEAL_GROW | F_SEAL_SEAL);
+	case 6:
+		return forge(node, WHOLE, SEALS | F_SEAL_WRITE);
+	case 7:
+		return forge(node, WHOLE, SEALS | F_SEAL_FUTURE_WRITE);
+	case 8:
+		return read_only(forge(node, WHOLE, SEALS));
+	case 9:
+		return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	case 10:
+		return open("/dev/null", O_RDWR | O_CLOEXEC);
+	default:
+		return open("/proc/self", O_RDONLY | O_CLOEXEC);
+	}
+}
+
+#define HOSTILE_FDS 12
+
+static void hostile_memory_is_refused(void)
+{
+	struct node *node = start(1);
+	struct node_peer claimed = {.nid = node->nid, .pid = node->pid};
+	struct node_segment *segment = NULL;
+
+	memcpy(claimed.incarnation, node->incarnation, sizeof claimed.incarnation);
+	for (int i = 0; i < HOSTILE_FDS; i++) {
+		int fd = hostile_fd(node, i);
+		CHECK(fd >= 0);
+		CHECK_EQUAL(node_segment_map(fd, &claimed, &segment), -EPROTO);
+		close(fd);
+	}
+	CHECK_EQUAL(node_segment_map(-1, &claimed, &segment), -EPROTO);
+	CHECK(segment == NULL);
+	int good = forge(node, WHOLE, SEALS);
+	CHECK_EQUAL(node_segment_map(good, &claimed, &segment), 0);
+	segment->magic++; /* of the forgery: another layout */
+	struct node_segment *second = NULL;
+	CHECK_EQUAL(node_segment_map(good, &claimed, &second), -EPROTO);
+	node_segment_unmap(segment);
+	close(good);
+	struct node_peer wrong[4] = {claimed, claimed, claimed, claimed};
+	wrong[0].nid++;
+	wrong[1].pid++;
+	wrong[2].incarnation[0]++;
+	wrong[3].incarnation[1]++;
+	for (int i = 0; i < 4; i++)
+		CHECK_EQUAL(node_segment_map(node->segment_fd, &wrong[i], &second), -EPROTO);
+	CHECK_EQUAL(node_segment_map(node->segment_fd, &claimed, &second), 0);
+	node_segment_unmap(second);
+	drop(node);
+}
+
+static void hostile_memory_is_not_met(void)
+{
+	for (int i = 0; i < HOSTILE_FDS; i++) {
+		struct node *victim = start(1), *liar = start(2);
+		int own = liar->segment_fd;
+		uint64_t deadline = now_ns() + PATIENCE;
+
+		liar->segment_fd = hostile_fd(liar, i);
+		while (victim->counters.malformed == 0) {
+			CHECK_EQUAL(node_knock(liar, peer_of(liar, victim)), -EAGAIN);
+			node_mail(victim);
+			node_mail(liar);
+			CHECK(now_ns() < deadline);
+		}
+		CHECK_EQUAL(peer_of(victim, liar)->meeting, NODE_STRANGER);
+		CHECK_EQUAL(peer_of(liar, victim)->meeting, NODE_MET);
+		close(liar->segment_fd);
+		liar->segment_fd = own;
+		reach(liar, victim);
+		drop(victim);
+		drop(liar);
+	}
+}
+
+static void our_own_segment_is_sealed_and_empty(void)
+{
+	struct node *node = start(1);
+
+	CHECK_EQUAL(fcntl(node->segment_fd, F_GET_SEALS) & SEALS, SEALS);
+	CHECK(ftruncate(node->segment_fd, 0) != 0);
+	CHECK(ftruncate(node->segment_fd, (off_t)WHOLE * 2) != 0);
+	CHECK(fcntl(node->segment_fd, F_ADD_SEALS, F_SEAL_WRITE) != 0);
+	CHECK(fcntl(node->segment_fd, F_GETFD) & FD_CLOEXEC);
+	CHECK(fcntl(node->socket, F_GETFD) & FD_CLOEXEC);
+	CHECK(fcntl(node->doorbell, F_GETFD) & FD_CLOEXEC);
+	for (int i = 0; i < NODE_SLOTS; i++)
+		CHECK_EQUAL(atomic_load(&node->segment->slots[i].sequence), 0);
+	CHECK_EQUAL(atomic_load(&node->segment->tail), 0);
+	drop(node);
+}
+
+static const struct test tests[] = {
+	ROW(1, two_interfaces_meet_by_four_letters),
+	ROW(1, a_knock_reads_its_answer_itself),
+	ROW(1, a_name_has_one_holder),
+	ROW(1, nobody_is_there_until_somebody_is),
+	ROW(1, two_may_knock_at_once),
+	ROW(1, any_letters_may_be_lost),
+	ROW(1, knocks_become_rare),
+	ROW(1, numbers_are_used_up_before_they_come_again),
+	ROW(1, a_new_incarnation_is_met_afresh),
+	ROW(1, a_new_incarnation_is_noticed_in_mid_meeting),
+	ROW(1, whoever_has_gone_meanwhile_is_not_met),
+	ROW(1, a_new_incarnation_waits_for_the_records_of_the_old),
+	ROW(1, a_farewell_is_told_once),
+	ROW(1, a_knock_lets_nobody_go),
+	ROW(1, who_was_forgotten_meets_again),
+	ROW(1, any_course_of_events_ends_in_meetings),
+	ROW(1, any_course_with_forgetting_ends_in_meetings),
+	ROW(2, processes_meet_and_one_is_killed),
+	ROW(1, a_death_waits_for_the_records_of_the_dead),
+	ROW(1, a_forked_child_has_no_segment),
+	ROW(1, another_user_is_refused),
+	ROW(1, another_user_is_not_reached),
+	ROW(1, a_process_that_cannot_be_seen_is_watched_by_its_name),
+	ROW(1, a_ring_wakes_and_says_nothing),
+	ROW(1, a_ring_passes_when_others_read_nothing),
+	ROW(1, random_letters_are_dropped),
+	ROW(1, changed_letters_do_no_harm),
+	ROW(1, nobody_speaks_in_anothers_name),
+	ROW(1, only_one_descriptor_is_taken_and_only_with_a_letter),
+	ROW(1, whoever_has_no_descriptors_left_meets_later),
+	ROW(1, another_version_is_refused),
+	ROW(1, hostile_memory_is_refused),
+	ROW(1, hostile_memory_is_not_met),
+	ROW(1, our_own_segment_is_sealed_and_empty),
+	{.name = NULL},
+};
+
+int main(int argc, char **argv)
+{
+	static const struct test *const tables[] = {tests, NULL};
+	struct harness harness = {.tables = tables, .begin = begin, .end = end, .only = argc > 1 ? argv[1] : NULL};
+
+	return harness_run(&harness);
+}

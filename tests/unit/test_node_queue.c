@@ -1,0 +1,801 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The queue between processes of a node, with three of them in one process: senders and a receiver whose tables of peers
+ * are made by hand, and whose deaths are announced, not died.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/harness.h"
+#include "transports/node.h"
+
+enum {
+	SENDERS = 2,
+	RECEIVER = SENDERS, /* its number as a pid, behind the senders' */
+	PROCESSES,
+	HEAD_LENGTH = 16,
+	SHORT_MAX = NODE_MAX_RECORD - HEAD_LENGTH, /* payload of a record without slab */
+	QUOTA_MIN = 8,
+	KNOWN_AS = 5, /* the number by which every sender knows the receiver */
+	RECORDS = FEWER(400000),
+	PATIENCE_MS = 20000 * SLOWNESS,
+};
+
+#define STUCK_FOR_NS 3000000 /* longer than a missing line may be missing */
+#define LATE_FOR_NS  200000  /* longer than a LENT receiver may take */
+
+/* What a message says of itself; a payload that follows from it. */
+struct stamp {
+	uint32_t sender, count, length, unused;
+};
+_Static_assert(sizeof(struct stamp) == HEAD_LENGTH, "the head of a test's message");
+
+static struct node nodes[PROCESSES];
+static struct node_peer receiver_as_seen[SENDERS], sender_as_seen[SENDERS];
+static struct node_peer *senders[SENDERS], *peers[SENDERS];
+static bool dead[PROCESSES];
+static unsigned rings[SENDERS]; /* by each */
+static int doorbell;
+static struct {
+	uint32_t next[SENDERS]; /* the count of the message that must come next */
+	unsigned arrived, copy_records;
+	bool untouched; /* garbage is expected: contents mean nothing */
+} seen;
+
+/* --- what the queue asks of the rest of the transport --- */
+
+void node_ring(struct node *node, struct node_peer *peer)
+{
+	uint64_t one = 1;
+
+	(void)peer;
+	rings[node->pid]++;
+	if (write(doorbell, &one, sizeof(one)) != sizeof(one))
+		abort();
+}
+
+bool node_peer_dead(struct node *node, struct node_peer *peer)
+{
+	(void)node;
+	return dead[peer->pid];
+}
+
+void node_copy_record(struct node *node, struct node_peer *peer, enum node_kind kind, const uint8_t *bytes,
+		      size_t length)
+{
+	volatile uint8_t sum = 0;
+
+	(void)node, (void)peer, (void)kind;
+	for (size_t i = 0; i < length; i++)
+		sum = (uint8_t)(sum + bytes[i]);
+	seen.copy_records++;
+}
+
+/* --- messages --- */
+
+static uint8_t payload_byte(const struct stamp *stamp, size_t i)
+{
+	return (uint8_t)(stamp->sender * 101 + stamp->count * 7 + i);
+}
+
+static void check_message(transport_address from, const void *bytes, size_t length, const void *body,
+			  size_t body_length)
+{
+	struct stamp stamp;
+
+	assert_true(length >= sizeof(stamp));
+	memcpy(&stamp, bytes, sizeof(stamp));
+	const uint8_t *payload = body ? body : (const uint8_t *)bytes + sizeof(stamp);
+
+	assert_int_equal(stamp.sender, from);
+	assert_int_equal(stamp.count, seen.next[from]);
+	assert_int_equal(body ? body_length : length - sizeof(stamp), stamp.length);
+	for (size_t i = 0; i < stamp.length; i++)
+		if (payload[i] != payload_byte(&stamp, i))
+			fail_msg("byte %zu of message %u from %u is wrong", i, stamp.count, stamp.sender);
+	seen.next[from]++;
+}
+
+static void arrived(void *owner, transport_address from, const void *bytes, size_t length, const void *body,
+		    size_t body_length)
+{
+	(void)owner;
+	seen.arrived++;
+	assert_true(from < SENDERS);
+	if (!seen.untouched)
+		check_message(from, bytes, length, body, body_length);
+	else if (body_length > 0)
+		assert_true(body_length <= NODE_SLAB_SIZE && *(const volatile uint8_t *)body <= UINT8_MAX);
+}
+
+static const struct transport_sink sink = {.arrived = arrived};
+
+static int send_message(unsigned sender, uint32_t count, uint32_t length)
+{
+	static _Thread_local uint8_t payload[NODE_SLAB_SIZE];
+	const struct stamp stamp = {.sender = sender, .count = count, .length = length};
+	struct node_peer *to = &receiver_as_seen[sender];
+	/* In two parts, as from two memory segments. */
+	const struct iovec parts[] = {{payload, length / 3}, {payload + length / 3, length - length / 3}};
+
+	for (uint32_t i = 0; i < length; i++)
+		payload[i] = payload_byte(&stamp, i);
+	if (length <= SHORT_MAX)
+		return node_append(&nodes[sender], to, NODE_MESSAGE, &stamp, sizeof(stamp), parts, 2);
+	return node_append_slab(&nodes[sender], to, NODE_MESSAGE_SLAB, &stamp, sizeof(stamp), parts, 2);
+}
+
+/* --- three processes that have met --- */
+
+static struct node_segment *map_segment(void)
+{
+	void *memory =
+		mmap(NULL, sizeof(struct node_segment), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	return memory;
+}
+
+static void set_quota(uint64_t lines)
+{
+	atomic_store(&nodes[RECEIVER].segment->quota, lines);
+}
+
+static int open_processes(void **state)
+{
+	(void)state;
+	memset(nodes, 0, sizeof(nodes));
+	memset(dead, 0, sizeof(dead));
+	memset(rings, 0, sizeof(rings));
+	memset(&seen, 0, sizeof(seen));
+	doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	for (unsigned i = 0; i < PROCESSES; i++) {
+		nodes[i].pid = i;
+		nodes[i].segment = map_segment();
+		nodes[i].active_senders = 1;
+	}
+	for (unsigned i = 0; i < SENDERS; i++) {
+		receiver_as_seen[i] = (struct node_peer){.segment = nodes[RECEIVER].segment,
+							 .pid = RECEIVER,
+							 .meeting = NODE_OPEN,
+							 .number = KNOWN_AS,
+							 .sender = (uint16_t)i,
+							 .quota = QUOTA_MIN};
+		sender_as_seen[i] = (struct node_peer){.segment = nodes[i].segment,
+						       .pid = i,
+						       .index = i,
+						       .meeting = NODE_OPEN,
+						       .number = (uint16_t)i,
+						       .sender = KNOWN_AS};
+		senders[i] = peers[i] = &sender_as_seen[i];
+	}
+	nodes[RECEIVER].sink = &sink;
+	nodes[RECEIVER].senders = senders;
+	nodes[RECEIVER].peers = peers;
+	nodes[RECEIVER].sender_count = nodes[RECEIVER].peer_count = nodes[RECEIVER].active_senders = SENDERS;
+	set_quota(NODE_SLOTS);
+	node_attend(&nodes[RECEIVER], NODE_AWAKE);
+	return 0;
+}
+
+static int close_processes(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < PROCESSES; i++)
+		munmap(nodes[i].segment, sizeof(struct node_segment));
+	close(doorbell);
+	return 0;
+}
+
+static int consume_all(void)
+{
+	int count = 0, now;
+
+	while ((now = node_consume(&nodes[RECEIVER], 16)) > 0)
+		count += now;
+	return count;
+}
+
+static bool healthy(void)
+{
+	const struct node *node = &nodes[RECEIVER];
+
+	return node->counters.malformed == 0 && node->counters.skipped == 0 && !nodes[0].any_doomed &&
+	       !nodes[1].any_doomed;
+}
+
+/* --- order, integrity, room --- */
+
+static const uint32_t lengths[] = {0, 1,  36, 37, 92, 93, 148, 149, SHORT_MAX, SHORT_MAX + 1, 8192, NODE_SLAB_SIZE,
+				   3, 200};
+
+/* Lengths around every boundary; slabs are dear, so not too many. */
+static uint32_t length_of(uint32_t count)
+{
+	uint32_t which = (count * 2654435761u) >> 16;
+
+	return lengths[which % 16 ? which % 9 : which / 16 % (sizeof(lengths) / sizeof(lengths[0]))];
+}
+
+/*
+ * What was said in `intent` of lines that the sender has not won would make the receiver wait for a living process that
+ * has nothing to publish there.
+ */
+static bool claims_too_much(unsigned sender, uint64_t last_won)
+{
+	uint64_t intent = atomic_load(&nodes[sender].segment->intent);
+
+	return intent != last_won && (intent >> 16) % 16 != 0;
+}
+
+static void *send_many(void *argument)
+{
+	unsigned sender = (unsigned)(uintptr_t)argument;
+	uintptr_t wrong = 0;
+	uint64_t won = 0;
+
+	for (uint32_t count = 0; count < RECORDS && !nodes[sender].any_doomed;) {
+		if (send_message(sender, count, length_of(count)) == 0) {
+			won = atomic_load(&nodes[sender].segment->intent);
+			count++;
+			continue;
+		}
+		wrong += claims_too_much(sender, won);
+		sched_yield();
+	}
+	return (void *)wrong; /* NOLINT(performance-no-int-to-ptr): a number of the thread's */
+}
+
+static void receive_from_two_threads(int budget)
+{
+	pthread_t threads[SENDERS];
+	void *wrong;
+
+	for (uintptr_t i = 0; i < SENDERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, send_many, (void *)i), 0); /* NOLINT */
+	while (seen.arrived < SENDERS * RECORDS && !nodes[0].any_doomed && !nodes[1].any_doomed)
+		if (node_consume(&nodes[RECEIVER], budget) == 0)
+			sched_yield();
+	for (unsigned i = 0; i < SENDERS; i++) {
+		assert_int_equal(pthread_join(threads[i], &wrong), 0);
+		assert_null(wrong);
+	}
+	assert_int_equal(consume_all(), 0);
+	assert_true(node_queue_empty(&nodes[RECEIVER]));
+	assert_true(healthy());
+	assert_true(nodes[RECEIVER].head > 20 * NODE_SLOTS);
+}
+
+static void records_and_slabs_of_two_senders_arrive_whole_and_in_order(void **state)
+{
+	(void)state;
+	receive_from_two_threads(16);
+}
+
+/* A receiver that seldom says how far it is keeps the queue full. */
+static void the_same_through_a_full_queue(void **state)
+{
+	(void)state;
+	receive_from_two_threads(NODE_SLOTS);
+}
+
+static void a_full_queue_says_so_and_goes_on_when_there_is_room(void **state)
+{
+	uint32_t sent = 0;
+
+	(void)state;
+	while (send_message(0, sent, 200) == 0)
+		sent++;
+	assert_int_equal(sent, NODE_SLOTS / 4);
+	assert_int_equal(send_message(1, 0, 0), -EAGAIN);
+	assert_int_equal(node_consume(&nodes[RECEIVER], 1), 1);
+	assert_int_equal(send_message(1, 0, 0), 0);
+	assert_int_equal(consume_all(), sent);
+	assert_int_equal(seen.next[0], sent);
+	assert_int_equal(seen.next[1], 1);
+	for (uint32_t i = 0; i < 3 * NODE_SLOTS; i++) {
+		assert_int_equal(send_message(0, sent + i, i % 221 < 200 ? i % 221 : 7), 0);
+		assert_int_equal(consume_all(), 1);
+	}
+	assert_true(healthy());
+}
+
+static void a_sender_keeps_no_more_lines_unconsumed_than_its_quota(void **state)
+{
+	uint32_t sent = 0, others = 0;
+
+	(void)state;
+	set_quota(QUOTA_MIN);
+	for (uint32_t round = 0; round < 1000; round++) {
+		while (send_message(0, sent, 0) == 0)
+			sent++;
+		assert_true(sent - seen.next[0] <= QUOTA_MIN);
+		assert_true(round == 0 || (round - 1) % 3 == 0 ||
+			    sent > seen.next[0]); /* all was consumed, so there is room */
+		others += send_message(1, others, 0) == 0;
+		if (round % 3 == 0)
+			node_consume(&nodes[RECEIVER], (int)(round % 5));
+		else
+			consume_all();
+	}
+	assert_true(others > 600); /* nor does one shut out the other */
+	assert_true(healthy());
+}
+
+static void a_slab_is_not_used_again_before_its_record_was_consumed(void **state)
+{
+	uint32_t sent = 0;
+
+	(void)state;
+	for (int round = 0; round < 5; round++) {
+		while (send_message(0, sent, NODE_SLAB_SIZE) == 0)
+			sent++;
+		assert_int_equal(sent - seen.next[0], NODE_SLABS);
+		node_consume(&nodes[RECEIVER], 10);
+		for (int i = 0; i < 10; i++)
+			assert_int_equal(send_message(0, sent++, NODE_SLAB_SIZE), 0);
+		assert_int_equal(send_message(0, sent, NODE_SLAB_SIZE), -EAGAIN);
+		consume_all();
+	}
+	assert_int_equal(seen.next[0], sent);
+	assert_true(healthy());
+}
+
+/* --- death --- */
+
+/* What a sender does that dies on the way: lines that it makes its own, of which it publishes the last ones. */
+static uint64_t abandon(unsigned sender, unsigned lines, unsigned published)
+{
+	struct node_segment *to = nodes[RECEIVER].segment;
+	uint64_t position = atomic_load(&to->tail);
+
+	atomic_store(&nodes[sender].segment->intent, position << 20 | (uint64_t)lines << 16 | KNOWN_AS);
+	atomic_store(&to->tail, position + lines);
+	for (unsigned line = lines - published; line < lines; line++)
+		atomic_store(&to->slots[(position + line) % NODE_SLOTS].sequence, (position + line + 1) << 4);
+	return position;
+}
+
+/* Recovers and consumes, for as long as a missing line is waited for; returns what arrived. */
+static unsigned wait_in_vain(void)
+{
+	unsigned before = seen.arrived;
+	uint64_t until = monotonic_ns() + STUCK_FOR_NS;
+
+	while (monotonic_ns() < until) {
+		consume_all();
+		node_recover(&nodes[RECEIVER]);
+	}
+	return seen.arrived - before;
+}
+
+/* Recovers and consumes until so many lines have been passed over and nothing is left; returns what arrived. */
+static unsigned recover(uint64_t skipped)
+{
+	unsigned before = seen.arrived;
+	uint64_t until = monotonic_ns() + PATIENCE_MS * 1000000ull;
+
+	while (!node_queue_empty(&nodes[RECEIVER]) && monotonic_ns() < until) {
+		consume_all();
+		node_recover(&nodes[RECEIVER]);
+	}
+	assert_int_equal(nodes[RECEIVER].counters.skipped, skipped);
+	return seen.arrived - before;
+}
+
+static void whatever_a_dead_sender_left_unfinished_is_passed_over(void **state)
+{
+	uint32_t sent = 0;
+	uint64_t skipped = 0;
+
+	(void)state;
+	for (unsigned lines = 1; lines <= NODE_MAX_LINES; lines++)
+		for (unsigned published = 0; published < lines; published++) {
+			dead[0] = false;
+			abandon(0, lines, published);
+			assert_int_equal(send_message(1, sent, lengths[sent % 9]), 0);
+			sent++;
+			assert_int_equal(wait_in_vain(), 0);
+			assert_int_equal(nodes[RECEIVER].counters.skipped, skipped);
+			dead[0] = true;
+			skipped += lines;
+			assert_int_equal(recover(skipped), 1);
+		}
+	assert_int_equal(seen.next[1], sent);
+}
+
+static void a_stopped_sender_is_waited_for_and_loses_nothing(void **state)
+{
+	struct node_slot *slot;
+	uint64_t position;
+	/* Sender 0, NODE_MESSAGE, as long as its stamp. */
+	const uint8_t record[NODE_RECORD_HEAD] = {0, 0, NODE_MESSAGE, HEAD_LENGTH};
+	const struct stamp stamp = {0};
+
+	(void)state;
+	position = abandon(0, 1, 0);
+	assert_int_equal(send_message(1, 0, 5), 0);
+	dead[1] = true; /* somebody else's death proves nothing */
+	assert_int_equal(wait_in_vain(), 0);
+	slot = &nodes[RECEIVER].segment->slots[position % NODE_SLOTS];
+	memcpy(slot->bytes, record, sizeof(record));
+	memcpy(slot->bytes + sizeof(record), &stamp, sizeof(stamp));
+	atomic_store(&slot->sequence, (position + 1) << 4 | 1);
+	assert_int_equal(recover(0), 2);
+}
+
+static void a_dead_senders_last_words_are_heard(void **state)
+{
+	(void)state;
+	assert_int_equal(send_message(0, 0, 200), 0);
+	assert_int_equal(send_message(0, 1, 5000), 0);
+	abandon(0, 4, 3);
+	dead[0] = true;
+	assert_int_equal(send_message(1, 0, 200), 0);
+	assert_int_equal(recover(4), 3);
+}
+
+/* A living peer's intent elsewhere (in another queue, or long done) keeps nobody waiting. */
+static void an_intent_that_does_not_cover_the_line_keeps_nobody_waiting(void **state)
+{
+	uint64_t position;
+
+	(void)state;
+	position = abandon(0, 1, 0);
+	dead[0] = true;
+	atomic_store(&nodes[1].segment->intent, position << 20 | 1u << 16 | (KNOWN_AS + 1));
+	assert_int_equal(recover(1), 0);
+	atomic_store(&nodes[1].segment->intent, position << 20 | 1u << 16 | KNOWN_AS);
+	abandon(0, 1, 0);
+	assert_int_equal(recover(2), 0);
+}
+
+/* --- garbage --- */
+
+/* Puts a line at the receiver's head and lets it look. */
+static void receive_line(unsigned lines, const void *bytes, size_t length)
+{
+	struct node_segment *segment = nodes[RECEIVER].segment;
+	uint64_t position = atomic_fetch_add(&segment->tail, 1);
+	struct node_slot *slot = &segment->slots[position % NODE_SLOTS];
+
+	memcpy(slot->bytes, bytes, length);
+	atomic_store(&slot->sequence, (position + 1) << 4 | lines);
+	assert_int_equal(node_consume(&nodes[RECEIVER], 1), 1);
+}
+
+static void a_malformed_record_is_counted_and_nothing_else(void **state)
+{
+	static const struct {
+		uint8_t head[NODE_RECORD_HEAD];
+		struct node_slab_place place;
+	} malformed[] = {
+		{{SENDERS, 0, NODE_MESSAGE, 8}, {0}},                                /* no such sender */
+		{{0xff, 0xff, NODE_MESSAGE, 8}, {0}},                                /* nor this */
+		{{0, 0, NODE_KINDS, 8}, {0}},                                        /* no such kind */
+		{{0, 0, 0xff, 8}, {0}},                                              /* nor this */
+		{{0, 0, NODE_MESSAGE, NODE_LINE_BYTES - NODE_RECORD_HEAD + 1}, {0}}, /* longer than its lines */
+		{{0, 0, NODE_MESSAGE, 0xff}, {0}},
+		{{0, 0, NODE_MESSAGE_SLAB, 7}, {0}},             /* too short to name a slab */
+		{{0, 0, NODE_MESSAGE_SLAB, 8}, {NODE_SLABS, 1}}, /* no such slab */
+		{{0, 0, NODE_MESSAGE_SLAB, 8}, {UINT32_MAX, 1}},
+		{{0, 0, NODE_MESSAGE_SLAB, 8}, {0, NODE_SLAB_SIZE + 1}}, /* longer than a slab */
+		{{0, 0, NODE_MESSAGE_SLAB, 8}, {NODE_SLABS - 1, UINT32_MAX}},
+	};
+	const unsigned count = sizeof(malformed) / sizeof(malformed[0]);
+
+	(void)state;
+	for (unsigned i = 0; i < count; i++)
+		receive_line(1, &malformed[i], sizeof(malformed[i]));
+	assert_int_equal(nodes[RECEIVER].counters.malformed, count);
+	for (unsigned lines = 2; lines < 16; lines++)
+		receive_line(lines, &malformed[0], sizeof(malformed[0]));
+	receive_line(0, &malformed[0], sizeof(malformed[0]));
+	assert_int_equal(nodes[RECEIVER].counters.skipped, 15);
+	assert_int_equal(seen.arrived, 0);
+	assert_int_equal(send_message(1, 0, 9000), 0);
+	assert_int_equal(consume_all(), 1);
+}
+
+static uint64_t next_random(uint64_t *random)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return *random;
+}
+
+/* A queue full of noise, of which half the lines claim to be published and to come from a peer. */
+static void make_noise(uint64_t *random)
+{
+	struct node_segment *segment = nodes[RECEIVER].segment;
+	uint64_t head = nodes[RECEIVER].head, *words;
+
+	for (uint64_t at = head; at < head + NODE_SLOTS; at++) {
+		struct node_slot *slot = &segment->slots[at % NODE_SLOTS];
+
+		words = (uint64_t *)(void *)slot;
+		for (unsigned i = 1; i < CACHE_LINE / 8; i++)
+			words[i] = next_random(random);
+		slot->bytes[0] = (uint8_t)(slot->bytes[0] % (SENDERS + 1));
+		slot->bytes[1] = 0;
+		slot->bytes[2] = (uint8_t)(slot->bytes[2] % (NODE_KINDS + 1));
+		if (slot->bytes[4] % 2)
+			memcpy(slot->bytes + 4, &(struct node_slab_place){slot->bytes[5], 100}, 8);
+		atomic_store(&slot->sequence, (at + 1) << 4 | next_random(random) % (at % 3 ? 2 : 16));
+	}
+	atomic_store(&segment->tail, head + NODE_SLOTS);
+}
+
+static void noise_in_the_queue_harms_nobody(void **state)
+{
+	uint64_t random = 88172645463325252u;
+
+	(void)state;
+	seen.untouched = true;
+	for (int round = 0; round < FEWER(200); round++) {
+		make_noise(&random);
+		assert_true(consume_all() > 0);
+	}
+	assert_true(seen.arrived > 0 && seen.copy_records > 0);
+	assert_true(nodes[RECEIVER].counters.malformed > 0 && nodes[RECEIVER].counters.skipped > 0);
+	assert_true(nodes[RECEIVER].head - atomic_load(&nodes[RECEIVER].segment->tail) <= 16);
+	recover(nodes[RECEIVER].counters.skipped); /* the head may have passed the tail */
+	/* The senders know the queue from before the noise. */
+	seen.untouched = false;
+	assert_int_equal(send_message(1, 0, 150), 0);
+	assert_int_equal(consume_all(), 1);
+}
+
+static void a_tail_that_cannot_be_is_put_right(void **state)
+{
+	static const uint64_t behind_head[] = {UINT64_MAX, 1u << 31, NODE_SLOTS + 1, UINT64_MAX / 2, -5ull};
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(send_message(1, i, 0), 0);
+	assert_int_equal(consume_all(), 8);
+	for (unsigned i = 0; i < sizeof(behind_head) / sizeof(behind_head[0]); i++) {
+		atomic_store(&nodes[RECEIVER].segment->tail, nodes[RECEIVER].head + behind_head[i]);
+		assert_false(node_queue_empty(&nodes[RECEIVER]));
+		node_recover(&nodes[RECEIVER]);
+		assert_true(node_queue_empty(&nodes[RECEIVER]));
+		assert_int_equal(nodes[RECEIVER].counters.malformed, i + 1);
+		assert_int_equal(send_message(1, 8 + i, 0), 0);
+		assert_int_equal(consume_all(), 1);
+	}
+}
+
+/* How the sender fares when there is garbage at the receiver; it looks only when it must. */
+static int send_until_looking(void)
+{
+	int rc;
+
+	receiver_as_seen[0].quota = 0;
+	rc = send_message(0, 0, 0);
+	assert_true(rc == 0 || rc == -EAGAIN);
+	return rc;
+}
+
+static void a_receiver_whose_head_cannot_be_is_doomed(void **state)
+{
+	struct node_segment *segment = nodes[RECEIVER].segment;
+	static const uint64_t heads[] = {2001, UINT64_MAX, 1 << 20, 1999, 0};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		receiver_as_seen[0].doomed = nodes[0].any_doomed = false;
+		receiver_as_seen[0].head_seen = 2000;
+		atomic_store(&segment->tail, 2000);
+		atomic_store(&segment->head, heads[i]);
+		assert_int_equal(send_until_looking(), -EAGAIN);
+		assert_true(receiver_as_seen[0].doomed && nodes[0].any_doomed);
+	}
+	receiver_as_seen[0].doomed = nodes[0].any_doomed = false;
+	atomic_store(&segment->head, 2000);
+	atomic_store(&segment->tail, 2000 + NODE_SLOTS + 1);
+	assert_int_equal(send_until_looking(), -EAGAIN);
+	assert_true(receiver_as_seen[0].doomed && nodes[0].any_doomed);
+}
+
+static void a_quota_that_cannot_be_is_the_smallest(void **state)
+{
+	static const uint64_t quotas[] = {0, 7, NODE_SLOTS + 1, UINT64_MAX};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(quotas) / sizeof(quotas[0]); i++) {
+		set_quota(quotas[i]);
+		assert_int_equal(send_until_looking(), 0);
+		assert_int_equal(receiver_as_seen[0].quota, QUOTA_MIN);
+		seen.next[0] = 0;
+		assert_int_equal(consume_all(), 1);
+	}
+}
+
+/* --- attention --- */
+
+static void each_sender_rings_once_for_each_sleep(void **state)
+{
+	uint32_t sent = 0;
+
+	(void)state;
+	for (unsigned sleep = 1; sleep <= 5; sleep++) {
+		assert_true(node_queue_empty(&nodes[RECEIVER]));
+		node_attend(&nodes[RECEIVER], NODE_ASLEEP);
+		for (unsigned i = 0; i < 3; i++, sent++)
+			for (unsigned sender = 0; sender < SENDERS; sender++) {
+				assert_int_equal(send_message(sender, sent, 50), 0);
+				assert_int_equal(rings[sender], sleep);
+			}
+		assert_false(node_queue_empty(&nodes[RECEIVER]));
+		node_attend(&nodes[RECEIVER], sleep % 2 ? NODE_AWAKE : NODE_LENT);
+		consume_all();
+		assert_int_equal(send_message(0, sent, 50), 0);
+		assert_int_equal(send_message(1, sent++, 50), 0);
+		consume_all();
+	}
+}
+
+static void ring_deferred_for(uint64_t ns)
+{
+	uint64_t until = monotonic_ns() + ns;
+
+	do
+		node_ring_deferred(&nodes[0], false);
+	while (monotonic_ns() < until);
+}
+
+static void a_lent_receiver_is_rung_only_for_what_stays_unconsumed(void **state)
+{
+	(void)state;
+	node_attend(&nodes[RECEIVER], NODE_LENT);
+	assert_int_equal(send_message(0, 0, 0), 0);
+	node_ring_deferred(&nodes[0], false);
+	consume_all();
+	ring_deferred_for(LATE_FOR_NS);
+	assert_int_equal(rings[0], 0);
+	assert_null(nodes[0].deferring);
+	assert_int_equal(send_message(0, 1, 0), 0);
+	assert_int_equal(rings[0], 0);
+	ring_deferred_for(LATE_FOR_NS);
+	assert_int_equal(rings[0], 1);
+	consume_all();
+	ring_deferred_for(STUCK_FOR_NS);
+	assert_int_equal(rings[0], 1);
+	assert_null(nodes[0].deferring);
+	assert_int_equal(rings[1], 0);
+}
+
+static void whoever_goes_to_sleep_rings_at_once_for_what_is_unconsumed(void **state)
+{
+	(void)state;
+	node_attend(&nodes[RECEIVER], NODE_LENT);
+	assert_int_equal(send_message(0, 0, 0), 0);
+	node_ring_deferred(&nodes[0], true);
+	assert_int_equal(rings[0], 1);
+	node_ring_deferred(&nodes[0], true);
+	assert_int_equal(rings[0], 1); /* for this one it has */
+	consume_all();
+	assert_int_equal(send_message(0, 1, 0), 0);
+	node_ring_deferred(&nodes[0], false); /* seen, and not late yet */
+	node_ring_deferred(&nodes[0], true);
+	assert_int_equal(rings[0], 2);
+}
+
+/* However fast a LENT receiver consumes, something of a stream is always on its way. */
+static void a_stream_that_is_being_consumed_rings_nobody(void **state)
+{
+	uint64_t until = monotonic_ns() + STUCK_FOR_NS;
+	uint32_t sent = 0;
+
+	(void)state;
+	node_attend(&nodes[RECEIVER], NODE_LENT);
+	assert_int_equal(send_message(0, sent++, 0), 0);
+	while (monotonic_ns() < until) {
+		assert_int_equal(send_message(0, sent++, 0), 0);
+		node_ring_deferred(&nodes[0], false);
+		node_consume(&nodes[RECEIVER], 1);
+	}
+	/* Whoever is interrupted between sending and consuming may find it late. */
+	assert_true(rings[0] < sent / 100);
+	assert_true(rings[0] < 3);
+}
+
+static void a_closed_receiver_is_doomed(void **state)
+{
+	(void)state;
+	node_attend(&nodes[RECEIVER], NODE_CLOSED);
+	assert_int_equal(send_message(0, 0, 0), 0);
+	assert_true(receiver_as_seen[0].doomed && nodes[0].any_doomed);
+	assert_int_equal(rings[0], 0);
+}
+
+/* Sleeps as the engine does: only if the queue is empty after everybody can see it. */
+static void sleep_or_see_something(void)
+{
+	struct pollfd wait = {.fd = doorbell, .events = POLLIN};
+	uint64_t count;
+
+	node_attend(&nodes[RECEIVER], NODE_ASLEEP);
+	if (node_queue_empty(&nodes[RECEIVER])) {
+		assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1); /* or a wake-up was lost */
+		assert_int_equal(read(doorbell, &count, sizeof(count)), sizeof(count));
+	}
+	node_attend(&nodes[RECEIVER], NODE_AWAKE);
+}
+
+static void *send_now_and_then(void *argument)
+{
+	unsigned sender = (unsigned)(uintptr_t)argument;
+	uint64_t random = sender + 1;
+
+	for (uint32_t count = 0; count < RECORDS / 20;) {
+		for (uint64_t pause = next_random(&random) % 2000; pause > 0; pause--)
+			cpu_pause();
+		if (send_message(sender, count, 8) == 0)
+			count++;
+		else
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void no_wake_up_is_lost(void **state)
+{
+	pthread_t threads[SENDERS];
+
+	(void)state;
+	for (uintptr_t i = 0; i < SENDERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, send_now_and_then, (void *)i), 0); /* NOLINT */
+	while (seen.arrived < SENDERS * (RECORDS / 20))
+		if (node_consume(&nodes[RECEIVER], 16) == 0)
+			sleep_or_see_something();
+	for (unsigned i = 0; i < SENDERS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_true(rings[0] > 0 && rings[1] > 0);
+	assert_true(healthy());
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_processes, close_processes)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(records_and_slabs_of_two_senders_arrive_whole_and_in_order),
+		TEST(the_same_through_a_full_queue),
+		TEST(a_full_queue_says_so_and_goes_on_when_there_is_room),
+		TEST(a_sender_keeps_no_more_lines_unconsumed_than_its_quota),
+		TEST(a_slab_is_not_used_again_before_its_record_was_consumed),
+		TEST(whatever_a_dead_sender_left_unfinished_is_passed_over),
+		TEST(a_stopped_sender_is_waited_for_and_loses_nothing),
+		TEST(a_dead_senders_last_words_are_heard),
+		TEST(an_intent_that_does_not_cover_the_line_keeps_nobody_waiting),
+		TEST(a_malformed_record_is_counted_and_nothing_else),
+		TEST(noise_in_the_queue_harms_nobody),
+		TEST(a_tail_that_cannot_be_is_put_right),
+		TEST(a_receiver_whose_head_cannot_be_is_doomed),
+		TEST(a_quota_that_cannot_be_is_the_smallest),
+		TEST(each_sender_rings_once_for_each_sleep),
+		TEST(a_lent_receiver_is_rung_only_for_what_stays_unconsumed),
+		TEST(whoever_goes_to_sleep_rings_at_once_for_what_is_unconsumed),
+		TEST(a_stream_that_is_being_consumed_rings_nobody),
+		TEST(a_closed_receiver_is_doomed),
+		TEST(no_wake_up_is_lost),
+	};
+
+	return cmocka_run_group_tests_name("node_queue", tests, NULL, NULL);
+}

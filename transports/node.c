@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The transport between processes of one node, host and network namespace: what the engine calls, and the table of peers.
+ * The queue is in node_queue.c, first contact in node_meet.c, long data in node_copy.c.
+ *
+ * poll() looks at one cache line.  What costs a system call, the mail (introductions, rings, deaths), is read every so many
+ * polls in vain, or when the doorbell was found readable before a sleep.
+ */
+#include "transports/node.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/report.h"
+
+#define PID_CHOOSE    0xffffffffu
+#define PID_BITS      22 /* Unix pids end at 2^22 on Linux */
+#define SHORT_MAX     8192
+#define MAIL_POLLS    256  /* polls in vain between looks at the mail */
+#define BUSY_POLLS    2048 /* and polls at all */
+#define DEFER_POLLS   64
+#define RECOVER_POLLS 4096
+#define RMA_DEPTH     4
+#define FIRST_PEERS   16
+#define QUOTA_MIN     8
+
+/* --- peers --- */
+
+static struct node_peer *find_peer(const struct node *node, uint32_t nid, uint32_t pid)
+{
+	for (struct node_peer *peer = node->by_pid[pid % NODE_HASH]; peer; peer = peer->next_same_hash)
+		if (peer->nid == nid && peer->pid == pid)
+			return peer;
+	return NULL;
+}
+
+static bool make_room(struct node *node)
+{
+	if (node->peer_count < node->peer_room)
+		return true;
+	uint32_t room = node->peer_room ? node->peer_room * 2 : FIRST_PEERS;
+	struct node_peer **peers = realloc(node->peers, room * sizeof(struct node_peer *));
+
+	if (!peers || node->peer_count == NODE_MAX_PEERS)
+		return false;
+	node->peers = peers;
+	node->peer_room = room;
+	return true;
+}
+
+struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
+{
+	struct node_peer *peer = find_peer(node, nid, pid);
+
+	if (peer)
+		return peer;
+	if (!make_room(node) || !(peer = calloc(1, sizeof(*peer)))) {
+		report_error(-ENOMEM, "no memory for peer %u of this node", pid);
+		return NULL;
+	}
+	peer->nid = nid;
+	peer->pid = pid;
+	peer->pidfd = -1;
+	peer->sender = peer->number = NODE_NO_SENDER;
+	peer->index = node->peer_count;
+	peer->next_same_hash = node->by_pid[pid % NODE_HASH];
+	node->by_pid[pid % NODE_HASH] = peer;
+	node->peers[node->peer_count++] = peer;
+	return peer;
+}
+
+/* What a peer sent before it went is still to be delivered, and may lie in its segment. */
+static void drain(struct node *node)
+{
+	if (node->draining)
+		return;
+	node->draining = true;
+	while (node_consume(node, NODE_SLOTS) > 0)
+		;
+	node->draining = false;
+}
+
+static void forget_slabs(struct node *node, const struct node_peer *peer)
+{
+	for (uint32_t slab = 0; slab < NODE_SLABS; slab++)
+		if (node->slab_users[slab].peer == peer)
+			node->slab_users[slab].peer = NULL;
+}
+
+static void undefer(struct node *node, const struct node_peer *peer)
+{
+	struct node_peer **link = &node->deferring;
+
+	while (*link && *link != peer)
+		link = &(*link)->next_deferring;
+	if (*link)
+		*link = peer->next_deferring;
+}
+
+static void share_queue(struct node *node)
+{
+	uint32_t quota = NODE_SLOTS / (node->active_senders ? node->active_senders : 1);
+
+	atomic_store_explicit(&node->segment->quota, quota > QUOTA_MIN ? quota : QUOTA_MIN, memory_order_relaxed);
+}
+
+void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
+{
+	const struct node_peer blank = {.nid = peer->nid,
+					.pid = peer->pid,
+					.index = peer->index,
+					.pidfd = -1,
+					.sender = NODE_NO_SENDER,
+					.number = NODE_NO_SENDER,
+					.next_same_hash = peer->next_same_hash};
+
+	drain(node);
+	node_copies_peer_lost(node, peer);
+	if (peer->number != NODE_NO_SENDER)
+		node->senders[peer->number] = NULL;
+	node->active_senders -= peer->segment != NULL;
+	forget_slabs(node, peer);
+	undefer(node, peer);
+	if (peer->segment)
+		node_segment_unmap(peer->segment);
+	if (peer->pidfd >= 0)
+		close(peer->pidfd);
+	*peer = blank;
+	share_queue(node);
+	if (tell)
+		node->sink->peer_gone(node->owner, peer->index);
+}
+
+void node_peer_met(struct node *node, struct node_peer *peer)
+{
+	peer->quota = QUOTA_MIN;
+	/* Pairs with nothing: the peer has not begun, or has gone on without us and was not met. */
+	peer->head_seen = atomic_load_explicit(&peer->segment->head, memory_order_acquire);
+	peer->mark = peer->head_seen;
+	peer->before_mark = peer->behind_mark = 0;
+	node->active_senders++;
+	share_queue(node);
+}
+
+static void lose_doomed(struct node *node)
+{
+	node->any_doomed = false;
+	for (uint32_t i = 0; i < node->peer_count; i++)
+		if (node->peers[i]->doomed)
+			node_peer_lost(node, node->peers[i], true);
+}
+
+static void forget_peers(struct node *node)
+{
+	for (uint32_t i = 0; i < node->peer_count; i++) {
+		struct node_peer *peer = node->peers[i];
+
+		if (peer->segment)
+			node_segment_unmap(peer->segment);
+		if (peer->pidfd >= 0)
+			close(peer->pidfd);
+		free(peer);
+	}
+	free(node->peers);
+	free(node->senders);
+}
+
+/* --- life --- */
+
+static int claim_pid(struct node *node, struct transport_config *config)
+{
+	uint32_t own = (uint32_t)getpid();
+	int rc = -EADDRINUSE;
+
+	if (config->pid != PID_CHOOSE)
+		return node_name_claim(node, config->pid);
+	for (uint32_t i = 0; i < 256 && rc == -EADDRINUSE; i++) {
+		config->pid = own | i << PID_BITS;
+		rc = node_name_claim(node, config->pid);
+	}
+	return rc;
+}
+
+static void release(struct node *node)
+{
+	node_name_release(node);
+	if (node->segment)
+		node_segment_unmap(node->segment);
+	if (node->segment_fd >= 0)
+		close(node->segment_fd);
+	forget_peers(node);
+	free(node);
+}
+
+static int prepare(struct node *node, struct transport_config *config)
+{
+	int rc = claim_pid(node, config);
+
+	if (rc)
+		return report_error(rc, "cannot claim process id %u on this node: %s", config->pid,
+				    rc == -EADDRINUSE ? "another process has it" : strerror(-rc));
+	node->pid = config->pid;
+	if (getrandom(node->incarnation, sizeof(node->incarnation), 0) != sizeof(node->incarnation))
+		node->incarnation[0] = monotonic_ns();
+	if ((rc = node_segment_make(node)) || (rc = node_copies_open(node)))
+		return rc;
+	share_queue(node);
+	node_attend(node, node->lends ? NODE_LENT : NODE_AWAKE);
+	return 0;
+}
+
+static size_t short_max(const struct settings *settings)
+{
+	if (settings->short_max == SETTING_AUTO)
+		return SHORT_MAX;
+	if (settings->short_max > NODE_SLAB_SIZE)
+		return NODE_SLAB_SIZE;
+	return settings->short_max > SHORT_MAX ? settings->short_max : SHORT_MAX;
+}
+
+static int node_transport_claim(struct transport_config *config, struct transport **out)
+{
+	struct node *node = calloc(1, sizeof(*node));
+
+	if (!node)
+		return report_error(-ENOMEM, "no memory for the node transport");
+	node->base.ops = &transport_node;
+	node->base.limits = (struct transport_limits){
+		.short_max = short_max(config->settings),
+		.rma_chunk = SIZE_MAX, /* node_copy.c cuts by itself */
+		.rma_depth = RMA_DEPTH,
+		.revocable = true,
+		.verified_uid = true,
+		.sleepable = true,
+		.brief = true,
+		.rings = true,
+	};
+	node->sink = config->sink;
+	node->owner = config->owner;
+	node->nid = config->nid;
+	node->lends = config->lends;
+	node->segment_fd = node->socket = node->doorbell = -1;
+	snprintf(node->iface, sizeof(node->iface), "%s", config->iface ? config->iface : "?");
+	int rc = prepare(node, config);
+
+	if (rc) {
+		node_copies_close(node);
+		release(node);
+		return rc;
+	}
+	*out = &node->base;
+	return 0;
+}
+
+static int node_open(struct transport *transport)
+{
+	(void)transport;
+	return 0;
+}
+
+static void node_close(struct transport *transport)
+{
+	struct node *node = node_of(transport);
+
+	node_copies_close(node);
+	node_attend(node, NODE_CLOSED);
+	node_farewell(node);
+	release(node);
+}
+
+static void node_forked(struct transport *transport)
+{
+	struct node *node = node_of(transport);
+
+	close(node->socket);
+	close(node->doorbell);
+	close(node->segment_fd);
+	for (uint32_t i = 0; i < node->peer_count; i++)
+		if (node->peers[i]->pidfd >= 0)
+			close(node->peers[i]->pidfd);
+}
+
+/* --- traffic --- */
+
+static int node_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigned attempt,
+			transport_address *address)
+{
+	struct node *node = node_of(transport);
+
+	if (nid != node->nid || pid == node->pid || attempt > 0)
+		return -ENOENT;
+	struct node_peer *peer = node_peer_get(node, nid, pid);
+
+	if (!peer)
+		return -ENOMEM;
+	*address = peer->index;
+	return 0;
+}
+
+static unsigned node_own_attempt(const struct transport *transport)
+{
+	(void)transport;
+	return 0;
+}
+
+static int node_send(struct transport *transport, transport_address address, const void *header, size_t header_length,
+		     const struct iovec *payload, int count)
+{
+	struct node *node = node_of(transport);
+	struct node_peer *peer = node->peers[address];
+	size_t length = 0;
+
+	for (int i = 0; i < count; i++)
+		length += payload[i].iov_len;
+	if (unlikely(length > NODE_SLAB_SIZE))
+		return -EMSGSIZE;
+	if (unlikely(peer->meeting != NODE_OPEN))
+		return node_knock(node, peer);
+	if (unlikely(peer->doomed))
+		return -EAGAIN;
+	if (header_length + length <= NODE_MAX_RECORD)
+		return node_append(node, peer, NODE_MESSAGE, header, header_length, payload, count);
+	return node_append_slab(node, peer, NODE_MESSAGE_SLAB, header, header_length, payload, count);
+}
+
+/* What is done only every so many polls in vain. */
+static int look_further(struct node *node)
+{
+	uint32_t polls = ++node->fruitless;
+
+	if (polls % DEFER_POLLS == 0 && node->deferring)
+		node_ring_deferred(node, false);
+	if (polls % RECOVER_POLLS == 0)
+		node_recover(node);
+	return polls % MAIL_POLLS == 0 ? node_mail(node) : 0;
+}
+
+static int node_poll(struct transport *transport, int budget)
+{
+	struct node *node = node_of(transport);
+
+	if (unlikely((node->attention & ((1u << NODE_ATTENTION_BITS) - 1)) == NODE_ASLEEP)) {
+		FAULT_POINT("wake");
+		node_attend(node, node->lends ? NODE_LENT : NODE_AWAKE);
+	}
+	FAULT_POINT("poll");
+	int done = node_consume(node, budget);
+
+	if (unlikely(node->any_doomed))
+		lose_doomed(node);
+	done += node_copy_step(node);
+	if (done > 0)
+		node->fruitless = 0;
+	else
+		done += look_further(node);
+	if (unlikely(node->mail_due || ++node->polls % BUSY_POLLS == 0)) {
+		node->mail_due = false;
+		done += node_mail(node);
+	}
+	return done;
+}
+
+static bool rung(const struct node *node)
+{
+	struct pollfd wait = {.fd = node->doorbell, .events = POLLIN};
+
+	return poll(&wait, 1, 0) > 0;
+}
+
+static int node_arm(struct transport *transport)
+{
+	struct node *node = node_of(transport);
+
+	if (node->any_doomed || node_copies_pending(node))
+		return -EAGAIN;
+	node_ring_deferred(node, true);
+	if (rung(node)) {
+		node->mail_due = true;
+		return -EAGAIN;
+	}
+	FAULT_POINT("sleep-before-attention");
+	node_attend(node, NODE_ASLEEP);
+	FAULT_POINT("sleep-after-attention");
+	if (node_queue_empty(node))
+		return 0;
+	node_recover(node);
+	node_attend(node, node->lends ? NODE_LENT : NODE_AWAKE);
+	return -EAGAIN;
+}
+
+/* What we have appended is the receiver's: nothing that the end of this process could take back. */
+static unsigned node_unsent(const struct transport *transport)
+{
+	(void)transport;
+	return 0;
+}
+
+static int node_wait_fd(const struct transport *transport)
+{
+	return ((const struct node *)(const void *)transport)->doorbell;
+}
+
+static int node_probe(struct transport *transport, transport_address address)
+{
+	struct node *node = node_of(transport);
+	struct node_peer *peer = node->peers[address];
+
+	if (peer->meeting != NODE_OPEN && peer->meeting != NODE_MET)
+		return 0;
+	uint64_t attention = atomic_load_explicit(&peer->segment->attention, memory_order_relaxed);
+
+	return (attention & ((1u << NODE_ATTENTION_BITS) - 1)) == NODE_CLOSED || node_peer_dead(node, peer)
+		       ? -ECONNREFUSED
+		       : 0;
+}
+
+static int node_describe(const struct transport *transport, char *text, size_t size)
+{
+	const struct node *node = (const struct node *)(const void *)transport;
+	uint32_t met = 0, cross = 0;
+
+	for (uint32_t i = 0; i < node->peer_count; i++) {
+		met += node->peers[i]->segment != NULL;
+		cross += node->peers[i]->cross_memory;
+	}
+	return snprintf(text, size,
+			"shared memory, %u lines, %u slabs of %u bytes, short %zu, %u peers, long messages %s%s%s",
+			NODE_SLOTS, NODE_SLABS, NODE_SLAB_SIZE, transport->limits.short_max, met,
+			node->cross_memory_error ? "through slabs (cross-memory attach refused: "
+			: met > 0 && !cross      ? "through slabs"
+						 : "by cross-memory attach",
+			node->cross_memory_error ? node->cross_memory_error : "", node->cross_memory_error ? ")" : "");
+}
+
+const struct transport_ops transport_node = {
+	.name = "node",
+	.claim = node_transport_claim,
+	.open = node_open,
+	.close = node_close,
+	.forked = node_forked,
+	.resolve = node_resolve,
+	.own_attempt = node_own_attempt,
+	.send = node_send,
+	.read = node_read,
+	.write = NULL, /* whoever the data is for reads it */
+	.expose = node_expose,
+	.withdraw = node_withdraw,
+	.poll = node_poll,
+	.arm = node_arm,
+	.unsent = node_unsent,
+	.wait_fd = node_wait_fd,
+	.probe = node_probe,
+	.describe = node_describe,
+};

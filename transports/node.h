@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Processes of one node: what the files of this transport share.
+ *
+ * Every interface owns one segment of memory that its peers map too, a queue of cache lines into which every peer
+ * appends (node_queue.h), and one datagram socket of the abstract Unix namespace, named after (nid, pid), which is
+ * three things at once: the claim to that pid, the place to meet (node_meet.c) and the doorbell of a sleeper.
+ *
+ * Who writes what in a segment, R being its owner and S any peer:
+ *   R as receiver: attention, head, claims (with the helper of a claim);   S: tail (compare-and-swap), slots it has won;
+ *   R as sender:   intent, slabs, which S only reads.
+ * Everything else of the transport is private memory of R, used by the owner of the engine only.  What lies in a segment
+ * may have been written by a peer that is mad: it is copied before it is checked, and never used as an address or
+ * an index unchecked.
+ */
+#ifndef PORTALS_TRANSPORTS_NODE_H
+#define PORTALS_TRANSPORTS_NODE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/arch.h"
+#include "transports/transport.h"
+
+#define NODE_SLOTS     1024 /* a power of two */
+#define NODE_SLABS     64
+#define NODE_SLAB_SIZE 16384
+#define NODE_CLAIMS    64
+#define NODE_MAX_PEERS 65535
+#define NODE_NO_SENDER 0xffff
+#define NODE_HASH      64 /* buckets of the table of peers */
+
+/* --- memory that peers map --- */
+
+/* A line of a record; sequence is position + 1 in the high bits, then how many lines (0: not the first of them). */
+struct node_slot {
+	_Alignas(CACHE_LINE) _Atomic uint64_t sequence;
+	uint8_t bytes[CACHE_LINE - sizeof(uint64_t)];
+};
+
+/* One long message whose chunks are taken from the front by its reader, from the back by the process it comes from. */
+struct node_claim {
+	_Alignas(CACHE_LINE) _Atomic uint64_t ends; /* generation, chunks taken from the front, and from the back */
+	_Atomic uint64_t done;                      /* generation, chunks that the helper has written; helper only */
+	_Atomic uint64_t failed;                    /* generation, and 1 + a chunk that the helper could not write */
+};
+
+struct node_segment {
+	/* Constants, checked once by whoever maps them. */
+	uint64_t magic, incarnation[2];
+	uint32_t nid, pid;
+
+	_Alignas(CACHE_LINE) _Atomic uint64_t attention; /* epoch, and enum node_attention in the low bits */
+	_Alignas(CACHE_LINE) _Atomic uint64_t head;      /* everything before it has been consumed */
+	_Atomic uint64_t quota;                          /* lines that one sender may have unconsumed */
+	_Alignas(CACHE_LINE) _Atomic uint64_t tail;      /* everything before it has been given to some sender */
+	_Alignas(CACHE_LINE) _Atomic uint64_t intent;    /* the lines that this process, as a sender, may be writing */
+	struct node_claim claims[NODE_CLAIMS];
+	struct node_slot slots[NODE_SLOTS];
+	_Alignas(4096) uint8_t slabs[NODE_SLABS][NODE_SLAB_SIZE];
+};
+
+enum node_attention {
+	NODE_AWAKE,  /* polls */
+	NODE_LENT,   /* polls, or will if it is rung: ring for what has not been consumed after a while */
+	NODE_ASLEEP, /* rings are needed, one for each epoch from each sender */
+	NODE_CLOSED,
+	NODE_ATTENTION_BITS = 2
+};
+
+/* --- peers --- */
+
+enum node_meeting {
+	NODE_STRANGER, /* nothing is known, or it has gone */
+	NODE_MET,      /* its segment is mapped here; it may send to us */
+	NODE_OPEN,     /* and ours there: we may send to it */
+	NODE_FOREIGN   /* another user's: not by this transport */
+};
+
+struct node_peer {
+	struct node_segment *segment; /* from MET on */
+	uint64_t head_seen;           /* its head when we looked last */
+	uint64_t rung;                /* the epoch of its sleep for which we have rung */
+	uint64_t deferred;            /* end of our newest record while it was LENT; 0: nothing to ring for */
+	uint64_t deferred_at;         /* cycle_clock() when `deferred` was first found unconsumed */
+	uint64_t mark;                /* fairness: a position; and how many of our lines lie before it, and behind */
+	uint32_t before_mark, behind_mark, quota;
+	uint16_t slabs;    /* of ours that it has not consumed yet */
+	uint16_t sender;   /* by which it knows us: goes into our records */
+	uint16_t number;   /* by which we know it: the sender of its records */
+	uint8_t meeting;   /* enum node_meeting */
+	bool cross_memory; /* process_vm_readv() and process_vm_writev() reach it */
+	bool listed;       /* among node.deferring */
+	bool doomed;       /* its segment is corrupt or closed: lost at the next poll */
+
+	uint32_t nid, pid;
+	pid_t os_pid; /* 0: not visible here (another pid namespace) */
+	int pidfd;    /* -1: none */
+	uint64_t incarnation[2];
+	uint64_t nonce;      /* where its incarnation lies in its own memory */
+	uint64_t knocked_at; /* monotonic_ns(), and how often in the low bits */
+	uint32_t index;      /* its transport_address */
+	struct node_peer *next_deferring, *next_same_hash;
+};
+
+/* --- the transport --- */
+
+struct node_exposure {
+	const uint8_t *base;
+	uint64_t length;
+	uint32_t generation, next_free;
+	bool live, writable;
+};
+
+struct node_read; /* node_copy.c */
+
+struct node {
+	struct transport base;
+	const struct transport_sink *sink;
+	void *owner;
+	struct node_segment *segment;
+	uint64_t head;      /* next line to consume; segment->head follows */
+	uint64_t attention; /* what segment->attention holds */
+	uint64_t stuck_at;  /* since when the line at `stuck_head` is missing though it was given out; 0: it is not */
+	uint64_t stuck_head;
+	uint32_t fruitless; /* polls in a row */
+	uint32_t polls;
+	bool lends;
+	bool mail_due;            /* the doorbell is known to be readable */
+	bool any_doomed;          /* peers */
+	bool draining;            /* node_drain() is at work further up */
+	struct node_peer **peers; /* by transport_address */
+	uint32_t peer_count, peer_room;
+	struct node_peer *by_pid[NODE_HASH];
+	struct node_peer **senders; /* by number; NULL: none, or gone */
+	uint32_t sender_count, active_senders;
+	struct node_peer *deferring;
+	struct {
+		struct node_peer *peer;
+		uint64_t end; /* free when that peer's head is there */
+	} slab_users[NODE_SLABS];
+	uint32_t next_slab;
+	struct node_copies *copies; /* node_copy.c's */
+
+	uint32_t nid, pid;
+	char iface[32];
+	uint64_t incarnation[2];          /* also the nonce by which peers find out whether they can read our memory */
+	int segment_fd, socket, doorbell; /* doorbell: an epoll object over the socket and the peers' pidfds */
+	const char *cross_memory_error;   /* why not, of the last peer asked; NULL: none was refused */
+	struct {
+		uint64_t malformed, skipped, refused_uid, rings, slab_bodies;
+	} counters;
+};
+
+static inline struct node *node_of(struct transport *transport)
+{
+	return (struct node *)(void *)transport;
+}
+
+/* --- kinds of record --- */
+
+enum node_kind {
+	NODE_MESSAGE,      /* for the engine; the payload behind the header */
+	NODE_MESSAGE_SLAB, /* for the engine; the payload in a slab of the sender's, named before the header */
+	NODE_HELP,         /* node_copy.c: take chunks of a claim */
+	NODE_PULL,         /* node_copy.c: copy exposed memory for us, we cannot read it */
+	NODE_PULLED,       /* node_copy.c: a piece of it, in a slab */
+	NODE_KINDS
+};
+
+/* What a NODE_MESSAGE_SLAB (and NODE_PULLED) begins with. */
+struct node_slab_place {
+	uint32_t slab, length;
+};
+
+#define NODE_MAX_LINES   4
+#define NODE_LINE_BYTES  (CACHE_LINE - sizeof(uint64_t))
+#define NODE_RECORD_HEAD 4 /* bytes of a record's first line before its data: sender, kind, length */
+#define NODE_MAX_RECORD  (NODE_MAX_LINES * NODE_LINE_BYTES - NODE_RECORD_HEAD)
+
+/* Appends a record to an OPEN peer's queue: head and parts, together at most NODE_MAX_RECORD bytes.  0 or -EAGAIN. */
+int node_append(struct node *, struct node_peer *, enum node_kind, const void *head, size_t head_length,
+		const struct iovec *parts, int count);
+
+/*
+ * The same with the parts, at most NODE_SLAB_SIZE bytes, in a slab; the record begins with its place, which its head
+ * follows, at most NODE_MAX_RECORD - 8 bytes.  0 or -EAGAIN.
+ */
+int node_append_slab(struct node *, struct node_peer *, enum node_kind, const void *head, size_t head_length,
+		     const struct iovec *parts, int count);
+
+/* Hands at most `budget` records to the engine or to node_copy.c; returns how many.  From poll() only. */
+int node_consume(struct node *, int budget);
+
+/* Nothing is in our queue, nor will be by anybody who has begun to append: safe to sleep, or to forget a peer. */
+bool node_queue_empty(struct node *);
+
+/* A line that was given out does not come: passes over it if its sender has died. */
+void node_recover(struct node *);
+
+/* Rings peers that have not consumed in time what we sent while they were LENT; `now`: those that have not yet. */
+void node_ring_deferred(struct node *, bool now);
+
+/* Says in our segment what we do; a new epoch if we go to sleep. */
+void node_attend(struct node *, enum node_attention);
+
+/* --- segments (node_segment.c) --- */
+
+/* Makes our own: sealed, mapped, constants filled in, node.segment_fd and node.segment set.  Reports. */
+int node_segment_make(struct node *);
+/* Maps a peer's after checking size, seals and constants against its identity.  -EPROTO: it is none of ours. */
+int node_segment_map(int fd, const struct node_peer *, struct node_segment **);
+void node_segment_unmap(struct node_segment *);
+
+/* --- meeting (node_meet.c) --- */
+
+/* Binds the name of (nid, pid) and makes the doorbell.  -EADDRINUSE: somebody has it. */
+int node_name_claim(struct node *, uint32_t pid);
+void node_name_release(struct node *);
+
+/* For whoever wants to send to a peer that is not OPEN: takes the next step.  -EAGAIN, -ENOENT or -EHOSTUNREACH. */
+int node_knock(struct node *, struct node_peer *);
+
+/* Reads the mail: introductions, rings, deaths.  Returns how many; never blocks. */
+int node_mail(struct node *);
+
+/* Wakes a peer that sleeps. */
+void node_ring(struct node *, struct node_peer *);
+
+/* Is there proof that the process has ended? */
+bool node_peer_dead(struct node *, struct node_peer *);
+
+/* Tells everybody that we leave. */
+void node_farewell(struct node *);
+
+/* The peer of (nid, pid), made if need be.  NULL: no memory, or too many. (node.c) */
+struct node_peer *node_peer_get(struct node *, uint32_t nid, uint32_t pid);
+/* Its segment has just been mapped.  (node.c) */
+void node_peer_met(struct node *, struct node_peer *);
+/* It has gone: what it sent before is delivered, the rest forgets it, and the engine is told if `tell`.  (node.c) */
+void node_peer_lost(struct node *, struct node_peer *, bool tell);
+
+/* --- long data (node_copy.c) --- */
+
+int node_copies_open(struct node *);
+void node_copies_close(struct node *); /* waits for helpers that are writing into our memory */
+int node_read(struct transport *, transport_address, void *local, size_t length, const struct exposure *,
+	      uint64_t remote, uint64_t key, void *context);
+int node_expose(struct transport *, void *base, size_t length, unsigned uses, struct exposure *);
+void node_withdraw(struct transport *, struct exposure *);
+/* One chunk of the oldest unfinished read, or of a claim we help with.  Returns how much was done. */
+int node_copy_step(struct node *);
+bool node_copies_pending(const struct node *);
+/* A record of one of its kinds; `bytes` are private, a slab is not. */
+void node_copy_record(struct node *, struct node_peer *, enum node_kind, const uint8_t *bytes, size_t length);
+void node_copies_peer_lost(struct node *, struct node_peer *);
+/* Tries whether the peer's memory can be read: `nonce` is the address of its incarnation there. */
+void node_copy_probe(struct node *, struct node_peer *, uint64_t nonce);
+
+#endif
