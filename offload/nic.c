@@ -157,9 +157,11 @@ int nic_arm(struct nic *nic, uint64_t *until)
 
 		if (!transport)
 			continue;
-		if (transport->ops->arm(transport))
+		int rc = transport->ops->arm(transport);
+
+		if (rc < 0)
 			return -EAGAIN;
-		if ((nic->stalled || !transport->limits.sleepable) && monotonic_ns() + BACKOFF_NS < *until)
+		if ((rc > 0 || nic->stalled || !transport->limits.sleepable) && monotonic_ns() + BACKOFF_NS < *until)
 			*until = monotonic_ns() + BACKOFF_NS;
 	}
 	return 0;

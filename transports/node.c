@@ -66,24 +66,13 @@ struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
 	}
 	peer->nid = nid;
 	peer->pid = pid;
-	peer->pidfd = -1;
+	peer->pidfd = peer->bell = -1;
 	peer->sender = peer->number = NODE_NO_SENDER;
 	peer->index = node->peer_count;
 	peer->next_same_hash = node->by_pid[pid % NODE_HASH];
 	node->by_pid[pid % NODE_HASH] = peer;
 	node->peers[node->peer_count++] = peer;
 	return peer;
-}
-
-/* What a peer sent before it went is still to be delivered, and may lie in its segment. */
-static void drain(struct node *node)
-{
-	if (node->draining)
-		return;
-	node->draining = true;
-	while (node_consume(node, NODE_SLOTS) > 0)
-		;
-	node->draining = false;
 }
 
 static void forget_slabs(struct node *node, const struct node_peer *peer)
@@ -116,11 +105,11 @@ void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 					.pid = peer->pid,
 					.index = peer->index,
 					.pidfd = -1,
+					.bell = -1,
 					.sender = NODE_NO_SENDER,
 					.number = NODE_NO_SENDER,
 					.next_same_hash = peer->next_same_hash};
 
-	drain(node);
 	node_copies_peer_lost(node, peer);
 	if (peer->number != NODE_NO_SENDER)
 		node->senders[peer->number] = NULL;
@@ -129,8 +118,7 @@ void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 	undefer(node, peer);
 	if (peer->segment)
 		node_segment_unmap(peer->segment);
-	if (peer->pidfd >= 0)
-		close(peer->pidfd);
+	node_unwatch(node, peer);
 	*peer = blank;
 	share_queue(node);
 	if (tell)
@@ -148,12 +136,27 @@ void node_peer_met(struct node *node, struct node_peer *peer)
 	share_queue(node);
 }
 
+/* Is everything consumed that the peer can have appended?  Another one may be filling a line before its last. */
+static bool is_heard_out(const struct node *node, struct node_peer *peer)
+{
+	if (!peer->sentenced)
+		peer->last_tail = atomic_load_explicit(&node->segment->tail, memory_order_relaxed);
+	peer->sentenced = true;
+	return (int64_t)(peer->last_tail - node->head) <= 0;
+}
+
 static void lose_doomed(struct node *node)
 {
-	node->any_doomed = false;
-	for (uint32_t i = 0; i < node->peer_count; i++)
-		if (node->peers[i]->doomed)
-			node_peer_lost(node, node->peers[i], true);
+	bool any = false;
+
+	for (uint32_t i = 0; i < node->peer_count; i++) {
+		struct node_peer *peer = node->peers[i];
+
+		if (peer->doomed && is_heard_out(node, peer))
+			node_peer_lost(node, peer, true);
+		any |= peer->doomed;
+	}
+	node->any_doomed = any;
 }
 
 static void forget_peers(struct node *node)

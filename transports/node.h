@@ -92,13 +92,16 @@ struct node_peer {
 	uint8_t meeting;   /* enum node_meeting */
 	bool cross_memory; /* process_vm_readv() and process_vm_writev() reach it */
 	bool listed;       /* among node.deferring */
-	bool doomed;       /* its segment is corrupt or closed: lost at the next poll */
+	bool doomed;       /* its segment is corrupt or closed: lost when what it had sent is consumed */
+	bool sentenced;    /* `last_tail` is set */
 
 	uint32_t nid, pid;
 	pid_t os_pid; /* 0: not visible here (another pid namespace) */
 	int pidfd;    /* -1: none */
 	uint64_t incarnation[2];
 	uint64_t nonce;      /* where its incarnation lies in its own memory */
+	uint64_t last_tail;  /* of our queue, after it was doomed: nothing that it sent is behind that */
+	int bell;            /* an eventfd that wakes it; -1: by letter */
 	uint64_t knocked_at; /* monotonic_ns(), and how often in the low bits */
 	uint32_t index;      /* its transport_address */
 	struct node_peer *next_deferring, *next_same_hash;
@@ -110,7 +113,7 @@ struct node_exposure {
 	const uint8_t *base;
 	uint64_t length;
 	uint32_t generation, next_free;
-	bool live, writable;
+	bool live;
 };
 
 struct node_read; /* node_copy.c */
@@ -129,7 +132,6 @@ struct node {
 	bool lends;
 	bool mail_due;            /* the doorbell is known to be readable */
 	bool any_doomed;          /* peers */
-	bool draining;            /* node_drain() is at work further up */
 	struct node_peer **peers; /* by transport_address */
 	uint32_t peer_count, peer_room;
 	struct node_peer *by_pid[NODE_HASH];
@@ -163,7 +165,7 @@ static inline struct node *node_of(struct transport *transport)
 enum node_kind {
 	NODE_MESSAGE,      /* for the engine; the payload behind the header */
 	NODE_MESSAGE_SLAB, /* for the engine; the payload in a slab of the sender's, named before the header */
-	NODE_HELP,         /* node_copy.c: take chunks of a claim */
+	NODE_HELP,         /* node_copy.c: take chunks of a claim; empty: look at your claims */
 	NODE_PULL,         /* node_copy.c: copy exposed memory for us, we cannot read it */
 	NODE_PULLED,       /* node_copy.c: a piece of it, in a slab */
 	NODE_KINDS
@@ -231,6 +233,9 @@ void node_ring(struct node *, struct node_peer *);
 /* Is there proof that the process has ended? */
 bool node_peer_dead(struct node *, struct node_peer *);
 
+/* Watches its process no longer. */
+void node_unwatch(struct node *, struct node_peer *);
+
 /* Tells everybody that we leave. */
 void node_farewell(struct node *);
 
@@ -238,7 +243,7 @@ void node_farewell(struct node *);
 struct node_peer *node_peer_get(struct node *, uint32_t nid, uint32_t pid);
 /* Its segment has just been mapped.  (node.c) */
 void node_peer_met(struct node *, struct node_peer *);
-/* It has gone: what it sent before is delivered, the rest forgets it, and the engine is told if `tell`.  (node.c) */
+/* It has gone, and what it sent is delivered: all forget it, and the engine is told if `tell`.  (node.c) */
 void node_peer_lost(struct node *, struct node_peer *, bool tell);
 
 /* --- long data (node_copy.c) --- */
@@ -252,6 +257,8 @@ void node_withdraw(struct transport *, struct exposure *);
 /* One chunk of the oldest unfinished read, or of a claim we help with.  Returns how much was done. */
 int node_copy_step(struct node *);
 bool node_copies_pending(const struct node *);
+/* Something waits that nothing will announce (room in a peer's queue, the end of a stopped helper): look again later. */
+bool node_copies_blocked(const struct node *);
 /* A record of one of its kinds; `bytes` are private, a slab is not. */
 void node_copy_record(struct node *, struct node_peer *, enum node_kind, const uint8_t *bytes, size_t length);
 void node_copies_peer_lost(struct node *, struct node_peer *);

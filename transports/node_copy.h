@@ -84,8 +84,6 @@ void node_read_end(struct node *, struct node_read *, int status);
 int node_identify(const struct node_peer *);
 /* Is there proof that nothing of the process that we met can write to our memory any more? */
 bool node_proven_gone(struct node *, struct node_peer *);
-/* Something waits that nothing will announce (room in a peer's queue, an orphan's end): look again after a while. */
-bool node_copies_blocked(const struct node *);
 /* From now on the peer's memory is out of reach, for this reason. */
 void node_refuse_cross_memory(struct node *, struct node_peer *, int error);
 

@@ -67,6 +67,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/report.h"
 #include "transports/node.h"
 
@@ -197,8 +198,6 @@ static bool is_readable(int fd)
 	return poll(&wait, 1, 0) > 0;
 }
 
-void node_unwatch(struct node *, struct node_peer *); /* to node.h: node_peer_lost() is to use it */
-
 /* Out of the doorbell first: a forked child, or a dup(), may still hold the pidfd, and closing ours would leave it there. */
 void node_unwatch(struct node *node, struct node_peer *peer)
 {
@@ -286,6 +285,7 @@ static int send_letter(const struct node *node, const struct introduction *text,
 		rights->cmsg_len = CMSG_LEN(sizeof fd);
 		memcpy(CMSG_DATA(rights), &fd, sizeof fd);
 	}
+	FAULT_POINT("letter-before");
 	return sendmsg(node->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
@@ -404,6 +404,7 @@ void node_ring(struct node *node, struct node_peer *peer)
 	struct sockaddr_un name;
 	socklen_t length = make_name(peer->nid, peer->pid, &name);
 
+	FAULT_POINT("ring-before");
 	node->counters.rings++;
 	if (sendto(node->socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name, length) == 1)
 		return;
@@ -576,6 +577,7 @@ static bool map_peer(struct node *node, struct node_peer *peer, const struct int
 	node->counters.malformed += rc == -EPROTO;
 	if (rc)
 		return false;
+	FAULT_POINT("peer-mapped");
 	peer->segment = segment;
 	peer->sender = text->number;
 	peer->meeting = NODE_MET;
@@ -604,6 +606,7 @@ static bool advance(struct node *node, struct node_peer *peer, const struct intr
 	peer->sender = text->number;
 	if (has_mapped_us(node, peer, text)) {
 		peer->meeting = NODE_OPEN;
+		FAULT_POINT("peer-open");
 		advanced = true;
 	}
 	return advanced;
@@ -623,6 +626,7 @@ static void converse(struct node *node, struct node_peer *peer, const struct let
 			return;
 		}
 	}
+	FAULT_POINT("letter-taken");
 	bool advanced = advance(node, peer, text, fd);
 
 	if (text->kind != KNOCK && (!advanced || text->flags & OPEN))

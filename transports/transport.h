@@ -135,6 +135,7 @@ struct transport_ops {
 	/*
 	 * Prepare to sleep on wait_fd().  0: the descriptor will become readable for the next arrival or completion,
 	 * and whatever is unfinished on the sending side will also make it readable when it can go on.
+	 * 1: the same, but something is under way that nothing will announce: poll() again after a while.
 	 * -EAGAIN: something is there already, poll() first.
 	 */
 	int (*arm)(struct transport *);

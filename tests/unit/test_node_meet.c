@@ -69,7 +69,6 @@ void node_peer_met(struct node *node, struct node_peer *peer)
 	met++;
 }
 
-void node_unwatch(struct node *, struct node_peer *);
 
 void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 {
