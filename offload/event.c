@@ -154,6 +154,15 @@ static void expand(const struct event_record *record, uint32_t eq_handle, uint64
 	};
 }
 
+/*
+ * Mostly the oldest event is the next one, and its slot says so itself: `posted` is a line that travels from core to
+ * core with every event, so it is looked at only when the slot does not hold what was expected.
+ */
+static bool next_is_there(struct event_ring *ring, uint64_t taken, struct event_record *record)
+{
+	return ring && copy_slot(&ring->slots[taken & (ring->size - 1)], taken, record);
+}
+
 /* Finds the oldest event still there: copies it and says which number it has and how many were consumed before. */
 static int event_find(struct event_queue *eq, struct event_record *record, uint64_t *taken, uint64_t *number)
 {
@@ -161,7 +170,9 @@ static int event_find(struct event_queue *eq, struct event_record *record, uint6
 
 	do {
 		/* Taken before posted: the difference may then be too large, never negative. */
-		*taken = atomic_load_explicit(&eq->taken, memory_order_acquire);
+		*number = *taken = atomic_load_explicit(&eq->taken, memory_order_acquire);
+		if (next_is_there(ring, *taken, record))
+			return 0;
 		uint64_t posted = atomic_load_explicit(&eq->posted, memory_order_acquire);
 		if (posted == *taken || !ring)
 			return -EAGAIN;

@@ -56,12 +56,14 @@ struct event_ring {
 struct event_queue {
 	struct pool_item item;
 	uint32_t handle;
-	uint32_t waiters;  /* threads blocked on it; engine only */
-	uint64_t underway; /* operations started, whose last event here is still to come; engine only */
 	_Atomic(ptl_eq_handler_t) handler;
 	_Atomic(struct event_ring *) ring;
+	/* Lines that one side writes and the other reads are apart from those that only one side uses. */
 	_Alignas(CACHE_LINE) _Atomic uint64_t posted; /* written by the engine */
 	_Alignas(CACHE_LINE) _Atomic uint64_t taken;  /* written by readers */
+	_Alignas(CACHE_LINE)
+		uint64_t underway; /* operations started, whose last event here is still to come; engine only */
+	uint32_t waiters;          /* threads blocked on it; engine only */
 };
 
 /* A ring for at least `count` events, from memory that lives until event_rings_free().  NULL: no memory. */

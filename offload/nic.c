@@ -87,7 +87,7 @@
 #define BACKOFF_NS   200000 /* between polls of a transport that cannot be slept on */
 
 struct command {
-	struct command *next;
+	_Alignas(CACHE_LINE) struct command *next;
 	nic_command *run;
 	void *arguments;
 	int result;

@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 source=$PWD
 builds=${PORTALS_TEST_BUILD:-$source/build-tests}
-daily="unit behaviour conformance model stress models fuzz lint install"
+daily="unit behaviour conformance model stress crash containers models fuzz lint install"
 groups="$daily mutants"
 jobs=$(nproc)
 
@@ -26,8 +26,11 @@ usage()
 	  conformance  each sentence of Portals 3.3, likewise (\`build/tests/conformance --list\`: which test proves which)
 	  model        random programs against a reference model, 60 s; address+undefined
 	  stress       many threads, dying peers, floods; release, address+undefined, thread
-	  models       Spin: nobody sleeps through work, whoever owns the NIC; and the same broken on purpose
-	  fuzz         malformed bytes against the decoder of messages (libFuzzer)
+	  crash        processes of a node killed or stopped at every step of their transport, 60 s (1000 runs with --nightly)
+	  containers   what containers forbid: tracing, user ids, pid namespaces; needs root for most of it
+	  models       Spin: nobody sleeps through work, whoever owns the NIC, nothing in shared memory is lost;
+	               and the same broken on purpose
+	  fuzz         malformed bytes against the decoders of messages and of shared memory (libFuzzer)
 	  lint         format, clang-tidy, cppcheck, shellcheck, licences, settings and documentation
 	  install      an installed library found by pkg-config, shared and static, and the examples
 	  mutants      the engine broken on purpose, one line at a time: conformance or model must notice (10 minutes;
@@ -171,13 +174,14 @@ need()
 
 # Configures and compiles one variant, once.
 declare -A built
-build() # release | address | thread
+build() # release | address | thread | faults
 {
 	local name=$1 dir=$builds/$1 log=$logs/build-$1.txt began=$SECONDS options
 	[ -z "${built[$name]:-}" ] || return "${built[$name]}"
 	# Warnings that only instrumented code gets are about the instruments: fences, flow of values.
 	options=(-Dbuildtype=debugoptimized -Dwerror=false -Db_lundef=false -Dsanitize="$name")
 	[ "$name" != release ] || options=(-Dbuildtype=release -Dwerror=true)
+	[ "$name" != faults ] || options=(-Dbuildtype=release -Dwerror=true -Dfaults=true)
 	[ ! -f "$dir/build.ninja" ] || options+=(--reconfigure)
 	meson setup "$dir" "$source" "${options[@]}" -Dtests=enabled -Dexamples=enabled -Dbench=enabled >"$log" 2>&1 &&
 		ninja -C "$dir" -j "$jobs" --quiet >>"$log" 2>&1
@@ -207,16 +211,16 @@ suite() # BUILD SUITE [TEST...]
 	collect "$name" "$log"
 }
 
-# Under a sanitizer every transport and every mode of the NIC once, instead of nine combinations; all of them at night.
+# Under a sanitizer every transport and every mode of the NIC at least once, instead of twelve combinations; all of them at night.
 suite_sanitized() # BUILD SUITE [TEST...]
 {
 	local name=$1 group=$2 combination chosen=()
 	shift 2
 	if [ $nightly = no ]; then
-		for combination in "self host" "ofi_tcp shared" "ofi_net dedicated"; do
+		for combination in "self host" "node shared" "node dedicated" "ofi_tcp shared" "ofi_net dedicated"; do
 			chosen+=("portals3:$group $combination")
 		done
-		echo "  $name: $group in 3 of 9 combinations (all with --nightly)"
+		echo "  $name: $group in 5 of 12 combinations (all with --nightly)"
 		set -- "${chosen[@]}" "$@"
 	fi
 	suite "$name" "$group" "$@"
@@ -265,6 +269,22 @@ group_stress()
 	suite_sanitized thread stress
 }
 
+group_crash()
+{
+	build faults || return
+	if [ $nightly = no ]; then
+		limit=600 program crash "$builds/faults/tests/crash" --seconds 60
+	else
+		limit=7200 program crash "$builds/faults/tests/crash" --runs 1200
+	fi
+}
+
+group_containers()
+{
+	suite release containers
+	suite address containers
+}
+
 group_models()
 {
 	need spin=spin || { skip models "no spin"; return; }
@@ -277,7 +297,7 @@ group_fuzz()
 		{ skip fuzz "no clang with libFuzzer"; return; }
 	local seconds=20
 	[ $nightly = no ] || seconds=900
-	check "fuzz wire, $seconds s" tests/fuzz/run.sh "$builds/fuzz" $seconds
+	check "fuzz wire and node, $seconds s each" tests/fuzz/run.sh "$builds/fuzz" $seconds
 }
 
 group_lint()

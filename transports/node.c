@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The transport between processes of one node, host and network namespace: what the engine calls, and the table of peers.
- * The queue is in node_queue.c, first contact in node_meet.c, long data in node_copy.c.
+ * The queue is in node_queue.c, names and bells in node_name.c, first contact in node_meet.c, long data in node_copy.c.
  *
  * poll() looks at one cache line.  What costs a system call, the mail (introductions, rings, deaths), is read every so many
  * polls in vain, or when the doorbell was found readable before a sleep.
@@ -42,12 +42,14 @@ static struct node_peer *find_peer(const struct node *node, uint32_t nid, uint32
 
 static bool make_room(struct node *node)
 {
+	if (node->peer_count == NODE_MAX_PEERS)
+		return false;
 	if (node->peer_count < node->peer_room)
 		return true;
 	uint32_t room = node->peer_room ? node->peer_room * 2 : FIRST_PEERS;
 	struct node_peer **peers = realloc(node->peers, room * sizeof(struct node_peer *));
 
-	if (!peers || node->peer_count == NODE_MAX_PEERS)
+	if (!peers)
 		return false;
 	node->peers = peers;
 	node->peer_room = room;
@@ -166,8 +168,7 @@ static void forget_peers(struct node *node)
 
 		if (peer->segment)
 			node_segment_unmap(peer->segment);
-		if (peer->pidfd >= 0)
-			close(peer->pidfd);
+		node_unwatch(node, peer);
 		free(peer);
 	}
 	free(node->peers);
@@ -192,12 +193,12 @@ static int claim_pid(struct node *node, struct transport_config *config)
 
 static void release(struct node *node)
 {
+	forget_peers(node);
 	node_name_release(node);
 	if (node->segment)
 		node_segment_unmap(node->segment);
 	if (node->segment_fd >= 0)
 		close(node->segment_fd);
-	forget_peers(node);
 	free(node);
 }
 
@@ -248,7 +249,7 @@ static int node_transport_claim(struct transport_config *config, struct transpor
 	node->owner = config->owner;
 	node->nid = config->nid;
 	node->lends = config->lends;
-	node->segment_fd = node->socket = node->doorbell = -1;
+	node->segment_fd = node->socket = node->bell = node->doorbell = -1;
 	snprintf(node->iface, sizeof(node->iface), "%s", config->iface ? config->iface : "?");
 	int rc = prepare(node, config);
 
@@ -281,12 +282,17 @@ static void node_forked(struct transport *transport)
 {
 	struct node *node = node_of(transport);
 
+	/* Not as release() does it: the epoll object is the parent's too, and goes on watching for it. */
 	close(node->socket);
+	close(node->bell);
 	close(node->doorbell);
 	close(node->segment_fd);
-	for (uint32_t i = 0; i < node->peer_count; i++)
+	for (uint32_t i = 0; i < node->peer_count; i++) {
 		if (node->peers[i]->pidfd >= 0)
 			close(node->peers[i]->pidfd);
+		if (node->peers[i]->bell >= 0)
+			close(node->peers[i]->bell);
+	}
 }
 
 /* --- traffic --- */
@@ -332,8 +338,19 @@ static int node_send(struct transport *transport, transport_address address, con
 	return node_append_slab(node, peer, NODE_MESSAGE_SLAB, header, header_length, payload, count);
 }
 
+/* The queue is looked at again after the rings have been taken back: who drives now and then may not come again soon. */
+static int read_mail(struct node *node, int budget)
+{
+	int count = node_mail(node);
+
+	/* Somebody is not let go before the whole queue is consumed, and the line that is missing may be his. */
+	if (unlikely(node->mail_due))
+		node_recover(node);
+	return count > 0 ? count + node_consume(node, budget) : 0;
+}
+
 /* What is done only every so many polls in vain. */
-static int look_further(struct node *node)
+static int look_further(struct node *node, int budget)
 {
 	uint32_t polls = ++node->fruitless;
 
@@ -341,7 +358,7 @@ static int look_further(struct node *node)
 		node_ring_deferred(node, false);
 	if (polls % RECOVER_POLLS == 0)
 		node_recover(node);
-	return polls % MAIL_POLLS == 0 ? node_mail(node) : 0;
+	return polls % MAIL_POLLS == 0 ? read_mail(node, budget) : 0;
 }
 
 static int node_poll(struct transport *transport, int budget)
@@ -361,10 +378,10 @@ static int node_poll(struct transport *transport, int budget)
 	if (done > 0)
 		node->fruitless = 0;
 	else
-		done += look_further(node);
+		done += look_further(node, budget);
 	if (unlikely(node->mail_due || ++node->polls % BUSY_POLLS == 0)) {
 		node->mail_due = false;
-		done += node_mail(node);
+		done += read_mail(node, budget);
 	}
 	return done;
 }
@@ -433,7 +450,7 @@ static int node_describe(const struct transport *transport, char *text, size_t s
 		cross += node->peers[i]->cross_memory;
 	}
 	return snprintf(text, size,
-			"shared memory, %u lines, %u slabs of %u bytes, short %zu, %u peers, long messages %s%s%s",
+			"shared memory, %d lines, %d slabs of %d bytes, short %zu, %u peers, long messages %s%s%s",
 			NODE_SLOTS, NODE_SLABS, NODE_SLAB_SIZE, transport->limits.short_max, met,
 			node->cross_memory_error ? "through slabs (cross-memory attach refused: "
 			: met > 0 && !cross      ? "through slabs"

@@ -3,8 +3,8 @@
  * Processes of one node: what the files of this transport share.
  *
  * Every interface owns one segment of memory that its peers map too, a queue of cache lines into which every peer
- * appends (node_queue.h), and one datagram socket of the abstract Unix namespace, named after (nid, pid), which is
- * three things at once: the claim to that pid, the place to meet (node_meet.c) and the doorbell of a sleeper.
+ * appends (node_queue.h); one datagram socket of the abstract Unix namespace, named after (nid, pid), which is
+ * the claim to that pid and the place to meet (node_meet.c); and a bell that wakes it when it sleeps (node_name.c).
  *
  * Who writes what in a segment, R being its owner and S any peer:
  *   R as receiver: attention, head, claims (with the helper of a claim);   S: tail (compare-and-swap), slots it has won;
@@ -18,6 +18,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "base/arch.h"
@@ -83,7 +84,8 @@ struct node_peer {
 	uint64_t head_seen;           /* its head when we looked last */
 	uint64_t rung;                /* the epoch of its sleep for which we have rung */
 	uint64_t deferred;            /* end of our newest record while it was LENT; 0: nothing to ring for */
-	uint64_t deferred_at;         /* cycle_clock() when `deferred` was first found unconsumed */
+	uint64_t rung_for;    /* the value of `deferred` for which we have rung last */
+	uint64_t deferred_at;         /* cycle_clock() when it is to be rung; 0: not looked at yet */
 	uint64_t mark;                /* fairness: a position; and how many of our lines lie before it, and behind */
 	uint32_t before_mark, behind_mark, quota;
 	uint16_t slabs;    /* of ours that it has not consumed yet */
@@ -97,11 +99,11 @@ struct node_peer {
 
 	uint32_t nid, pid;
 	pid_t os_pid; /* 0: not visible here (another pid namespace) */
-	int pidfd;    /* -1: none */
+	int pidfd;    /* negative: none */
 	uint64_t incarnation[2];
 	uint64_t nonce;      /* where its incarnation lies in its own memory */
 	uint64_t last_tail;  /* of our queue, after it was doomed: nothing that it sent is behind that */
-	int bell;            /* an eventfd that wakes it; -1: by letter */
+	int bell;            /* rings are written to it; -1: by letter */
 	uint64_t knocked_at; /* monotonic_ns(), and how often in the low bits */
 	uint32_t index;      /* its transport_address */
 	struct node_peer *next_deferring, *next_same_hash;
@@ -147,9 +149,12 @@ struct node {
 
 	uint32_t nid, pid;
 	char iface[32];
-	uint64_t incarnation[2];          /* also the nonce by which peers find out whether they can read our memory */
-	int segment_fd, socket, doorbell; /* doorbell: an epoll object over the socket and the peers' pidfds */
-	const char *cross_memory_error;   /* why not, of the last peer asked; NULL: none was refused */
+	uint64_t incarnation[2]; /* also the nonce by which peers find out whether they can read our memory */
+	int segment_fd, socket;
+	int bell;                       /* an eventfd, to which peers write */
+	int doorbell;                   /* an epoll object over socket, bell and the peers' pidfds */
+	bool told_shortage;             /* of descriptors */
+	const char *cross_memory_error; /* why not, of the last peer asked; NULL: none was refused */
 	struct {
 		uint64_t malformed, skipped, refused_uid, rings, slab_bodies;
 	} counters;
@@ -215,26 +220,55 @@ int node_segment_make(struct node *);
 int node_segment_map(int fd, const struct node_peer *, struct node_segment **);
 void node_segment_unmap(struct node_segment *);
 
-/* --- meeting (node_meet.c) --- */
+/* --- names, bells, life and death (node_name.c) --- */
 
-/* Binds the name of (nid, pid) and makes the doorbell.  -EADDRINUSE: somebody has it. */
+/* Whose event in the doorbell; a pidfd's is its peer's index. */
+#define NODE_SOCKET_EVENT UINT64_MAX
+#define NODE_BELL_EVENT   (UINT64_MAX - 1)
+
+struct sockaddr_un;
+
+/* The length of the name of (nid, pid). */
+socklen_t node_name(uint32_t nid, uint32_t pid, struct sockaddr_un *);
+
+/* Binds the name of (nid, pid) and makes bell and doorbell.  -EADDRINUSE: somebody has it. */
 int node_name_claim(struct node *, uint32_t pid);
 void node_name_release(struct node *);
+
+/* Wakes a peer that sleeps. */
+void node_ring(struct node *, struct node_peer *);
+
+/* Takes back all rings; were there any?  From poll() only. */
+bool node_bell_empty(struct node *);
+
+/* May rings be written to what a peer has sent as its bell? */
+bool node_is_bell(int fd);
+
+/* Watches the process that sent a letter.  False: it has gone since. */
+bool node_watch(struct node *, struct node_peer *, pid_t);
+
+/* Watches its process no longer, and gives back its bell. */
+void node_unwatch(struct node *, struct node_peer *);
+
+/* Is there proof that the process has ended? */
+bool node_peer_dead(struct node *, struct node_peer *);
+
+/* The proof that its pidfd gives. */
+bool node_pidfd_ended(const struct node_peer *);
+
+/* There is other proof: node_peer_dead() from now on. */
+void node_peer_ended(struct node *, struct node_peer *);
+
+/* Nobody has its name.  -ENOENT. */
+int node_nobody_there(struct node *, struct node_peer *);
+
+/* --- meeting (node_meet.c) --- */
 
 /* For whoever wants to send to a peer that is not OPEN: takes the next step.  -EAGAIN, -ENOENT or -EHOSTUNREACH. */
 int node_knock(struct node *, struct node_peer *);
 
 /* Reads the mail: introductions, rings, deaths.  Returns how many; never blocks. */
 int node_mail(struct node *);
-
-/* Wakes a peer that sleeps. */
-void node_ring(struct node *, struct node_peer *);
-
-/* Is there proof that the process has ended? */
-bool node_peer_dead(struct node *, struct node_peer *);
-
-/* Watches its process no longer. */
-void node_unwatch(struct node *, struct node_peer *);
 
 /* Tells everybody that we leave. */
 void node_farewell(struct node *);

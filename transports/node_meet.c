@@ -2,9 +2,7 @@
 /*
  * How processes of one node find, meet and leave each other.
  *
- * Every interface binds one datagram socket to an abstract name after its (nid, pid).  Abstract names are given out
- * atomically and vanish with their holder, within the network namespace that gives the nid its meaning.  So the name is
- * the claim to the pid, the address at which to meet, and the bell that wakes a sleeper.
+ * They meet by letters to the names of their interfaces (node_name.c), which are read by node_mail(), from poll().
  *
  * WHO SENDS WHAT.  Before A may append to B's queue, A must have B's segment, to write to; B must have A's, because it
  * reads A's intent and slabs; and B must have given A the number that goes into A's records.  When all this is so, A
@@ -16,11 +14,12 @@
  *   A is OPEN                <-  INTRODUCTION, number, its number, open
  *
  * The segment and the number go together, so that B knows what A's intent word says as soon as B can read it; and to
- * repeat the number that the receiver gave is to say that one has mapped its segment.
+ * repeat the number that the receiver gave is to say that one has mapped its segment.  With the segment goes the bell,
+ * by which its owner is woken; one can do without it.
  *
  * A KNOCK asks for an answer in any case.  An INTRODUCTION is answered only if it brought its receiver a step further
  * and its sender is not open yet: there are two steps per incarnation, so no two processes can answer each other for
- * ever.  A segment and the number go together, so that B knows what A's intent word says as soon as B can read it.
+ * ever.
  *
  * WHY EVERY LOSS IS HARMLESS.  Linux lets some ten datagrams wait at a socket, so any letter may be refused.  None is
  * worth more than its repetition: whoever wants to send and is not OPEN knocks again (node_knock()), from the state it
@@ -44,26 +43,23 @@
  * even installed here: letters are peeked at, without room for descriptors, before they are taken.  What remains is that
  * a process of ours dies, and another user's takes its name, in the moment between that look and our letter.
  *
- * WHAT PROVES DEATH.  A pidfd, opened for the pid in the credentials, is readable when all threads of the process are
- * gone; it wakes a sleeper.  A pid may be given to another process before the pidfd is open; so the name is looked at
- * afterwards, which a dead process does not hold.  The other proof is that nobody holds the name: the process has released
- * it, or replaced itself (execve), which no pidfd shows, or it has died and cannot be watched (another pid namespace).
- * And whoever holds the name with a new incarnation, or says BYE, proves that the old incarnation is no more.
- *
  * LETTING GO.  A peer that has gone, in whatever way, will append nothing more; but what it has appended is still to be
  * delivered.  So it is let go only when we have consumed all that was in our queue then.  Until that is possible,
  * and outside of poll(), which alone may tell the engine, the letter that gave the news stays where it is, unread, and a
  * pidfd stays readable: the mail itself is the memory of what is still to be done.
+ *
+ * WHEN DESCRIPTORS RUN OUT (RLIMIT_NOFILE).  A peer takes two for as long as it is known, its pidfd and its bell; the
+ * segment's is closed when that is mapped.  A letter whose segment finds none free has no effect but to be answered, and is
+ * repeated like any that was lost; if it stays so, contact fails after PTL_CONNECT_TIMEOUT, and why has been reported
+ * once.  If only the bell finds none, the peer is rung by letter; if the pidfd finds none, its death is found
+ * through its name: slower, and that is all.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -76,15 +72,12 @@
 
 #define MAX_LETTERS     32 /* that are read at a time */
 #define MAX_EVENTS      16
-#define SEND_BUFFER     (1 << 20)
 #define KNOCK_NS        200000u     /* from the first knock to the second; then twice as long each time */
 #define KNOCK_MOST_NS   20000000u   /* but no longer */
 #define KNOCK_COUNT     7           /* mask of the bits of peer->knocked_at that count, instead of nanoseconds */
 #define FOREIGN_AGAIN   1000000000u /* the name of another user's process may pass to one of ours */
 #define ANSWER_NS       20000u      /* what an answer takes at least */
-#define SOCKET_EVENT    UINT64_MAX  /* in the doorbell; a pidfd has its peer's index */
-#define PIDFD_GONE      (-2)        /* in peer->pidfd: there is none, for the process is known to have gone */
-#define RIGHTS_ROOM     CMSG_SPACE(sizeof(int))
+#define RIGHTS_ROOM     CMSG_SPACE(sizeof(struct enclosure))
 #define CREDENTIAL_ROOM CMSG_SPACE(sizeof(struct ucred))
 
 enum letter_kind { KNOCK = 1, INTRODUCTION, BYE, FOREIGN };
@@ -108,6 +101,11 @@ struct introduction {
 	uint16_t unused[2];
 };
 
+/* The descriptors that go with it, both or neither; -1: none, or none free here.  Laid out as SCM_RIGHTS has them. */
+struct enclosure {
+	int segment, bell;
+};
+
 struct letter {
 	struct introduction text;
 	size_t length; /* of what was sent, which may be more or less than `text` */
@@ -117,123 +115,7 @@ struct letter {
 	bool has_sender;
 };
 
-/* --- names --- */
-
-static socklen_t make_name(uint32_t nid, uint32_t pid, struct sockaddr_un *name)
-{
-	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
-	int length = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "portals3/node/%08x/%u", nid, pid);
-
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-}
-
-static int make_socket(void)
-{
-	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-}
-
-static bool name_is_held(uint32_t nid, uint32_t pid)
-{
-	struct sockaddr_un name;
-	socklen_t length = make_name(nid, pid, &name);
-	int fd = make_socket();
-
-	if (fd < 0)
-		return true; /* nobody knows */
-	bool refused = connect(fd, (struct sockaddr *)&name, length) != 0 && errno == ECONNREFUSED;
-
-	close(fd);
-	return !refused;
-}
-
-static int watch_socket(struct node *node)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.u64 = SOCKET_EVENT};
-
-	node->doorbell = epoll_create1(EPOLL_CLOEXEC);
-	return node->doorbell < 0 ? -1 : epoll_ctl(node->doorbell, EPOLL_CTL_ADD, node->socket, &event);
-}
-
-static int bind_name(struct node *node, uint32_t pid)
-{
-	struct sockaddr_un name;
-	socklen_t length = make_name(node->nid, pid, &name);
-	int yes = 1, send_buffer = SEND_BUFFER;
-
-	/* Unread letters count against their sender: stopped peers must not use up what rings for others need. */
-	setsockopt(node->socket, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
-	/* Before the name is there for anybody to write to: credentials are attached when a letter is sent. */
-	if (setsockopt(node->socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes))
-		return -1;
-	return bind(node->socket, (struct sockaddr *)&name, length);
-}
-
-int node_name_claim(struct node *node, uint32_t pid)
-{
-	node->doorbell = -1;
-	node->socket = make_socket();
-	if (node->socket >= 0 && bind_name(node, pid) == 0 && watch_socket(node) == 0)
-		return 0;
-	int rc = -errno;
-
-	node_name_release(node);
-	return rc;
-}
-
-void node_name_release(struct node *node)
-{
-	if (node->doorbell >= 0)
-		close(node->doorbell);
-	if (node->socket >= 0)
-		close(node->socket);
-	node->doorbell = node->socket = -1;
-}
-
-/* --- life and death --- */
-
-static bool is_readable(int fd)
-{
-	struct pollfd wait = {.fd = fd, .events = POLLIN};
-
-	return poll(&wait, 1, 0) > 0;
-}
-
-/* Out of the doorbell first: a forked child, or a dup(), may still hold the pidfd, and closing ours would leave it there. */
-void node_unwatch(struct node *node, struct node_peer *peer)
-{
-	if (peer->pidfd >= 0) {
-		epoll_ctl(node->doorbell, EPOLL_CTL_DEL, peer->pidfd, NULL);
-		close(peer->pidfd);
-	}
-	peer->pidfd = -1;
-	peer->os_pid = 0;
-}
-
-bool node_peer_dead(struct node *node, struct node_peer *peer)
-{
-	(void)node;
-	return peer->pidfd == PIDFD_GONE || (peer->pidfd >= 0 && is_readable(peer->pidfd)) ||
-	       !name_is_held(peer->nid, peer->pid);
-}
-
-/* Watches the process that sent a letter.  False: it has gone since. */
-static bool watch(struct node *node, struct node_peer *peer, pid_t os_pid)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.u64 = peer->index};
-
-	if (peer->pidfd < 0 || peer->os_pid != os_pid) {
-		node_unwatch(node, peer);
-		peer->os_pid = os_pid;
-		if (os_pid > 0)
-			peer->pidfd = (int)syscall(SYS_pidfd_open, os_pid, 0);
-		if (os_pid > 0 && peer->pidfd < 0 && errno == ESRCH)
-			return false;
-		/* If it cannot be added, its end wakes nobody, and is found when somebody asks. */
-		if (peer->pidfd >= 0)
-			epoll_ctl(node->doorbell, EPOLL_CTL_ADD, peer->pidfd, &event);
-	}
-	return !node_peer_dead(node, peer);
-}
+/* --- letting go --- */
 
 /* What was in our queue at the time of the call has been consumed. */
 static bool caught_up(struct node *node)
@@ -246,12 +128,6 @@ static bool caught_up(struct node *node)
 	return (int64_t)(tail - node->head) <= 0;
 }
 
-static void mark_gone(struct node *node, struct node_peer *peer)
-{
-	node_unwatch(node, peer);
-	peer->pidfd = PIDFD_GONE;
-}
-
 /* The peer has gone for certain.  False: not to be acted on yet, look again. */
 static bool let_go(struct node *node, struct node_peer *peer, bool polling)
 {
@@ -259,31 +135,33 @@ static bool let_go(struct node *node, struct node_peer *peer, bool polling)
 		node->mail_due = true;
 		return false;
 	}
-	mark_gone(node, peer);
+	node_peer_ended(node, peer);
 	node_peer_lost(node, peer, peer->segment != NULL);
 	return true;
 }
 
 /* --- sending --- */
 
-/* 0, -EAGAIN or any other error; `fd`: goes with it, or -1. */
-static int send_letter(const struct node *node, const struct introduction *text, uint32_t nid, uint32_t pid, int fd)
+/* 0, -EAGAIN or any other error.  With our segment and our bell if `enclosing`. */
+static int send_letter(const struct node *node, const struct introduction *text, uint32_t nid, uint32_t pid,
+		       bool enclosing)
 {
+	const struct enclosure enclosure = {node->segment_fd, node->bell};
 	struct sockaddr_un name;
 	_Alignas(struct cmsghdr) char control[RIGHTS_ROOM] = {0};
 	struct iovec body = {(void *)(uintptr_t)text, sizeof *text};
 	struct msghdr message = {
-		.msg_name = &name, .msg_namelen = make_name(nid, pid, &name), .msg_iov = &body, .msg_iovlen = 1};
+		.msg_name = &name, .msg_namelen = node_name(nid, pid, &name), .msg_iov = &body, .msg_iovlen = 1};
 
-	if (fd >= 0) {
+	if (enclosing) {
 		message.msg_control = control;
 		message.msg_controllen = sizeof control;
 		struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
 
 		rights->cmsg_level = SOL_SOCKET;
 		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(sizeof fd);
-		memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+		rights->cmsg_len = CMSG_LEN(sizeof enclosure);
+		memcpy(CMSG_DATA(rights), &enclosure, sizeof enclosure);
 	}
 	FAULT_POINT("letter-before");
 	return sendmsg(node->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
@@ -327,18 +205,17 @@ static bool number_peer(struct node *node, struct node_peer *peer)
 	return true;
 }
 
-/* All that is to be said to the peer, with the segment if it has proven that it is one of ours and may not have it yet. */
+/* All that is to be said to the peer, with the enclosure if it has proven that it is one of ours and may not have it yet. */
 static int write_to_peer(struct node *node, struct node_peer *peer, enum letter_kind kind, bool proven)
 {
 	struct introduction text = letter_from(node, kind);
-	bool with_segment =
-		proven && peer->meeting != NODE_OPEN && !node_peer_dead(node, peer) && number_peer(node, peer);
+	bool enclosing = proven && peer->meeting != NODE_OPEN && !node_peer_dead(node, peer) && number_peer(node, peer);
 
 	text.flags = peer->meeting == NODE_OPEN ? OPEN : 0;
 	text.number = peer->number;
 	text.its_number = peer->sender;
 	memcpy(text.to, peer->incarnation, sizeof text.to);
-	return send_letter(node, &text, peer->nid, peer->pid, with_segment ? node->segment_fd : -1);
+	return send_letter(node, &text, peer->nid, peer->pid, enclosing);
 }
 
 static uint64_t next_knock_at(const struct node_peer *peer)
@@ -360,17 +237,6 @@ static void note_knock(struct node_peer *peer, uint64_t now)
 	peer->knocked_at = (now & ~(uint64_t)KNOCK_COUNT) | (count < KNOCK_COUNT ? count : KNOCK_COUNT);
 }
 
-/* Nobody has that name. */
-static int nobody_there(struct node *node, struct node_peer *peer)
-{
-	peer->knocked_at = 0;
-	if (peer->meeting == NODE_FOREIGN)
-		peer->meeting = NODE_STRANGER;
-	if (peer->segment)
-		peer->doomed = node->any_doomed = true;
-	return -ENOENT;
-}
-
 static void read_letters(struct node *node, bool polling, int *count);
 
 int node_knock(struct node *node, struct node_peer *peer)
@@ -381,37 +247,11 @@ int node_knock(struct node *node, struct node_peer *peer)
 	if (now >= next_knock_at(peer)) {
 		note_knock(peer, now);
 		if (write_to_peer(node, peer, KNOCK, peer->meeting == NODE_MET) == -ECONNREFUSED)
-			return nobody_there(node, peer);
+			return node_nobody_there(node, peer);
 	} else if (now >= peer->knocked_at + ANSWER_NS) {
 		read_letters(node, false, &count);
 	}
 	return peer->meeting == NODE_FOREIGN ? -EHOSTUNREACH : -EAGAIN;
-}
-
-/* A ring needs no name.  What another socket cannot send either meets a full one, which is readable. */
-static void ring_from_another_socket(const struct sockaddr_un *name, socklen_t length)
-{
-	int fd = make_socket();
-
-	if (fd < 0)
-		return;
-	sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)name, length);
-	close(fd);
-}
-
-void node_ring(struct node *node, struct node_peer *peer)
-{
-	struct sockaddr_un name;
-	socklen_t length = make_name(peer->nid, peer->pid, &name);
-
-	FAULT_POINT("ring-before");
-	node->counters.rings++;
-	if (sendto(node->socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name, length) == 1)
-		return;
-	if (errno == ECONNREFUSED)
-		nobody_there(node, peer);
-	else
-		ring_from_another_socket(&name, length); /* our own buffer may be full of what others have not read */
 }
 
 void node_farewell(struct node *node)
@@ -465,46 +305,60 @@ static void discard(const struct node *node)
 	recv(node->socket, &byte, sizeof byte, MSG_DONTWAIT);
 }
 
-/* Closes all descriptors but the first, which it returns; -1: there is none. */
-static int keep_first(struct msghdr *message, int *count)
+/* Closes what nobody has kept. */
+static void close_enclosure(const struct enclosure *enclosure)
 {
-	int first = -1, fd;
-
-	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
-		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t at = 0; CMSG_LEN(at + sizeof fd) <= part->cmsg_len; at += sizeof fd) {
-			memcpy(&fd, CMSG_DATA(part) + at, sizeof fd);
-			if ((*count)++ == 0)
-				first = fd;
-			else
-				close(fd);
-		}
-	}
-	return first;
+	if (enclosure->segment >= 0)
+		close(enclosure->segment);
+	if (enclosure->bell >= 0)
+		close(enclosure->bell);
 }
 
-/* Takes the first letter and returns its descriptor; -1: none, or not exactly one. */
-static int take(struct node *node)
+static struct enclosure open_enclosure(struct msghdr *message)
+{
+	struct enclosure enclosure = {-1, -1};
+
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+		size_t length = part->cmsg_len - CMSG_LEN(0);
+
+		if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS && length <= sizeof enclosure)
+			memcpy(&enclosure, CMSG_DATA(part), length);
+	}
+	return enclosure;
+}
+
+static void report_shortage(struct node *node, uint32_t pid)
+{
+	if (!node->told_shortage)
+		report(LOG_WARN, "no descriptor is free for the memory of process %u of this node (RLIMIT_NOFILE)",
+		       pid);
+	node->told_shortage = true;
+}
+
+/* Takes the first letter, from `pid`, and returns what it encloses. */
+static struct enclosure take(struct node *node, uint32_t pid)
 {
 	_Alignas(struct cmsghdr) char control[CREDENTIAL_ROOM + RIGHTS_ROOM];
+	const struct enclosure nothing = {-1, -1};
 	char byte;
 	struct iovec body = {&byte, sizeof byte};
 	struct msghdr message = {
 		.msg_iov = &body, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-	int count = 0;
 
 	if (recvmsg(node->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
-		return -1;
-	int fd = keep_first(&message, &count);
+		return nothing;
+	struct enclosure enclosure = open_enclosure(&message);
 
-	/* More than fitted, or (with none at all) more than this process may have open: then the peer will repeat it. */
-	if (count > 1 || (count == 1 && message.msg_flags & MSG_CTRUNC)) {
-		node->counters.malformed++;
-		close(fd);
-		return -1;
-	}
-	return fd;
+	if (!(message.msg_flags & MSG_CTRUNC))
+		return enclosure;
+	/* There was more than this process has descriptors free for, or more than an enclosure. */
+	if (enclosure.segment < 0)
+		report_shortage(node, pid);
+	if (enclosure.bell < 0)
+		return enclosure;
+	node->counters.malformed++;
+	close_enclosure(&enclosure);
+	return nothing;
 }
 
 static bool same_incarnation(const uint64_t one[2], const uint64_t other[2])
@@ -524,7 +378,7 @@ static bool is_genuine(const struct node *node, const struct letter *letter)
 		return false;
 	if (text->nid != node->nid || text->pid == node->pid || text->kind < KNOCK || text->kind > FOREIGN)
 		return false;
-	return letter->name_length == make_name(text->nid, text->pid, &name) &&
+	return letter->name_length == node_name(text->nid, text->pid, &name) &&
 	       memcmp(&letter->name, &name, letter->name_length) == 0;
 }
 
@@ -548,7 +402,7 @@ static void refuse(struct node *node, const struct introduction *text)
 
 	if (text->kind == KNOCK) {
 		memcpy(answer.to, text->from, sizeof answer.to);
-		send_letter(node, &answer, text->nid, text->pid, -1);
+		send_letter(node, &answer, text->nid, text->pid, false);
 	} else if (same_incarnation(text->to, node->incarnation)) {
 		struct node_peer *peer = node_peer_get(node, text->nid, text->pid);
 
@@ -567,18 +421,21 @@ static bool is_over(const struct node_peer *peer, const struct introduction *tex
 	return peer->meeting == NODE_OPEN && text->number != peer->sender;
 }
 
-/* The first step.  Closes the descriptor. */
-static bool map_peer(struct node *node, struct node_peer *peer, const struct introduction *text, int fd)
+/* The first step.  Keeps the bell. */
+static bool map_peer(struct node *node, struct node_peer *peer, const struct introduction *text,
+		     struct enclosure *enclosure)
 {
-	struct node_segment *segment;
-	int rc = text->number == NODE_NO_SENDER ? -EPROTO : node_segment_map(fd, peer, &segment);
+	bool plausible = text->number != NODE_NO_SENDER && (enclosure->bell < 0 || node_is_bell(enclosure->bell));
+	struct node_segment *segment = NULL;
+	int rc = plausible ? node_segment_map(enclosure->segment, peer, &segment) : -EPROTO;
 
-	close(fd);
 	node->counters.malformed += rc == -EPROTO;
 	if (rc)
 		return false;
 	FAULT_POINT("peer-mapped");
 	peer->segment = segment;
+	peer->bell = enclosure->bell;
+	enclosure->bell = -1;
 	peer->sender = text->number;
 	peer->meeting = NODE_MET;
 	node_peer_met(node, peer);
@@ -593,14 +450,11 @@ static bool has_mapped_us(const struct node *node, const struct node_peer *peer,
 }
 
 /* The steps that the letter allows.  Returns whether there were any. */
-static bool advance(struct node *node, struct node_peer *peer, const struct introduction *text, int fd)
+static bool advance(struct node *node, struct node_peer *peer, const struct introduction *text,
+		    struct enclosure *enclosure)
 {
-	bool advanced = false;
+	bool advanced = enclosure->segment >= 0 && !peer->segment && map_peer(node, peer, text, enclosure);
 
-	if (fd >= 0 && peer->segment)
-		close(fd);
-	else if (fd >= 0)
-		advanced = map_peer(node, peer, text, fd);
 	if (peer->meeting != NODE_MET)
 		return advanced;
 	peer->sender = text->number;
@@ -613,21 +467,19 @@ static bool advance(struct node *node, struct node_peer *peer, const struct intr
 }
 
 /* A KNOCK or an INTRODUCTION of one of ours, which has been taken. */
-static void converse(struct node *node, struct node_peer *peer, const struct letter *letter, int fd)
+static void converse(struct node *node, struct node_peer *peer, const struct letter *letter,
+		     struct enclosure *enclosure)
 {
 	const struct introduction *text = &letter->text;
 
 	if (!peer->segment) {
 		peer->meeting = NODE_STRANGER;
 		memcpy(peer->incarnation, text->from, sizeof peer->incarnation);
-		if (!watch(node, peer, letter->sender.pid)) {
-			if (fd >= 0)
-				close(fd);
+		if (!node_watch(node, peer, letter->sender.pid))
 			return;
-		}
 	}
 	FAULT_POINT("letter-taken");
-	bool advanced = advance(node, peer, text, fd);
+	bool advanced = advance(node, peer, text, enclosure);
 
 	if (text->kind != KNOCK && (!advanced || text->flags & OPEN))
 		return;
@@ -643,14 +495,18 @@ static bool read_introduction(struct node *node, const struct letter *letter, bo
 	struct node_peer *peer = node_peer_get(node, letter->text.nid, letter->text.pid);
 
 	if (peer && is_over(peer, &letter->text)) {
-		mark_gone(node, peer);
+		node_peer_ended(node, peer);
 		/* Read again, as from a stranger: the engine, being told, may have read it already. */
 		return let_go(node, peer, polling);
 	}
-	if (!peer || letter->text.kind == BYE)
+	if (!peer || letter->text.kind == BYE) {
 		discard(node);
-	else
-		converse(node, peer, letter, take(node));
+		return true;
+	}
+	struct enclosure enclosure = take(node, peer->pid);
+
+	converse(node, peer, letter, &enclosure);
+	close_enclosure(&enclosure);
 	return true;
 }
 
@@ -680,7 +536,7 @@ static void read_letters(struct node *node, bool polling, int *count)
 /* A watched process has ended.  A stranger is forgotten without a word. */
 static int bury(struct node *node, struct node_peer *peer)
 {
-	if (peer->pidfd < 0 || !is_readable(peer->pidfd))
+	if (!node_pidfd_ended(peer))
 		return 0; /* another, since */
 	return let_go(node, peer, true);
 }
@@ -691,10 +547,14 @@ int node_mail(struct node *node)
 	int waiting = epoll_wait(node->doorbell, events, MAX_EVENTS, 0), count = 0;
 
 	for (int i = 0; i < waiting; i++) {
-		if (events[i].data.u64 == SOCKET_EVENT)
+		uint64_t whose = events[i].data.u64;
+
+		if (whose == NODE_SOCKET_EVENT)
 			read_letters(node, true, &count);
+		else if (whose == NODE_BELL_EVENT)
+			count += node_bell_empty(node);
 		else
-			count += bury(node, node->peers[events[i].data.u64]);
+			count += bury(node, node->peers[whose]);
 	}
 	return count;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How processes of one node meet: names, letters and segments alone, with the simplest table of peers and a queue that
+ * How processes of one node meet, and wake each other: names, letters, bells and segments alone, with the simplest table of peers and a queue that
  * is only two numbers.  Most tests have several interfaces in one process, so that every step can be chosen; letters are
  * lost, or made, at sendmsg(), which is wrapped (-Wl,--wrap=sendmsg).
  */
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -37,7 +38,7 @@
 		.name = #test, .run = test, .processes = processes_                                                    \
 	}
 
-/* ---- What node_meet.c asks of the rest of its transport ---- */
+/* ---- What node_meet.c and node_name.c ask of the rest of its transport ---- */
 
 static int told, lost, met, consumed;
 static bool queue_sticks; /* its head is a line that does not come */
@@ -54,6 +55,7 @@ struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
 	*peer = (struct node_peer){.nid = nid,
 				   .pid = pid,
 				   .pidfd = -1,
+				   .bell = -1,
 				   .index = node->peer_count,
 				   .sender = NODE_NO_SENDER,
 				   .number = NODE_NO_SENDER};
@@ -69,7 +71,6 @@ void node_peer_met(struct node *node, struct node_peer *peer)
 	met++;
 }
 
-
 void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 {
 	lost++;
@@ -82,6 +83,7 @@ void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 	*peer = (struct node_peer){.nid = peer->nid,
 				   .pid = peer->pid,
 				   .pidfd = -1,
+				   .bell = -1,
 				   .index = peer->index,
 				   .sender = NODE_NO_SENDER,
 				   .number = NODE_NO_SENDER};
@@ -181,6 +183,7 @@ static void stop(struct node *node)
 static void close_in_child(struct node *node)
 {
 	close(node->socket);
+	close(node->bell);
 	close(node->doorbell);
 	close(node->segment_fd);
 }
@@ -188,6 +191,14 @@ static void close_in_child(struct node *node)
 static struct node_peer *peer_of(struct node *from, const struct node *to)
 {
 	return node_peer_get(from, to->nid, to->pid);
+}
+
+/* As if no descriptor had been free for it. */
+static void lose_bell(struct node_peer *peer)
+{
+	CHECK(peer->bell >= 0);
+	close(peer->bell);
+	peer->bell = -1;
 }
 
 static bool doorbell_rings(const struct node *node, int timeout)
@@ -320,6 +331,7 @@ static void a_name_has_one_holder(void)
 	CHECK_EQUAL(node_name_claim(&second, one->pid), -EADDRINUSE);
 	CHECK_EQUAL(second.socket, -1);
 	CHECK_EQUAL(second.doorbell, -1);
+	CHECK_EQUAL(second.bell, -1);
 	uint32_t pid = one->pid;
 	drop(one);
 	CHECK_EQUAL(node_name_claim(&second, pid), 0);
@@ -937,6 +949,9 @@ static void a_process_that_cannot_be_seen_is_watched_by_its_name(void)
 		while (!node_peer_dead(mine, peer))
 			CHECK(now_ns() < deadline);
 		node_ring(mine, peer);
+		CHECK(!peer->doomed); /* the bell is still there, though nobody hears it */
+		lose_bell(peer);
+		node_ring(mine, peer);
 		CHECK(peer->doomed && mine->any_doomed);
 		_exit(0);
 	}
@@ -956,22 +971,173 @@ static void a_process_that_cannot_be_seen_is_watched_by_its_name(void)
 
 /* ---- Bells ---- */
 
-static void a_ring_wakes_and_says_nothing(void)
+static uint64_t rings_in(const struct node *node)
+{
+	uint64_t count = 0;
+
+	CHECK(read(node->bell, &count, sizeof count) == sizeof count || errno == EAGAIN);
+	return count;
+}
+
+static bool has_letter(const struct node *node)
+{
+	char byte;
+
+	return recv(node->socket, &byte, sizeof byte, MSG_DONTWAIT | MSG_PEEK) >= 0;
+}
+
+static void many_rings_are_one_wake(void)
+{
+	struct node *one = start(1), *other = start(2), *third = start(3);
+
+	reach(one, other);
+	reach(third, other);
+	CHECK(!doorbell_rings(other, 0));
+	for (int i = 0; i < 20; i++) {
+		node_ring(one, peer_of(one, other));
+		node_ring(third, peer_of(third, other));
+	}
+	CHECK_EQUAL(one->counters.rings, 20);
+	CHECK(doorbell_rings(other, 0));
+	CHECK(!has_letter(other));
+	CHECK_EQUAL(node_mail(other), 1);
+	CHECK(!doorbell_rings(other, 0));
+	CHECK_EQUAL(node_mail(other), 0);
+	node_ring(one, peer_of(one, other));
+	CHECK(doorbell_rings(other, 0));
+	CHECK(!doorbell_rings(one, 0) && !doorbell_rings(third, 0));
+	CHECK_EQUAL(rings_in(other), 1);
+	drop(one);
+	drop(other);
+	drop(third);
+}
+
+/* The rings of either side reach the other, whoever has knocked. */
+static void both_sides_get_the_others_bell(void)
+{
+	struct node *one = start(1), *other = start(2);
+
+	reach(one, other);
+	CHECK_EQUAL(fcntl(peer_of(one, other)->bell, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	CHECK_EQUAL(fcntl(peer_of(one, other)->bell, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	node_ring(other, peer_of(other, one));
+	CHECK_EQUAL(rings_in(one), 1);
+	CHECK_EQUAL(rings_in(other), 0);
+	node_ring(one, peer_of(one, other));
+	CHECK_EQUAL(rings_in(one), 0);
+	CHECK_EQUAL(rings_in(other), 1);
+	drop(one);
+	drop(other);
+}
+
+static void a_full_bell_is_as_good_as_rung(void)
+{
+	struct node *one = start(1), *other = start(2);
+	struct node_peer *peer = peer_of(one, other);
+	const uint64_t most = UINT64_MAX - 1, none = 0;
+
+	reach(one, other);
+	CHECK_EQUAL(write(peer->bell, &most, sizeof most), sizeof most);
+	CHECK_EQUAL(write(peer->bell, &none, sizeof none), sizeof none);
+	node_ring(one, peer);
+	node_ring(one, peer);
+	CHECK(doorbell_rings(other, 0));
+	CHECK(!has_letter(other));
+	CHECK_EQUAL(node_mail(other), 1);
+	CHECK(!doorbell_rings(other, 0));
+	node_ring(one, peer);
+	CHECK_EQUAL(rings_in(other), 1);
+	drop(one);
+	drop(other);
+}
+
+static void without_a_bell_a_letter_rings(void)
 {
 	struct node *one = start(1), *other = start(2);
 	struct node_peer *peer = peer_of(one, other);
 
 	reach(one, other);
-	CHECK(!doorbell_rings(other, 0));
+	lose_bell(peer);
 	for (int i = 0; i < 20; i++)
 		node_ring(one, peer);
 	CHECK_EQUAL(one->counters.rings, 20);
+	CHECK_EQUAL(rings_in(other), 0);
 	CHECK(doorbell_rings(other, 0));
 	CHECK(node_mail(other) > 0);
 	CHECK(!doorbell_rings(other, 0));
 	CHECK_EQUAL(other->counters.malformed, 0);
 	drop(one);
 	drop(other);
+}
+
+/* Rank 1 sleeps in poll() until it is rung, again and again; a wake that is missed is a round that does not end. */
+static void a_sleeper_is_woken_by_the_bell(void)
+{
+	struct node *node = start(1 + my_rank);
+	struct node_peer *peer = node_peer_get(node, LOOPBACK, pid_for(2 - my_rank));
+	_Atomic uint64_t *round = shared_memory();
+	uint64_t deadline = now_ns() + PATIENCE;
+
+	barrier();
+	while (peer->meeting != NODE_OPEN) {
+		CHECK_EQUAL(node_knock(node, peer), -EAGAIN);
+		node_mail(node);
+		CHECK(now_ns() < deadline);
+	}
+	barrier();
+	for (int i = 0; i < 2; i++) { /* knocks that were still on their way, and then their answers */
+		node_mail(node);
+		barrier();
+	}
+	for (uint64_t i = 1; i <= FEWER(2000); i++) {
+		if (my_rank == 0) {
+			node_ring(node, peer);
+			while (atomic_load(round) != i)
+				CHECK(now_ns() < deadline + PATIENCE);
+		} else {
+			CHECK(doorbell_rings(node, (int)(PATIENCE / 1000000)));
+			CHECK(!has_letter(node));
+			CHECK_EQUAL(node_mail(node), 1);
+			CHECK(!doorbell_rings(node, 0));
+			atomic_store(round, i);
+		}
+	}
+	barrier();
+	drop(node);
+}
+
+/* The bell of somebody who has gone is closed, or descriptors would not balance; death is noticed though the bell is not. */
+static void a_ring_to_the_dead_is_harmless(void)
+{
+	struct node *node = start(1);
+	struct node_peer *peer = node_peer_get(node, LOOPBACK, pid_for(2));
+	uint64_t deadline = now_ns() + PATIENCE;
+	int before = count_fds();
+	pid_t child = fork_child();
+
+	if (child == 0) {
+		close_in_child(node);
+		struct node *mine = start(2);
+		for (;;)
+			node_mail(mine);
+	}
+	while (peer->meeting != NODE_OPEN) {
+		int rc = node_knock(node, peer);
+		CHECK(rc == -EAGAIN || rc == -ENOENT);
+		node_mail(node);
+		CHECK(now_ns() < deadline);
+	}
+	CHECK_EQUAL(count_fds(), before + 2); /* a pidfd and a bell */
+	kill(child, SIGKILL);
+	CHECK_EQUAL(waitpid(child, NULL, 0), child);
+	node_ring(node, peer);
+	CHECK(!peer->doomed);
+	CHECK(node_peer_dead(node, peer));
+	CHECK(doorbell_rings(node, 0));
+	CHECK_EQUAL(node_mail(node), 1);
+	CHECK_EQUAL(told, 1);
+	CHECK_EQUAL(count_fds(), before);
+	drop(node);
 }
 
 /* Unread letters count against their sender, of whom rings must not depend. */
@@ -999,7 +1165,11 @@ static void a_ring_passes_when_others_read_nothing(void)
 				       length[i]) > 0;
 	} while (more > 0);
 	node_ring(one, peer_of(one, other));
-	CHECK(doorbell_rings(other, 0));
+	CHECK_EQUAL(rings_in(other), 1);
+	CHECK(!has_letter(other));
+	lose_bell(peer_of(one, other));
+	node_ring(one, peer_of(one, other));
+	CHECK(has_letter(other));
 	for (int i = 0; i < MAX_PEERS; i++)
 		close(deaf[i]);
 	drop(one);
@@ -1120,55 +1290,67 @@ static void nobody_speaks_in_anothers_name(void)
 	drop(honest);
 }
 
-static void only_one_descriptor_is_taken_and_only_with_a_letter(void)
+static void only_an_enclosure_is_taken_and_only_with_a_letter(void)
 {
 	struct node *victim = start(1), *honest = start(2);
 	char first[512], second[512], rest[512];
 	size_t length = intercept(honest, victim, first, sizeof first);
 	int fds[253];
 
-	/* The first letter gives no number, the second would do with one descriptor. */
+	/* The first letter gives no number, the second would do with the right descriptors. */
 	begin_to_meet(honest, victim);
 	recv(victim->socket, rest, sizeof rest, MSG_DONTWAIT);
 	CHECK_EQUAL(intercept(honest, victim, second, sizeof second), length);
 	int before = count_fds();
 	for (int i = 0; i < 253; i++)
-		fds[i] = honest->segment_fd;
-	post(honest->socket, victim, second, length, fds, 2);
+		fds[i] = i == 1 ? honest->bell : honest->segment_fd;
 	post(honest->socket, victim, second, length, fds, 3);
 	post(honest->socket, victim, second, length, fds, 253);
-	CHECK_EQUAL(node_mail(victim), 3);
-	check_unharmed(victim, 3);
-	post(honest->socket, victim, "", 1, fds, 1); /* with a ring */
+	CHECK_EQUAL(node_mail(victim), 2);
+	check_unharmed(victim, 2);
+	post(honest->socket, victim, "", 1, fds, 2); /* with a ring */
 	post(honest->socket, victim, second, length - 1, fds, 253);
 	CHECK_EQUAL(node_mail(victim), 2);
-	check_unharmed(victim, 4);
-	post(honest->socket, victim, first, length, fds, 1);
+	check_unharmed(victim, 3);
+	post(honest->socket, victim, first, length, fds, 2);
 	CHECK_EQUAL(node_mail(victim), 1);
-	check_unharmed(victim, 5);
+	check_unharmed(victim, 4);
 	while (recv(honest->socket, rest, sizeof rest, MSG_DONTWAIT) > 0)
 		;
 	CHECK_EQUAL(count_fds(), before);
-	post(honest->socket, victim, second, length, fds, 1);
+	post(honest->socket, victim, second, length, fds, 2);
 	CHECK_EQUAL(node_mail(victim), 1);
 	CHECK_EQUAL(peer_of(victim, honest)->meeting, NODE_OPEN);
-	CHECK_EQUAL(count_fds(), before);
+	CHECK_EQUAL(count_fds(), before + 1); /* the bell */
+	post(honest->socket, victim, second, length, fds, 2);
+	CHECK_EQUAL(node_mail(victim), 1);
+	CHECK_EQUAL(count_fds(), before + 1);
 	reach(honest, victim);
 	check_open(honest, victim);
 	drop(victim);
 	drop(honest);
 }
 
+/* Leaves room for `spare` more descriptors; the others are `taken`. */
+static int use_up_descriptors(int *taken, int most, int spare)
+{
+	const struct rlimit few = {.rlim_cur = (rlim_t)most, .rlim_max = (rlim_t)most};
+	int count = 0;
+
+	CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &few), 0);
+	while ((taken[count] = dup(STDOUT_FILENO)) >= 0)
+		count++;
+	for (; spare > 0; spare--)
+		close(taken[--count]);
+	return count;
+}
+
 static void whoever_has_no_descriptors_left_meets_later(void)
 {
 	struct node *one = start(1), *other = start(2);
 	struct node_peer *peer = peer_of(one, other);
-	const struct rlimit few = {.rlim_cur = 100, .rlim_max = 100};
-	int taken[100], count = 0;
+	int taken[100], count = use_up_descriptors(taken, 100, 0);
 
-	CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &few), 0);
-	while ((taken[count] = dup(one->socket)) >= 0)
-		count++;
 	uint64_t until = now_ns() + 5000000;
 	while (now_ns() < until) {
 		CHECK_EQUAL(node_knock(one, peer), -EAGAIN);
@@ -1176,13 +1358,69 @@ static void whoever_has_no_descriptors_left_meets_later(void)
 		node_mail(one);
 	}
 	CHECK(peer->meeting != NODE_OPEN);
+	CHECK(one->told_shortage);
 	CHECK_EQUAL(one->counters.malformed + other->counters.malformed, 0);
 	while (count > 0)
 		close(taken[--count]);
 	reach(one, other);
 	check_open(one, other);
+	CHECK(peer->bell >= 0);
 	drop(one);
 	drop(other);
+}
+
+/* One for the pidfd of whoever knocks, which is first, and one for the segment, closed again when that is mapped. */
+static void two_descriptors_are_enough_to_meet(void)
+{
+	struct node *one = start(1), *other = start(2);
+	struct node_peer *there = peer_of(one, other), *here = peer_of(other, one);
+	int taken[100], count = use_up_descriptors(taken, 100, 2);
+
+	reach(one, other);
+	check_open(one, other);
+	CHECK_EQUAL(there->bell, -1);
+	CHECK_EQUAL(here->bell, -1);
+	CHECK(!one->told_shortage && !other->told_shortage);
+	CHECK_EQUAL(one->counters.malformed + other->counters.malformed, 0);
+	node_ring(one, there);
+	CHECK(has_letter(other));
+	CHECK(doorbell_rings(other, 0));
+	while (count > 0)
+		close(taken[--count]);
+	drop(one);
+	drop(other);
+}
+
+/* Nothing that would break, block or be written to; and then the letter as a whole is void. */
+static void only_an_eventfd_is_taken_for_a_bell(void)
+{
+	struct node *victim = start(1), *liar = start(2);
+	int own = liar->bell, ends[2], blocking;
+
+	CHECK_EQUAL(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	blocking = eventfd(0, EFD_CLOEXEC);
+	CHECK(blocking >= 0);
+	const int bells[] = {ends[1], liar->socket, liar->segment_fd, blocking, STDOUT_FILENO};
+	for (size_t i = 0; i < sizeof bells / sizeof *bells; i++) {
+		uint64_t deadline = now_ns() + PATIENCE;
+
+		liar->bell = bells[i];
+		while (victim->counters.malformed <= i) {
+			CHECK_EQUAL(node_knock(liar, peer_of(liar, victim)), -EAGAIN);
+			node_mail(victim);
+			node_mail(liar);
+			CHECK(now_ns() < deadline);
+		}
+		CHECK(peer_of(victim, liar)->segment == NULL);
+		CHECK_EQUAL(peer_of(victim, liar)->bell, -1);
+	}
+	close(ends[0]);
+	close(ends[1]);
+	close(blocking);
+	liar->bell = own;
+	reach(liar, victim);
+	drop(victim);
+	drop(liar);
 }
 
 static void another_version_is_refused(void)
@@ -1354,6 +1592,7 @@ static void our_own_segment_is_sealed_and_empty(void)
 	CHECK(fcntl(node->segment_fd, F_ADD_SEALS, F_SEAL_WRITE) != 0);
 	CHECK(fcntl(node->segment_fd, F_GETFD) & FD_CLOEXEC);
 	CHECK(fcntl(node->socket, F_GETFD) & FD_CLOEXEC);
+	CHECK(fcntl(node->bell, F_GETFD) & FD_CLOEXEC);
 	CHECK(fcntl(node->doorbell, F_GETFD) & FD_CLOEXEC);
 	for (int i = 0; i < NODE_SLOTS; i++)
 		CHECK_EQUAL(atomic_load(&node->segment->slots[i].sequence), 0);
@@ -1385,13 +1624,20 @@ static const struct test tests[] = {
 	ROW(1, another_user_is_refused),
 	ROW(1, another_user_is_not_reached),
 	ROW(1, a_process_that_cannot_be_seen_is_watched_by_its_name),
-	ROW(1, a_ring_wakes_and_says_nothing),
+	ROW(2, a_sleeper_is_woken_by_the_bell),
+	ROW(1, many_rings_are_one_wake),
+	ROW(1, both_sides_get_the_others_bell),
+	ROW(1, a_full_bell_is_as_good_as_rung),
+	ROW(1, without_a_bell_a_letter_rings),
+	ROW(1, a_ring_to_the_dead_is_harmless),
 	ROW(1, a_ring_passes_when_others_read_nothing),
 	ROW(1, random_letters_are_dropped),
 	ROW(1, changed_letters_do_no_harm),
 	ROW(1, nobody_speaks_in_anothers_name),
-	ROW(1, only_one_descriptor_is_taken_and_only_with_a_letter),
+	ROW(1, only_an_enclosure_is_taken_and_only_with_a_letter),
 	ROW(1, whoever_has_no_descriptors_left_meets_later),
+	ROW(1, two_descriptors_are_enough_to_meet),
+	ROW(1, only_an_eventfd_is_taken_for_a_bell),
 	ROW(1, another_version_is_refused),
 	ROW(1, hostile_memory_is_refused),
 	ROW(1, hostile_memory_is_not_met),

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libFuzzer target: whatever a mad peer writes into the memory it shares with us, nothing of ours is read or written that
+ * it should not be, and no byte of a message is written after its read has ended.  The input is a script of what two
+ * peers write and what we do; meeting and segments are stubs, everything else of the node transport is real.
+ */
+#include "transports/node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sanitizer/asan_interface.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/report.h"
+
+#define REQUIRE(condition)                                                                                             \
+	do {                                                                                                           \
+		if (!(condition))                                                                                      \
+			__builtin_trap();                                                                              \
+	} while (0)
+
+enum { PEERS = 2, SEGMENTS = PEERS + 1, BUFFERS = 8, STEPS = 4000, NID = 1, PID = 100 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+/* What is left of the input. */
+static const uint8_t *input;
+static size_t input_length;
+
+static struct node *node;
+static bool all_dead, host_is_waiting;
+static struct buffer {
+	uint8_t *bytes; /* NULL: no read or exposure uses it */
+	struct exposure exposure;
+} reads[BUFFERS], exposed[BUFFERS];
+static struct node_segment segments[SEGMENTS];
+static bool segment_used[SEGMENTS];
+static uint8_t fruit;
+
+static uint64_t take(size_t size)
+{
+	uint64_t value = 0;
+
+	size = size < input_length ? size : input_length;
+	memcpy(&value, input, size);
+	input += size;
+	input_length -= size;
+	return value;
+}
+
+static void take_bytes(void *to, size_t size)
+{
+	size = size < input_length ? size : input_length;
+	memcpy(to, input, size);
+	input += size;
+	input_length -= size;
+}
+
+/* Reads every byte, for the sanitizer to see. */
+static void look_at(const void *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		fruit = (uint8_t)(fruit ^ ((const volatile uint8_t *)bytes)[i]);
+}
+
+/* --- stubs --- */
+
+int report_error(int error, const char *format, ...)
+{
+	(void)format;
+	return error;
+}
+
+void report(enum log_level level, const char *format, ...)
+{
+	(void)level, (void)format;
+}
+
+/* Mapped again and again, for speed; poisoned while it is not. */
+static struct node_segment *new_segment(void)
+{
+	for (unsigned i = 0; i < SEGMENTS; i++) {
+		if (segment_used[i])
+			continue;
+		segment_used[i] = true;
+		ASAN_UNPOISON_MEMORY_REGION(&segments[i], sizeof(segments[i]));
+		memset(&segments[i], 0, offsetof(struct node_segment, slabs));
+		return &segments[i];
+	}
+	__builtin_trap();
+}
+
+int node_segment_make(struct node *of)
+{
+	of->segment = new_segment();
+	return 0;
+}
+
+int node_segment_map(int fd, const struct node_peer *peer, struct node_segment **out)
+{
+	(void)fd, (void)peer, (void)out;
+	return -EPROTO;
+}
+
+void node_segment_unmap(struct node_segment *segment)
+{
+	segment_used[segment - segments] = false;
+	ASAN_POISON_MEMORY_REGION(segment, sizeof(*segment));
+}
+
+int node_name_claim(struct node *of, uint32_t pid)
+{
+	(void)of, (void)pid;
+	return 0;
+}
+
+void node_name_release(struct node *of)
+{
+	(void)of;
+}
+
+int node_knock(struct node *of, struct node_peer *peer)
+{
+	(void)of, (void)peer;
+	return -EAGAIN;
+}
+
+int node_mail(struct node *of)
+{
+	(void)of;
+	return 0;
+}
+
+void node_ring(struct node *of, struct node_peer *peer)
+{
+	(void)of, (void)peer;
+}
+
+void node_farewell(struct node *of)
+{
+	(void)of;
+}
+
+void node_unwatch(struct node *of, struct node_peer *peer)
+{
+	(void)of;
+	if (peer->pidfd >= 0)
+		close(peer->pidfd);
+	peer->pidfd = -1;
+}
+
+bool node_peer_dead(struct node *of, struct node_peer *peer)
+{
+	(void)of, (void)peer;
+	return all_dead;
+}
+
+/* The peers' memory: full of one byte, wherever it is; every identity is right. */
+ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long count, const struct iovec *remote,
+			 unsigned long remote_count, unsigned long flags)
+{
+	size_t done = 0;
+
+	(void)remote, (void)remote_count, (void)flags;
+	REQUIRE(pid > PID && pid <= PID + PEERS);
+	switch (take(1) % 16) {
+	case 0:
+		errno = EPERM;
+		return -1;
+	case 1:
+		errno = EFAULT;
+		return -1;
+	case 2:
+		errno = ESRCH;
+		return -1;
+	default:
+		break;
+	}
+	for (unsigned long i = 0; i < count; i++) {
+		memset(local[i].iov_base, 0, local[i].iov_len);
+		done += local[i].iov_len;
+	}
+	return (ssize_t)(take(1) % 16 ? done : done / 2);
+}
+
+/* Into a peer's memory: only what we have exposed may go there. */
+ssize_t process_vm_writev(pid_t pid, const struct iovec *local, unsigned long count, const struct iovec *remote,
+			  unsigned long remote_count, unsigned long flags)
+{
+	(void)remote, (void)remote_count, (void)flags;
+	REQUIRE(pid > PID && pid <= PID + PEERS && count == 1);
+	look_at(local->iov_base, local->iov_len);
+	if (take(1) % 8 == 0) {
+		errno = EFAULT;
+		return -1;
+	}
+	return (ssize_t)local->iov_len;
+}
+
+/* --- the engine --- */
+
+static void arrived(void *owner, transport_address from, const void *bytes, size_t length, const void *body,
+		    size_t body_length)
+{
+	(void)owner;
+	REQUIRE(from < PEERS && length <= NODE_MAX_RECORD && body_length <= NODE_SLAB_SIZE);
+	look_at(bytes, length);
+	look_at(body, body_length);
+}
+
+/* The memory is its user's again. */
+static void rdma_done(void *owner, void *context, int status)
+{
+	struct buffer *buffer = context;
+
+	(void)owner;
+	REQUIRE(buffer->bytes && status <= 0);
+	free(buffer->bytes);
+	buffer->bytes = NULL;
+}
+
+static void peer_gone(void *owner, transport_address peer)
+{
+	(void)owner;
+	REQUIRE(peer < PEERS);
+}
+
+static bool host_waits(void *owner)
+{
+	(void)owner;
+	return host_is_waiting;
+}
+
+static const struct transport_sink sink = {
+	.arrived = arrived, .rdma_done = rdma_done, .peer_gone = peer_gone, .host_waits = host_waits};
+
+/* --- what happens --- */
+
+static void meet(uint32_t index)
+{
+	struct node_peer *peer = node_peer_get(node, NID, PID + 1 + index);
+
+	REQUIRE(peer && peer->index == index);
+	if (peer->segment)
+		return;
+	peer->segment = new_segment();
+	peer->number = peer->sender = (uint16_t)index;
+	peer->os_pid = (pid_t)(PID + 1 + index);
+	peer->pidfd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	peer->cross_memory = take(1) % 2;
+	peer->meeting = NODE_OPEN;
+	node->senders[index] = peer;
+	node_peer_met(node, peer);
+}
+
+/* A line in our queue that looks published. */
+static void write_line(void)
+{
+	uint64_t position = node->head + take(1) % 8;
+	struct node_slot *slot = &node->segment->slots[position % NODE_SLOTS];
+
+	take_bytes(slot->bytes, sizeof(slot->bytes));
+	if (take(1) % 4)
+		slot->bytes[1] = 0;
+	atomic_store(&slot->sequence, (position + 1) << 4 | (take(1) & 15));
+	atomic_store(&node->segment->tail, position + 1 + take(1) % 4);
+}
+
+static void write_claim(struct node_segment *segment)
+{
+	struct node_claim *claim = &segment->claims[take(1) % NODE_CLAIMS];
+	_Atomic uint64_t *words[] = {&claim->ends, &claim->done, &claim->failed};
+	_Atomic uint64_t *word = words[take(1) % 3];
+
+	/* Anything, or nearly what it was. */
+	atomic_store(word, take(1) % 2 ? take(8) : atomic_load(word) + take(1));
+}
+
+static void write_counters(struct node_segment *segment)
+{
+	_Atomic uint64_t *words[] = {&segment->tail, &segment->head, &segment->quota, &segment->attention,
+				     &segment->intent};
+	_Atomic uint64_t *word = words[take(1) % 5];
+
+	atomic_store(word, take(1) % 2 ? take(8) : atomic_load(word) + (uint64_t)(int8_t)take(1));
+}
+
+static void send_something(uint32_t index)
+{
+	static const uint8_t bytes[NODE_SLAB_SIZE];
+	const struct iovec payload = {(void *)(uintptr_t)bytes, take(2) % (NODE_SLAB_SIZE + 2)};
+
+	transport_node.send(&node->base, index, bytes, take(1) % 100, &payload, 1);
+}
+
+static void start_read(uint32_t index)
+{
+	static const size_t lengths[] = {1, 5000, 65536, 300000};
+	struct buffer *buffer = &reads[take(1) % BUFFERS];
+	size_t length = lengths[take(1) % 4];
+
+	if (buffer->bytes)
+		return;
+	buffer->bytes = malloc(length);
+	if (transport_node.read(&node->base, index, buffer->bytes, length, NULL, take(4), take(2), buffer)) {
+		free(buffer->bytes);
+		buffer->bytes = NULL;
+	}
+}
+
+static void withdraw(struct buffer *buffer)
+{
+	transport_node.withdraw(&node->base, &buffer->exposure);
+	free(buffer->bytes);
+	buffer->bytes = NULL;
+}
+
+static void expose_or_withdraw(void)
+{
+	struct buffer *buffer = &exposed[take(1) % BUFFERS];
+	size_t length = 1 + take(3) % 300000;
+
+	if (buffer->bytes) {
+		withdraw(buffer);
+		return;
+	}
+	buffer->bytes = calloc(1, length);
+	REQUIRE(transport_node.expose(&node->base, buffer->bytes, length, EXPOSE_READ, &buffer->exposure) == 0);
+}
+
+/* What a peer says that knows the form, what we expose and what we read, and gets some of it wrong. */
+static void write_likely_line(void)
+{
+	const struct buffer *buffer = &exposed[take(1) % BUFFERS];
+	const uint64_t token = take(1) % 4 << 32 | take(1) % 4;
+	const struct node_slab_place place = {(uint32_t)take(1) % (NODE_SLABS + 1), (uint32_t)take(2)};
+	struct node_slot *slot = &node->segment->slots[node->head % NODE_SLOTS];
+	uint8_t kind = (uint8_t)(take(1) % NODE_KINDS), bytes[NODE_LINE_BYTES] = {0}, *data = bytes + NODE_RECORD_HEAD;
+	uint64_t words[4] = {buffer->exposure.key, buffer->exposure.address + (uint64_t)(int8_t)take(1), take(2),
+			     token};
+	static const uint8_t lengths[NODE_KINDS] = {20, 30, 48, 32, 24};
+
+	if (kind == NODE_HELP) { /* key, source, destination, length; claim, generation, chunk */
+		words[3] = words[2];
+		words[2] = take(4);
+		memcpy(data + 32, &(uint32_t[]){(uint32_t)take(1), (uint32_t)take(1) % 4, (uint32_t)take(3)}, 12);
+	} else if (kind != NODE_PULL) { /* the place of a slab, then token and status */
+		words[0] = place.slab | (uint64_t)place.length << 32;
+		words[1] = token;
+		words[2] = take(1) % 8 ? 0 : EACCES;
+	}
+	memcpy(bytes, &(uint8_t[]){(uint8_t)(take(1) % PEERS), 0, kind, lengths[kind]}, NODE_RECORD_HEAD);
+	memcpy(data, words, sizeof(words));
+	memcpy(slot->bytes, bytes, sizeof(bytes));
+	atomic_store(&slot->sequence, (node->head + 1) << 4 | 1);
+	atomic_store(&node->segment->tail, node->head + 1);
+}
+
+static void step(void)
+{
+	uint32_t index = (uint32_t)take(1) % PEERS;
+	struct node_segment *theirs = node->peers[index]->segment;
+
+	switch (take(1) % 12) {
+	case 0:
+	case 1:
+		write_line();
+		break;
+	case 2:
+		write_likely_line();
+		break;
+	case 3:
+		write_claim(node->segment);
+		break;
+	case 4:
+		if (theirs)
+			write_claim(theirs);
+		break;
+	case 5:
+		write_counters(node->segment);
+		break;
+	case 6:
+		if (theirs)
+			write_counters(theirs);
+		break;
+	case 7:
+		send_something(index);
+		break;
+	case 8:
+		start_read(index);
+		break;
+	case 9:
+		expose_or_withdraw();
+		break;
+	case 10:
+		host_is_waiting = take(1) % 2;
+		meet(index);
+		node_recover(node);
+		break;
+	default:
+		transport_node.arm(&node->base);
+		transport_node.probe(&node->base, index);
+	}
+	transport_node.poll(&node->base, 16);
+}
+
+static void open_node(void)
+{
+	static const struct settings settings = {.short_max = SETTING_AUTO};
+	struct transport_config config = {.settings = &settings, .nid = NID, .pid = PID, .sink = &sink};
+	struct transport *transport;
+
+	all_dead = false;
+	config.lends = take(1) % 2;
+	REQUIRE(transport_node.claim(&config, &transport) == 0);
+	node = node_of(transport);
+	node->senders = calloc(PEERS, sizeof(*node->senders));
+	node->sender_count = PEERS;
+	for (uint32_t index = 0; index < PEERS; index++)
+		meet(index);
+}
+
+static void close_node(void)
+{
+	all_dead = true; /* or it would wait for those who owe chunks */
+	transport_node.close(&node->base);
+	for (unsigned i = 0; i < BUFFERS; i++) {
+		free(reads[i].bytes);
+		free(exposed[i].bytes);
+		reads[i].bytes = exposed[i].bytes = NULL;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+	input = bytes;
+	input_length = length;
+	open_node();
+	for (int i = 0; i < STEPS && input_length > 0; i++)
+		step();
+	/* What is left settles, with nobody there any more. */
+	for (int i = 0; i < 100; i++)
+		transport_node.poll(&node->base, 16);
+	close_node();
+	return 0;
+}
