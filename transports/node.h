@@ -84,7 +84,7 @@ struct node_peer {
 	uint64_t head_seen;           /* its head when we looked last */
 	uint64_t rung;                /* the epoch of its sleep for which we have rung */
 	uint64_t deferred;            /* end of our newest record while it was LENT; 0: nothing to ring for */
-	uint64_t rung_for;    /* the value of `deferred` for which we have rung last */
+	uint64_t rung_for;            /* the value of `deferred` for which we have rung last */
 	uint64_t deferred_at;         /* cycle_clock() when it is to be rung; 0: not looked at yet */
 	uint64_t mark;                /* fairness: a position; and how many of our lines lie before it, and behind */
 	uint32_t before_mark, behind_mark, quota;
@@ -206,8 +206,8 @@ bool node_queue_empty(struct node *);
 /* A line that was given out does not come: passes over it if its sender has died. */
 void node_recover(struct node *);
 
-/* Rings peers that have not consumed in time what we sent while they were LENT; `now`: those that have not yet. */
-void node_ring_deferred(struct node *, bool now);
+/* Rings peers that have not consumed in time what we sent while they were LENT; `at_once`: even if it is not late yet. */
+void node_ring_deferred(struct node *, bool at_once);
 
 /* Says in our segment what we do; a new epoch if we go to sleep. */
 void node_attend(struct node *, enum node_attention);

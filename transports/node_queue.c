@@ -38,8 +38,8 @@
 #define INTENT_LINES   16
 #define INTENT_SHIFT   20 /* intent: number of the receiver (16 bits), lines (4), position (44) */
 #define QUOTA_MIN      8
-#define WRITE_AHEAD    6     /* lines ahead whose ownership a sender asks for, so that a stream of stores does not wait */
-#define READ_AHEAD     4     /* lines ahead that a receiver fetches once it has found a stream: 88 -> 42 ns a message */
+#define WRITE_AHEAD    6 /* lines ahead whose ownership a sender asks for, so that a stream of stores does not wait */
+#define READ_AHEAD     4 /* lines ahead that a receiver fetches once it has found a stream: 88 -> 42 ns a message */
 #define LATE_NS        20000 /* what a LENT receiver may take */
 #define RING_AGAIN_NS  1000000
 #define STUCK_NS       1000000

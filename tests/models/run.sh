@@ -20,7 +20,7 @@ scratch=$(realpath "$scratch")
 
 DEPTH=1000000  # longest path, in steps
 MEMORY=2000    # MiB
-PATIENCE=120   # seconds; the longest needs 10 on an idle core
+PATIENCE=120   # seconds; the longest needs some 10 on an idle core
 
 report() # RESULT NAME [REASON]
 {
@@ -51,7 +51,7 @@ holds() # MODEL OPTIONS...
 
 fails() # MODEL OPTIONS...: the last one names the mutant
 {
-	local name="$*" optimise=-O1
+	local name="$*" optimise=-O0
 	verify "$@"
 	if grep -qs '^pan:1: \(assertion violated\|invalid end state\)' pan.out; then
 		report ok "$name fails as it must"
@@ -132,8 +132,55 @@ done
 for mutant in NO_FENCE_IN_GO_DEEP NO_FENCE_IN_END_DEEP DEEP_BLINDLY DEEP_NEVER_ENDED DEEP_ENDED_WITHOUT_WAKE; do
 	job fails sleepers -DNIC=1 -DBUFFERS=1 -DMUTANT_$mutant
 done
-for mutant in DEEP_THOUGH_STOPPING STOP_WAKES_NOBODY; do
-	job fails sleepers -DNIC=1 -DHOSTS=1 -DMESSAGES=0 -DSTOP=1 -DBUFFERS=1 -DMUTANT_$mutant
+job fails sleepers -DNIC=1 -DHOSTS=1 -DMESSAGES=0 -DSTOP=1 -DBUFFERS=1 -DMUTANT_STOP_WAKES_NOBODY
+
+# --- the node transport: its queue ---
+
+job holds node_queue
+job holds node_queue -DDEATHS=2 -DRECORDS=1
+for mutant in PUBLISH_RELAXED INTENT_RELAXED RESERVE_RELAXED INTENT_AFTER_RESERVING INTENT_LEFT INTENT_NOT_LOOKED_AT \
+	HEAD_BEFORE_TAIL NO_ROOM_ASKED_FOR FIRST_LINE_FIRST SEQUENCE_IN_FIRST_LINE_ONLY HEAD_BEFORE_COPY \
+	LIVING_PASSED_OVER PUBLISHED_LOOKED_AT_ONCE TAIL_NOT_LOOKED_AT RECOVER_NEVER FORGOTTEN_AT_ONCE; do
+	job fails node_queue -DMUTANT_$mutant
+done
+
+# --- who rings, and when ---
+
+job holds node_attention -DFALLS_ASLEEP=1
+job holds node_attention -DLENDS=0
+job holds node_attention -DTICK=0 -DWATCHED=0
+for mutant in NO_FENCE SLOT_LOOKED_AT_INSTEAD_OF_TAIL ATTENTION_LOADED_FIRST SENDER_CLEARS RUNG_BY_ONE_FOR_ALL \
+	MAIL_READ_AFTER_ARMING NO_REARMING SLEEPER_NOT_KICKED; do
+	job fails node_attention -DLENDS=0 -DWATCHED=0 -DMUTANT_$mutant
+done
+for mutant in RINGS_WITHOUT_EPOCH REARMED_WITH_SAME_EPOCH; do
+	job fails node_attention -DLENDS=0 -DWATCHED=0 -DMESSAGES=2 -DMUTANT_$mutant
+done
+for mutant in NOTHING_DEFERRED DEFERRED_RUNG_ONCE RINGS_OF_SLEEPERS_FORGOTTEN; do
+	job fails node_attention -DTICK=0 -DWATCHED=0 -DMUTANT_$mutant
+done
+job fails node_attention -DTICK=0 -DMUTANT_LET_GO_AT_ONCE
+
+# --- a message copied from both ends ---
+
+job holds node_split -DGENERATIONS=3
+for mutant in GENERATION_NOT_COMPARED GENERATION_COMPARED_BEFORE TAKEN_BY_STORE DONE_BEFORE_WRITING DONE_RELAXED \
+	DONE_BY_RELEASE DONE_NOT_RESET FAILED_NOT_RESET FAILED_AFTER_DONE FAILURE_NOT_SAID FAILED_CHUNK_NOT_READ \
+	FAILED_READ_TAKES_NOTHING ENDED_WHEN_TAKEN ENDED_BY_TIMEOUT ASLEEP_AFTER_LOOKING NO_FENCE READER_NOT_TOLD; do
+	job fails node_split -DMUTANT_$mutant
+done
+
+# --- how processes of a node meet ---
+
+job holds node_meet
+job holds node_meet -DWATCHED=0 -DLOSSES=2 -DKNOCKS=2
+job holds node_meet -DWATCHED=0 -DLOSSES=2 -DFORGETS=1
+for mutant in KNOCKS_ONCE KNOCK_ANSWERED_BY_NEWS_ONLY LET_GO_AT_ONCE MAPPED_BY_ANY_INCARNATION OPEN_WHEN_MET; do
+	job fails node_meet -DWATCHED=0 -DMUTANT_$mutant
+done
+for mutant in ANY_NUMBER_SAYS_MAPPED NEW_NUMBER_BELIEVED NEW_NUMBER_NEVER_BELIEVED NUMBER_KEPT \
+	SUCCESSOR_TAKEN_FOR_THE_SAME; do
+	job fails node_meet -DWATCHED=0 -DFORGETS=1 -DMUTANT_$mutant
 done
 
 wait

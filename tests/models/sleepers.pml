@@ -29,7 +29,7 @@
  *
  * Memory.  With BUFFERS a store to `lease` is seen by others after the next fence, system call or read-modify-write of
  * the NIC thread, or earlier.  A store to `sleeper` is seen by the one thread that reads it without being the owner,
- * the NIC thread in go_deep(), after the next fence of the host that stored it, or earlier: neither the store's being
+ * the NIC thread in lease(), after the next fence of the host that stored it, or earlier: neither the store's being
  * sequentially consistent nor the release of ownership, which both flush it on x86, is relied on.  All else that is
  * read without ownership is changed by read-modify-writes, or is a futex, which the kernel compares under its lock, or
  * only delays something for a while.
@@ -91,7 +91,7 @@ byte hosts_waiting;
 bool host_drove;          /* host_drives has moved since the NIC thread looked */
 mtype = { TICKING, DEEP }; /* OUT is the same as TICKING to all who look */
 mtype lease = TICKING;
-bool parked;              /* in futex_wait(lease) without a timer */
+bool parked;              /* waits for its doorbell without a timer */
 #if STOP
 bool stop, nic_ended;
 #else
@@ -454,7 +454,7 @@ inline nic_end_deep()
 		};
 #ifndef MUTANT_DEEP_ENDED_WITHOUT_WAKE
 		if
-		:: ended -> parked = false
+		:: ended -> nic_bell = true
 		:: else
 		fi;
 #endif
@@ -674,9 +674,7 @@ inline go_deep()
 #else
 	deep = sleeper_seen;
 #endif
-#ifndef MUTANT_DEEP_THOUGH_STOPPING
 	deep = deep && !stop;
-#endif
 	if
 	:: deep
 	:: else -> atomic { store_lease(TICKING) }
@@ -746,11 +744,17 @@ inline run_lease()
 		fi;
 		if
 		:: deep ->
-			atomic { flush_lease(); parked = (lease == DEEP); deep = false }; /* the system call */
-end_parked:		!parked;
+			atomic { flush_lease(); parked = true; deep = false }; /* the system call */
+end_parked:		nic_bell;
+			atomic { nic_bell = false; parked = false };
 			atomic { store_lease(TICKING) }
 		:: else ->
-end_ticking:		hosts_waiting == 0 || host_drove || sleeper_seen || stop
+end_ticking:		hosts_waiting == 0 || host_drove || sleeper_seen || stop || nic_bell;
+			nic_bell = false;
+			if
+			:: hosts_waiting == 0 -> break /* a peer rings */
+			:: true
+			fi
 		fi;
 		atomic {
 			hosts_drive();
@@ -792,10 +796,8 @@ active proctype nic()
 active proctype stopper()
 {
 	stop = true;
-	nic_bell = true;
-	lease = TICKING;
 #ifndef MUTANT_STOP_WAKES_NOBODY
-	parked = false
+	nic_bell = true
 #endif
 }
 #endif

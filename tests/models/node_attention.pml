@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who rings for a receiver, and when: the attention of a segment (transports/node_queue.c, node.c, node_meet.c) between two
+ * senders and a process with two threads: one that sleeps for the engine, and one that drives now and then.
+ *
+ *     -DLENDS=1       attention is LENT, not AWAKE, unless ASLEEP: the thread that sleeps is the NIC thread, and waits in a
+ *                     lease while the other drives; 0: it is a host in PtlEQWait, and waits for nobody (host mode)
+ *     -DTICK=0        a lease is not ended by a timer when the host has stopped to drive, but by rings alone; then
+ *                     whoever rang a sleeper looks later, too, whether that was of use, which the code does not do
+ *     -DFALLS_ASLEEP=1  a sender rings no more than once for what it has deferred, for it sleeps itself then
+ *     -DWATCHED=0     no pidfd: the death of a sender wakes nobody
+ *     -DMESSAGES=n    of sender 1, which lives; sender 0 has one
+ *     -DDRIVES=n      of the host
+ *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
+ *
+ * Modelled: reserve(), publish(), alert(), node_ring_deferred(); node_consume(), node_recover(), node_attend(), node_poll(),
+ * node_arm(), the mail as what makes the doorbell readable (a ring that is refused finds others unread), bury() and
+ * let_go(); settle_sleeper() and nic_kick() of the engine.  One sender may die at every step.  Not modelled: room, records of
+ * several lines, forgetting a peer (node_queue.pml); ownership is a lock (own.pml), and who sleeps is fixed (sleepers.pml).
+ *
+ * Claimed, whenever nobody can do anything any more (process `rest`): everything before the tail has been consumed or
+ * passed over; without pidfds, everything of senders that live.
+ *
+ * Memory.  The store that publishes and the stores of attention are buffered; read-modify-writes of the tail, system
+ * calls and, on the receiver's side, the fence and the release of ownership flush those of their process.
+ */
+#ifndef LENDS
+#define LENDS 1
+#endif
+#ifndef TICK
+#define TICK 1
+#endif
+#ifndef FALLS_ASLEEP
+#define FALLS_ASLEEP 0
+#endif
+#ifndef WATCHED
+#define WATCHED 1
+#endif
+#ifndef MESSAGES
+#define MESSAGES 1
+#endif
+#ifndef DRIVES
+#define DRIVES 1
+#endif
+#define SENDERS 2
+#define LINES   (1 + MESSAGES)
+#define SENDS(s) ((s) == 0 -> 1 : MESSAGES)
+
+/* --- the receiver's segment --- */
+
+#define ATTENTION(epoch, asleep) ((epoch)*2 + (asleep))
+#define ASLEEP(attention)        ((attention) % 2 == 1)
+
+byte attention, attention_buffer; /* buffer: value + 1, or 0 */
+byte tail, head;                  /* head: read by senders only to see what was consumed */
+bool published[LINES];
+byte publish_buffer[SENDERS]; /* position + 1, or 0 */
+byte winner[LINES];
+
+inline flush_sender(s)
+{
+	if
+	:: publish_buffer[s] -> published[publish_buffer[s] - 1] = true; publish_buffer[s] = 0
+	:: else
+	fi
+}
+
+inline flush_attention()
+{
+	if
+	:: attention_buffer -> attention = attention_buffer - 1; attention_buffer = 0
+	:: else
+	fi
+}
+
+active proctype flusher()
+{
+end:	do
+	:: atomic { publish_buffer[0] -> flush_sender(0) }
+	:: atomic { publish_buffer[1] -> flush_sender(1) }
+	:: atomic { attention_buffer -> flush_attention() }
+	od
+}
+
+/* --- the doorbell, and death --- */
+
+bool ring;                /* there are some unread */
+bool dead[SENDERS];
+bool death_known[SENDERS]; /* and let go: its pidfd is watched no more */
+
+#define DEATH_UNREAD(s) (WATCHED && dead[s] && !death_known[s])
+#define READABLE        (ring || DEATH_UNREAD(0) || DEATH_UNREAD(1))
+
+/* --- senders --- */
+
+#ifdef MUTANT_RUNG_BY_ONE_FOR_ALL
+byte rung_by_somebody;
+#define RUNG rung_by_somebody
+#else
+#define RUNG rung
+#endif
+
+#ifdef MUTANT_RINGS_WITHOUT_EPOCH
+#define RUNG_ALREADY (RUNG != 0)
+#else
+#define RUNG_ALREADY (RUNG == seen)
+#endif
+#ifdef MUTANT_NOTHING_DEFERRED
+#define DEFERS false
+#else
+#define DEFERS LENDS
+#endif
+
+/* The outcome is in `rings`: it asks the kernel to next, if it lives. */
+inline look_at_attention()
+{
+#ifndef MUTANT_ATTENTION_LOADED_FIRST
+	seen = attention;
+#endif
+	if
+	:: ASLEEP(seen) && !RUNG_ALREADY ->
+		RUNG = seen;
+		rings = true;
+#if !TICK && !defined(MUTANT_RINGS_OF_SLEEPERS_FORGOTTEN)
+		deferred = (LENDS -> position + 1 : 0);
+#endif
+#ifdef MUTANT_SENDER_CLEARS
+		attention = (attention == seen -> seen - 1 : attention)
+#endif
+	:: !ASLEEP(seen) && DEFERS -> deferred = position + 1
+	:: else
+	fi;
+	seen = 0;
+	position = 0
+}
+
+/* Now and then, after what it deferred has become late. */
+inline ring_deferred(s)
+{
+	do
+	:: deferred == 0 -> break
+	:: atomic { deferred && head >= deferred -> deferred = 0 }
+#if FALLS_ASLEEP || defined(MUTANT_DEFERRED_RUNG_ONCE)
+	:: atomic { deferred && head < deferred -> flush_sender(s); ring = true; deferred = 0 }
+#else
+	:: atomic { deferred && head < deferred && !ring -> flush_sender(s); ring = true }
+#endif
+	od
+}
+
+proctype sender(byte me)
+{
+	byte position, seen, rung, deferred, sent;
+	bool rings;
+
+	{
+		do
+		:: sent == SENDS(me) -> break
+		:: atomic {
+				sent < SENDS(me) -> sent++;
+#ifdef MUTANT_ATTENTION_LOADED_FIRST
+				seen = attention
+			};
+			atomic {
+#endif
+				flush_sender(me);
+				position = tail;
+				winner[tail] = me;
+				tail++
+			};
+			atomic { publish_buffer[me] = position + 1 };
+			atomic { look_at_attention() };
+			if
+			:: atomic { rings -> flush_sender(me); ring = true; rings = false }
+			:: !rings
+			fi;
+#if MESSAGES > 1
+			if
+			:: ring_deferred(me)
+			:: true /* goes on sending */
+			fi
+#endif
+		od;
+		ring_deferred(me)
+	} unless {
+		dead[me]
+	}
+}
+
+/* Sender 0 dies in the end at the latest. */
+active proctype killer()
+{
+	skip;
+	atomic { flush_sender(0); dead[0] = true }
+}
+
+/* --- the receiver: under ownership --- */
+
+bool owned;
+byte h, epoch;             /* private */
+bool nic_asleep, nic_bell; /* the thread that sleeps, whoever it is */
+bool host_done;
+
+#define STUCK (h < tail && !published[h])
+
+inline own()
+{
+	atomic { !owned -> owned = true }
+}
+
+inline release()
+{
+	atomic { flush_attention(); owned = false }
+}
+
+inline attend(asleep)
+{
+#ifdef MUTANT_REARMED_WITH_SAME_EPOCH
+	epoch = (epoch == 0 -> 1 : epoch);
+#else
+	epoch = epoch + asleep;
+#endif
+	attention_buffer = ATTENTION(epoch, asleep) + 1
+}
+
+inline consume()
+{
+	if
+	:: h < tail && published[h] -> h++; head = h
+	:: else
+	fi
+}
+
+inline let_go(s)
+{
+	if
+#ifdef MUTANT_LET_GO_AT_ONCE
+	:: DEATH_UNREAD(s) -> death_known[s] = true
+#else
+	:: DEATH_UNREAD(s) && h == tail -> death_known[s] = true
+#endif
+	:: else
+	fi
+}
+
+inline read_mail()
+{
+	ring = false;
+	consume();
+	let_go(0);
+	let_go(1)
+}
+
+inline recover()
+{
+	if
+	:: STUCK && dead[winner[h]] -> h++; head = h
+	:: else
+	fi
+}
+
+#define ATTENDS_ASLEEP ASLEEP((attention_buffer -> attention_buffer - 1 : attention))
+
+/* One poll: some of what is there, perhaps the mail. */
+inline drive()
+{
+	atomic {
+		if
+		:: ATTENDS_ASLEEP -> attend(0)
+		:: else
+		fi;
+		consume();
+		recover()
+	};
+	if
+	:: atomic { READABLE -> read_mail() }
+	:: true
+	fi
+}
+
+#ifdef MUTANT_SLOT_LOOKED_AT_INSTEAD_OF_TAIL
+#define EMPTY !(h < tail && published[h])
+#else
+#define EMPTY (h == tail)
+#endif
+
+/* The outcome is in `armed`. */
+inline arm()
+{
+	if
+	:: READABLE -> armed = false
+	:: atomic {
+			else -> attend(1);
+#ifndef MUTANT_NO_FENCE
+			flush_attention()
+#endif
+		};
+		atomic {
+			armed = EMPTY;
+			if
+			:: armed
+			:: else -> attend(0)
+			fi
+		};
+#ifdef MUTANT_MAIL_READ_AFTER_ARMING
+		ring = false
+#endif
+	fi
+}
+
+/* --- its threads --- */
+
+/* Until there is nothing to do, or it lends; owner on entry, not on return.  The outcome is in `asleep`. */
+inline serve()
+{
+	do
+	:: h < tail && published[h] || READABLE || STUCK && dead[winner[h]] -> drive()
+	:: h == tail && !READABLE -> /* if a line is missing, it polls until that is there or its sender has died */
+		arm();
+		if
+		:: armed -> nic_asleep = true; asleep = true; release(); break
+		:: else
+		fi
+	:: LENDS && !host_done -> release(); break
+	od;
+	armed = false
+}
+
+proctype sleeper()
+{
+	bool armed, asleep;
+
+	do
+	:: own();
+		serve();
+		if
+		:: asleep ->
+end_asleep:		READABLE || nic_bell;
+			atomic { nic_asleep = false; nic_bell = false; asleep = false }
+		:: else ->
+end_lease:		READABLE || TICK && host_done
+		fi
+	od
+}
+
+/* Whoever sleeps may go on only if it is armed again. */
+inline settle_sleeper()
+{
+	if
+	:: nic_asleep ->
+#ifdef MUTANT_NO_REARMING
+		armed = true;
+#else
+		arm();
+#endif
+		if
+		:: armed
+		:: else ->
+#ifndef MUTANT_SLEEPER_NOT_KICKED
+			atomic { nic_asleep = false; nic_bell = true }
+#else
+			skip
+#endif
+		fi
+	:: else
+	fi;
+	armed = false
+}
+
+active proctype host()
+{
+	bool armed;
+	byte drives;
+
+	do
+	:: drives == DRIVES -> break
+	:: drives < DRIVES ->
+		drives++;
+		own();
+		drive();
+		settle_sleeper();
+		release()
+	od;
+	host_done = true
+}
+
+active proctype rest()
+{
+	timeout;
+#if WATCHED
+	assert(h == tail)
+#else
+	do
+	:: h < tail -> assert(winner[h] == 0); h++
+	:: h == tail -> break
+	od
+#endif
+}
+
+init {
+	atomic {
+		run sender(0);
+		run sender(1);
+		run sleeper()
+	}
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How two processes of one node meet by letters that may be lost (transports/node_meet.c), while one of them, or both,
+ * begin anew as another incarnation under the same name at any moment.
+ *
+ *     -DRESTARTS=n    of each side
+ *     -DLOSSES=n      letters that are lost besides those that find a full mailbox or nobody with that name
+ *     -DWATCHED=0     no pidfd: the end of an incarnation is learnt from its successor's letters only
+ *     -DFORGETS=n     times that a side gives up a peer that lives; then records may be dropped until the peer notices
+ *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
+ *
+ * Modelled: node_knock(), write_to_peer(), read_introduction() with is_over(), converse() and advance(), let_go(), bury(),
+ * nobody_there(), number_peer(); and records that carry a number instead of an identity.  Each of these is one step.  Not
+ * modelled: what proves identity and uid, other versions and users, the BYE (a process leaves without it), segments that
+ * cannot be mapped, numbers that are used again when all others were.  Time: a side knocks again when all letters have been read,
+ * and KNOCKS times besides.
+ *
+ * Claimed: nobody appends to the queue of a living incarnation that has not mapped its own segment; every record is
+ * attributed to the incarnation that sent it, and none is dropped (but see FORGETS); and whenever nobody can do anything any more
+ * (process `rest`), both sides are OPEN, to each other's last incarnation; which takes neither more than ENOUGH knocks
+ * nor more than ENOUGH numbers.
+ */
+#ifndef RESTARTS
+#define RESTARTS 1
+#endif
+#ifndef LOSSES
+#define LOSSES 1
+#endif
+#ifndef WATCHED
+#define WATCHED 1
+#endif
+#ifndef FORGETS
+#define FORGETS 0
+#endif
+#ifndef KNOCKS
+#define KNOCKS 1
+#endif
+#define OTHER (1 - me)
+#define ENOUGH (LOSSES + 4)
+
+mtype = { KNOCK, INTRODUCTION };
+#define STRANGER 0
+#define MET      1
+#define OPEN     2
+
+/* The newest incarnation of each side (from 1), and whether it has bound its name yet. */
+byte incarnation[2] = 1;
+bool bound[2];
+byte losses, forgets;
+byte repeats; /* of knocks, since something happened that may need some */
+
+/* What each side knows of the other: struct node_peer. */
+byte meeting[2], known[2]; /* known: its incarnation; 0: none */
+byte segment[2];           /* the incarnation whose segment is mapped; 0: none */
+byte sender[2];            /* by which it knows us */
+byte number[2], numbers[2]; /* by which we know it; how many were given */
+
+/* kind, from, to, number, its number, open, with the segment */
+chan mail[2] = [2] of { mtype, byte, byte, byte, byte, bool, bool };
+chan queue[2] = [2] of { byte, byte }; /* number, and who it really was */
+
+/* --- peers --- */
+
+#define GONE (WATCHED && known[me] && !(bound[OTHER] && incarnation[OTHER] == known[me]))
+
+inline consume()
+{
+	queue[me]?appender, from;
+	assert(FORGETS > 0 && number[me] != appender || number[me] == appender && segment[me] == from)
+}
+
+/* All that it has appended is consumed before. */
+inline let_go()
+{
+#ifndef MUTANT_LET_GO_AT_ONCE
+	do
+	:: nempty(queue[me]) -> consume()
+	:: empty(queue[me]) -> break
+	od;
+#endif
+	meeting[me] = STRANGER;
+	known[me] = 0;
+	segment[me] = 0;
+	sender[me] = 0;
+#ifndef MUTANT_NUMBER_KEPT
+	number[me] = 0
+#endif
+}
+
+/* --- sending --- */
+
+inline number_peer()
+{
+	if
+	:: number[me] == 0 -> numbers[me]++; number[me] = numbers[me]; assert(numbers[me] <= ENOUGH)
+	:: else
+	fi
+}
+
+inline write_to_peer(kind, proven)
+{
+	with_segment = (proven && meeting[me] != OPEN && !GONE);
+	if
+	:: with_segment -> number_peer()
+	:: else
+	fi;
+	if
+	:: !bound[OTHER] || full(mail[OTHER])
+	:: losses < LOSSES -> losses++
+	:: bound[OTHER] && nfull(mail[OTHER]) ->
+		mail[OTHER]!kind, incarnation[me], known[me], number[me], sender[me], meeting[me] == OPEN, with_segment
+	fi;
+	with_segment = false
+}
+
+#ifdef MUTANT_KNOCKS_ONCE
+#define MAY_KNOCK (knocks < KNOCKS)
+#else
+#define MAY_KNOCK (knocks < KNOCKS || bound[OTHER] && empty(mail[0]) && empty(mail[1]))
+#endif
+
+inline knock()
+{
+	if
+	:: knocks < KNOCKS -> knocks++
+	:: else -> repeats++; assert(repeats <= ENOUGH)
+	fi;
+	if
+	:: !bound[OTHER] && segment[me] -> let_go() /* nobody_there() */
+	:: else -> write_to_peer(KNOCK, meeting[me] == MET)
+	fi
+}
+
+inline append()
+{
+	appended = true;
+	if
+	:: segment[me] == incarnation[OTHER] && bound[OTHER] ->
+		assert(FORGETS > 0 || segment[OTHER] == incarnation[me]);
+		queue[OTHER]!sender[me], incarnation[me]
+	:: else /* to a segment that nobody looks at */
+	fi
+}
+
+/* --- reading --- */
+
+#ifdef MUTANT_MAPPED_BY_ANY_INCARNATION
+#define TO_US true
+#else
+#define TO_US (to == incarnation[me])
+#endif
+#ifdef MUTANT_ANY_NUMBER_SAYS_MAPPED
+#define HAS_MAPPED_US (TO_US && its_number != 0)
+#else
+#define HAS_MAPPED_US (TO_US && number[me] != 0 && its_number == number[me])
+#endif
+#ifdef MUTANT_SUCCESSOR_TAKEN_FOR_THE_SAME
+#define IS_OVER false
+#elif defined(MUTANT_NEW_NUMBER_BELIEVED)
+#define IS_OVER (segment[me] && from != known[me])
+#elif defined(MUTANT_NEW_NUMBER_NEVER_BELIEVED)
+#define IS_OVER (segment[me] && (from != known[me] || to_us != sender[me]))
+#else
+#define IS_OVER (segment[me] && (from != known[me] || meeting[me] == OPEN && to_us != sender[me]))
+#endif
+
+inline advance()
+{
+	if
+	:: with_it && !segment[me] && to_us != 0 ->
+		segment[me] = from;
+		meeting[me] = MET;
+		advanced = true
+	:: else
+	fi;
+	if
+	:: meeting[me] == MET -> sender[me] = to_us
+	:: else
+	fi;
+	if
+#ifdef MUTANT_OPEN_WHEN_MET
+	:: meeting[me] == MET ->
+#else
+	:: meeting[me] == MET && to_us != 0 && HAS_MAPPED_US ->
+#endif
+		meeting[me] = OPEN;
+		advanced = true
+	:: else
+	fi
+}
+
+#ifdef MUTANT_KNOCK_ANSWERED_BY_NEWS_ONLY
+#define ANSWER (advanced && !its_open)
+#else
+#define ANSWER (kind == KNOCK || advanced && !its_open)
+#endif
+
+inline converse()
+{
+	if
+	:: !segment[me] -> meeting[me] = STRANGER; known[me] = from
+	:: else
+	fi;
+	if
+	:: GONE && !segment[me] /* it has ended since */
+	:: else ->
+		advance();
+		if
+		:: ANSWER -> write_to_peer(INTRODUCTION, true)
+		:: else
+		fi
+	fi
+}
+
+inline read_letter()
+{
+	mail[me]?kind, from, to, to_us, its_number, its_open, with_it;
+	if
+	:: IS_OVER ->
+		spare = from; /* kept over let_go() */
+		let_go();
+		from = spare;
+		spare = 0
+	:: else
+	fi;
+	converse();
+	kind = 0; from = 0; to = 0; to_us = 0; its_number = 0; its_open = false; with_it = false;
+	advanced = false; appender = 0
+}
+
+/* --- one side --- */
+
+inline begin_anew()
+{
+	do
+	:: nempty(mail[me]) -> mail[me]?kind, from, to, to_us, its_number, its_open, with_it
+	:: empty(mail[me]) -> break
+	od;
+	do
+	:: nempty(queue[me]) -> queue[me]?appender, from
+	:: empty(queue[me]) -> break
+	od;
+	repeats = 0;
+	bound[me] = false;
+	incarnation[me]++;
+	meeting[me] = STRANGER; known[me] = 0; segment[me] = 0; sender[me] = 0; number[me] = 0; numbers[me] = 0;
+	kind = 0; from = 0; to = 0; to_us = 0; its_number = 0; its_open = false; with_it = false;
+	appender = 0; knocks = 0; appended = false
+}
+
+proctype side(byte me)
+{
+	mtype kind;
+	byte from, to, to_us, its_number, appender, spare, knocks;
+	bool its_open, with_it, with_segment, advanced, appended;
+
+end:	do
+	:: atomic { !bound[me] -> bound[me] = true }
+	:: atomic { bound[me] && nempty(mail[me]) -> read_letter() }
+	:: atomic { bound[me] && nempty(queue[me]) -> consume(); appender = 0; from = 0 }
+	:: atomic { bound[me] && meeting[me] != OPEN && MAY_KNOCK -> knock() }
+	:: atomic { bound[me] && meeting[me] == OPEN && !appended && nfull(queue[OTHER]) -> append() }
+	:: atomic { bound[me] && GONE -> let_go(); appender = 0; from = 0 } /* bury() */
+	:: atomic { segment[me] && forgets < FORGETS -> forgets++; repeats = 0; let_go(); appender = 0; from = 0 } /* doomed */
+	:: atomic { incarnation[me] <= RESTARTS -> begin_anew() }
+	od
+}
+
+active proctype rest()
+{
+	timeout;
+	assert(meeting[0] == OPEN && meeting[1] == OPEN);
+	assert(segment[0] == incarnation[1] && segment[1] == incarnation[0]);
+	assert(sender[0] == number[1] && sender[1] == number[0])
+}
+
+init {
+	atomic {
+		run side(0);
+		run side(1)
+	}
+}
