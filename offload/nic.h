@@ -227,6 +227,9 @@ void nic_end_deep(struct nic *);
 
 /* --- the NIC thread's place in the system (affinity.c) --- */
 
+/* A short scheduling slice for the calling thread, or the system's.  NULL, or why not. */
+const char *nic_thread_slice(bool brief);
+
 /* Name, affinity, scheduling slice, timer slack: of the calling thread. */
 void nic_thread_prepare(struct nic *);
 

@@ -199,7 +199,9 @@ static void dedicated_sleep(struct nic *nic, uint64_t until)
 	if (!atomic_compare_exchange_strong_explicit(&nic->own, &word, NIC_SLEEPING, memory_order_acq_rel,
 						     memory_order_relaxed))
 		return;
+	nic_thread_slice(true); /* to be woken soon; see affinity.c */
 	sleep_until(nic, until);
+	nic_thread_slice(false);
 	word = NIC_SLEEPING;
 	/* Fails if a pusher has done it already. */
 	atomic_compare_exchange_strong_explicit(&nic->own, &word, NIC_THREAD, memory_order_acquire,
@@ -212,6 +214,7 @@ static void dedicated_mode(struct nic *nic)
 	uint64_t idle = 0, until;
 	unsigned rounds = 0;
 
+	nic_thread_slice(false);
 	while (!stopping(nic) && !own_try(nic, NIC_THREAD))
 		sched_yield();
 	while (!stopping(nic)) {
