@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-_Static_assert(sizeof(struct event_record) <= EVENT_WORDS * sizeof(uint64_t), "a record fits its slot");
 _Static_assert(sizeof(struct event_slot) == 2 * CACHE_LINE, "a slot is two cache lines");
 
 /* Rings given back, waiting for an equal request.  Never unmapped before event_rings_free(): readers may look. */
@@ -82,30 +81,41 @@ void event_rings_lock(bool lock)
 		pthread_mutex_unlock(&spare_lock);
 }
 
-void event_post(struct event_queue *eq, const struct event_record *record)
-{
-	struct event_ring *ring = atomic_load_explicit(&eq->ring, memory_order_relaxed);
-	uint64_t number = atomic_load_explicit(&eq->posted, memory_order_relaxed);
-	struct event_slot *slot = &ring->slots[number & (ring->size - 1)];
-	uint64_t words[EVENT_WORDS] = {0};
-
-	memcpy(words, record, sizeof(*record));
-	/* A reader that copies the overwritten event must see 0 or the new number at its second look: the fence keeps
-	 * the words behind this store, and pairs with the acquire fence in copy_slot(). */
-	atomic_store_explicit(&slot->sequence, 0, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
-	for (int i = 0; i < EVENT_WORDS; i++)
-		atomic_store_explicit(&slot->words[i], words[i], memory_order_relaxed);
-	/* Publishes the words; pairs with the acquire load in copy_slot(). */
-	atomic_store_explicit(&slot->sequence, number + 1, memory_order_release);
-	/* Pairs with the acquire loads of `posted` in event_ready() and event_find(). */
-	atomic_store_explicit(&eq->posted, number + 1, memory_order_release);
-}
-
 uint64_t event_unread(const struct event_queue *eq)
 {
 	return atomic_load_explicit(&eq->posted, memory_order_relaxed) -
 	       atomic_load_explicit(&eq->taken, memory_order_relaxed);
+}
+
+static void *pointer_in(uint64_t word)
+{
+	return (void *)(uintptr_t)word;
+}
+
+/* What event_post() packed. */
+static void unpack(const uint64_t *words, struct event_record *record)
+{
+	*record = (struct event_record){
+		.info = {.initiator = {(uint32_t)words[0], (uint32_t)(words[0] >> 32)},
+			 .uid = (uint32_t)words[1],
+			 .jid = (uint32_t)(words[1] >> 32),
+			 .pt_index = (uint32_t)words[2],
+			 .link = (uint32_t)(words[2] >> 32),
+			 .match_bits = words[3],
+			 .rlength = words[4],
+			 .mlength = words[5],
+			 .offset = words[6],
+			 .hdr_data = words[7]},
+		.md_start = pointer_in(words[8]),
+		.md_user_ptr = pointer_in(words[9]),
+		.md_length = words[10],
+		.md_max_size = words[11],
+		.md_handle = (uint32_t)words[12],
+		.md_options = (uint32_t)(words[12] >> 32),
+		.md_threshold = (int32_t)(uint32_t)words[13],
+		.kind = (uint16_t)(words[13] >> 32),
+		.ni_fail = (uint16_t)(words[13] >> 48),
+	};
 }
 
 static bool copy_slot(struct event_slot *slot, uint64_t number, struct event_record *record)
@@ -121,7 +131,7 @@ static bool copy_slot(struct event_slot *slot, uint64_t number, struct event_rec
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&slot->sequence, memory_order_relaxed) != number + 1)
 		return false;
-	memcpy(record, words, sizeof(*record));
+	unpack(words, record);
 	return true;
 }
 

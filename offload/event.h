@@ -20,14 +20,17 @@
 #include "base/arch.h"
 #include "offload/pool.h"
 
-/* What the events of one operation have in common. */
+/*
+ * What the events of one operation have in common.  Fields that are set one by one and then make one word of a slot are not
+ * neighbours: a load of both would wait until both stores have left the store buffer.
+ */
 struct event_info {
 	ptl_process_id_t initiator;
 	ptl_uid_t uid;
 	ptl_jid_t jid;
 	ptl_pt_index_t pt_index;
-	ptl_seq_t link;
 	uint64_t match_bits, rlength, mlength, offset, hdr_data;
+	ptl_seq_t link;
 };
 
 /* An event as the ring stores it: PTL's structure without what the reader can work out. */
@@ -40,7 +43,7 @@ struct event_record {
 	uint16_t kind, ni_fail;
 };
 
-#define EVENT_WORDS 15
+#define EVENT_WORDS 14
 
 struct event_slot {
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t sequence;
@@ -72,8 +75,51 @@ void event_ring_put(struct event_ring *);
 void event_rings_free(void);
 void event_rings_lock(bool lock); /* around fork */
 
+static inline uint64_t event_word(uint32_t low, uint32_t high)
+{
+	return low | (uint64_t)high << 32;
+}
+
+/*
+ * Engine only.  In the header, so that a record that was only just put together goes from registers to the slot; read back
+ * by unpack() in event.c.
+ */
+static inline void event_post(struct event_queue *eq, const struct event_record *record)
+{
+	struct event_ring *ring = atomic_load_explicit(&eq->ring, memory_order_relaxed);
+	uint64_t number = atomic_load_explicit(&eq->posted, memory_order_relaxed);
+	struct event_slot *slot = &ring->slots[number & (ring->size - 1)];
+	const struct event_info *info = &record->info;
+	const uint64_t words[EVENT_WORDS] = {
+		event_word(info->initiator.nid, info->initiator.pid),
+		event_word(info->uid, info->jid),
+		event_word(info->pt_index, info->link),
+		info->match_bits,
+		info->rlength,
+		info->mlength,
+		info->offset,
+		info->hdr_data,
+		(uintptr_t)record->md_start,
+		(uintptr_t)record->md_user_ptr,
+		record->md_length,
+		record->md_max_size,
+		event_word(record->md_handle, record->md_options),
+		event_word((uint32_t)record->md_threshold, record->kind | (uint32_t)record->ni_fail << 16),
+	};
+
+	/* A reader that copies the overwritten event must see 0 or the new number at its second look: the fence keeps
+	 * the words behind this store, and pairs with the acquire fence in copy_slot(). */
+	atomic_store_explicit(&slot->sequence, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	for (int i = 0; i < EVENT_WORDS; i++)
+		atomic_store_explicit(&slot->words[i], words[i], memory_order_relaxed);
+	/* Publishes the words; pairs with the acquire load in copy_slot(). */
+	atomic_store_explicit(&slot->sequence, number + 1, memory_order_release);
+	/* Pairs with the acquire loads of `posted` in event_ready() and event_find(). */
+	atomic_store_explicit(&eq->posted, number + 1, memory_order_release);
+}
+
 /* Engine only. */
-void event_post(struct event_queue *, const struct event_record *);
 uint64_t event_unread(const struct event_queue *);
 
 /* True if a take would find something; any thread. */
