@@ -216,7 +216,8 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 		return rc;
 	peer->attempt = message->attempt;
 	peer->remote_tag = message->source_tag;
-	peer->uid = message->uid;
+	/* Such a transport admits nobody but our own user; elsewhere it is the sender's claim. */
+	peer->uid = peer->transport->limits.verified_uid ? nic->uid : message->uid;
 	peer->jid = message->jid;
 	peer->abilities = message->abilities;
 	peer->incarnation[0] = message->incarnation_high;

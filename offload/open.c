@@ -65,7 +65,9 @@ static int choose_transports(const struct nic *nic, struct choice *choice)
 				    wanted);
 	/* Nobody who is not on this node can reach the loopback, and opening libfabric costs 100 ms. */
 	if (choice->node && (nic->settings->verified_uid || nic->id.nid >> 24 == LOOPBACK_NET))
-		choice->network = choice->node_optional = false;
+		choice->network = false;
+	if (nic->settings->verified_uid)
+		choice->node_optional = false;
 	return 0;
 }
 
@@ -85,7 +87,7 @@ static int claim_pid(struct nic *nic, const struct choice *choice, struct transp
 		return rc;
 	if (rc)
 		report(LOG_WARN, "no shared memory between processes of this node: %s", report_last_error());
-	rc = choice->network ? families[PATH_NETWORK]->claim(config, &nic->claimed[PATH_NETWORK]) : 0;
+	rc = choice->network || rc ? families[PATH_NETWORK]->claim(config, &nic->claimed[PATH_NETWORK]) : 0;
 	if (rc)
 		let_go(nic, PATH_NODE);
 	return rc;

@@ -315,6 +315,9 @@ static int expose_source(struct nic *nic, struct operation *op, uint8_t *bytes, 
 	struct wire_segment segments[WIRE_MAX_SEGMENTS];
 	struct exposures *exposures = &op->exposures;
 
+	/* Exposed for a way that was given up: its keys mean nothing here. */
+	if (exposures->count > 0 && exposures->transport != op->peer->transport)
+		operation_withdraw(nic, op);
 	if (exposures->count == 0 && op->payload_length > 0) {
 		const struct region *region = &op->pinned->region;
 		size_t room = op->peer->transport->limits.short_max - WIRE_MAX_HEADER;

@@ -181,12 +181,14 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 	int rc = decode(nic->transports[nic->polling], from, bytes, length, body, body_length, &message, segments);
 
 	if (rc) {
+		timing_dismiss(&nic->timing);
 		nic->counters.malformed++;
 		if (rc == -EPROTONOSUPPORT)
 			contact_answer_version(nic, &message, from);
 		return;
 	}
 	if (!conversation[message.operation].handle) {
+		timing_dismiss(&nic->timing);
 		nic->counters.notices_received++;
 		contact_notice(nic, &message, from);
 		return;
@@ -195,6 +197,7 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 					  : peer_find(nic, (ptl_process_id_t){message.source_nid, message.source_pid});
 
 	if (unlikely(!belongs(nic, peer, &message, from))) {
+		timing_dismiss(&nic->timing);
 		nic->counters.stale++;
 		contact_dropped(nic, peer, &message, from);
 		return;

@@ -112,6 +112,7 @@ void timing_record_message(struct timing *timing)
 {
 	timing_record(timing, PTL_STAGE_MESSAGE, timing->lap - timing->started + timing->outside);
 	timing->outside = 0;
+	timing->lap = 0;
 	atomic_fetch_add_explicit(&timing->messages, 1, memory_order_relaxed);
 }
 

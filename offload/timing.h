@@ -32,7 +32,7 @@ struct stage_clock {
 
 struct timing {
 	_Atomic bool on;
-	uint64_t lap;     /* end of the last lap, ticks; engine only */
+	uint64_t lap;     /* end of the last lap, ticks; 0: no message is being handled; engine only */
 	uint64_t started; /* when the current message began; engine only */
 	uint64_t outside; /* ticks that belong to messages but to no single one: taking and releasing ownership */
 	_Atomic uint64_t messages, walked;
@@ -64,16 +64,25 @@ static inline void timing_begin(struct timing *timing)
 		timing->started = timing->lap = cycle_clock();
 }
 
-/* Ends a lap: the time since the last one was spent in `stage`. */
+/* It was no message after all. */
+static inline void timing_dismiss(struct timing *timing)
+{
+	timing->lap = 0;
+}
+
+/*
+ * Ends a lap: the time since the last one was spent in `stage`.  What happens outside of any message (the end of a long one,
+ * an unlink by its caller) belongs to no lap.
+ */
 static inline void timing_lap(struct timing *timing, ptl_stage_t stage)
 {
-	if (timing_on(timing))
+	if (timing_on(timing) && timing->lap != 0)
 		timing_record_lap(timing, stage);
 }
 
 static inline void timing_end(struct timing *timing)
 {
-	if (timing_on(timing))
+	if (timing_on(timing) && timing->lap != 0)
 		timing_record_message(timing);
 }
 

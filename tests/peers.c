@@ -411,6 +411,7 @@ const char *unfit_for(const struct test *test, const char *over, const char *in)
 		{(test->traits & TRAIT_NO_TSAN) && UNDER_TSAN,
 		 "starts threads after fork, which the sanitizer forbids"},
 		{(test->traits & TRAIT_NO_SANITIZER) && UNDER_SANITIZER, "is disturbed by the sanitizer"},
+		{(test->traits & TRAIT_USERS) && strcmp(over, "node") == 0, "node is for processes of one user"},
 		{(test->traits & TRAIT_ROOT) && geteuid() != 0, "takes another user's id, which only root can"},
 	};
 	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)

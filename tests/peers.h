@@ -25,6 +25,7 @@ enum trait {
 	TRAIT_NO_TSAN = 512,       /* the thread sanitizer forbids new threads in a forked child */
 	TRAIT_NO_SANITIZER = 1024, /* what it counts or does is disturbed by a sanitizer's run-time */
 	TRAIT_ROOT = 2048,         /* takes another user's id */
+	TRAIT_USERS = 4096,        /* needs a transport that other users can reach */
 };
 
 /* Rows of a table of tests. */

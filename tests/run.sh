@@ -26,7 +26,7 @@ usage()
 	  conformance  each sentence of Portals 3.3, likewise (\`build/tests/conformance --list\`: which test proves which)
 	  model        random programs against a reference model, 60 s; address+undefined
 	  stress       many threads, dying peers, floods; release, address+undefined, thread
-	  crash        processes of a node killed or stopped at every step of their transport, 60 s (1000 runs with --nightly)
+	  crash        processes of a node killed or stopped at every step of their transport, 60 s (1500 runs with --nightly)
 	  containers   what containers forbid: tracing, user ids, pid namespaces; needs root for most of it
 	  models       Spin: nobody sleeps through work, whoever owns the NIC, nothing in shared memory is lost;
 	               and the same broken on purpose
@@ -275,7 +275,7 @@ group_crash()
 	if [ $nightly = no ]; then
 		limit=600 program crash "$builds/faults/tests/crash" --seconds 60
 	else
-		limit=7200 program crash "$builds/faults/tests/crash" --runs 1200
+		limit=7200 program crash "$builds/faults/tests/crash" --runs 1500
 	fi
 }
 

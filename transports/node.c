@@ -27,12 +27,12 @@
 #define DEFER_POLLS   64
 #define RECOVER_POLLS 4096
 #define RMA_DEPTH     4
+#define WAITS_LONG_NS 2000000 /* longer than node_recover() needs where it can help */
 #define FIRST_PEERS   16
-#define QUOTA_MIN     8
 
 /* --- peers --- */
 
-static struct node_peer *find_peer(const struct node *node, uint32_t nid, uint32_t pid)
+struct node_peer *node_peer_find(const struct node *node, uint32_t nid, uint32_t pid)
 {
 	for (struct node_peer *peer = node->by_pid[pid % NODE_HASH]; peer; peer = peer->next_same_hash)
 		if (peer->nid == nid && peer->pid == pid)
@@ -58,7 +58,7 @@ static bool make_room(struct node *node)
 
 struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
 {
-	struct node_peer *peer = find_peer(node, nid, pid);
+	struct node_peer *peer = node_peer_find(node, nid, pid);
 
 	if (peer)
 		return peer;
@@ -98,7 +98,8 @@ static void share_queue(struct node *node)
 {
 	uint32_t quota = NODE_SLOTS / (node->active_senders ? node->active_senders : 1);
 
-	atomic_store_explicit(&node->segment->quota, quota > QUOTA_MIN ? quota : QUOTA_MIN, memory_order_relaxed);
+	atomic_store_explicit(&node->segment->quota, quota > NODE_QUOTA_MIN ? quota : NODE_QUOTA_MIN,
+			      memory_order_relaxed);
 }
 
 void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
@@ -129,7 +130,7 @@ void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 
 void node_peer_met(struct node *node, struct node_peer *peer)
 {
-	peer->quota = QUOTA_MIN;
+	peer->quota = NODE_QUOTA_MIN;
 	/* Pairs with nothing: the peer has not begun, or has gone on without us and was not met. */
 	peer->head_seen = atomic_load_explicit(&peer->segment->head, memory_order_acquire);
 	peer->mark = peer->head_seen;
@@ -141,7 +142,8 @@ void node_peer_met(struct node *node, struct node_peer *peer)
 /* Is everything consumed that the peer can have appended?  Another one may be filling a line before its last. */
 static bool is_heard_out(const struct node *node, struct node_peer *peer)
 {
-	if (!peer->sentenced)
+	/* Asked anew if a mad peer had moved it out of sight. */
+	if (!peer->sentenced || peer->last_tail - node->head > NODE_SLOTS)
 		peer->last_tail = atomic_load_explicit(&node->segment->tail, memory_order_relaxed);
 	peer->sentenced = true;
 	return (int64_t)(peer->last_tail - node->head) <= 0;
@@ -149,16 +151,14 @@ static bool is_heard_out(const struct node *node, struct node_peer *peer)
 
 static void lose_doomed(struct node *node)
 {
-	bool any = false;
-
+	node->any_doomed = false;
 	for (uint32_t i = 0; i < node->peer_count; i++) {
 		struct node_peer *peer = node->peers[i];
 
 		if (peer->doomed && is_heard_out(node, peer))
 			node_peer_lost(node, peer, true);
-		any |= peer->doomed;
+		node->any_doomed |= peer->doomed;
 	}
-	node->any_doomed = any;
 }
 
 static void forget_peers(struct node *node)
@@ -250,7 +250,6 @@ static int node_transport_claim(struct transport_config *config, struct transpor
 	node->nid = config->nid;
 	node->lends = config->lends;
 	node->segment_fd = node->socket = node->bell = node->doorbell = -1;
-	snprintf(node->iface, sizeof(node->iface), "%s", config->iface ? config->iface : "?");
 	int rc = prepare(node, config);
 
 	if (rc) {
@@ -361,13 +360,18 @@ static int look_further(struct node *node, int budget)
 	return polls % MAIL_POLLS == 0 ? read_mail(node, budget) : 0;
 }
 
+static void stay_awake(struct node *node)
+{
+	node_attend(node, node->lends ? NODE_LENT : NODE_AWAKE);
+}
+
 static int node_poll(struct transport *transport, int budget)
 {
 	struct node *node = node_of(transport);
 
-	if (unlikely((node->attention & ((1u << NODE_ATTENTION_BITS) - 1)) == NODE_ASLEEP)) {
+	if (unlikely(node_attention_state(node->attention) == NODE_ASLEEP)) {
 		FAULT_POINT("wake");
-		node_attend(node, node->lends ? NODE_LENT : NODE_AWAKE);
+		stay_awake(node);
 	}
 	FAULT_POINT("poll");
 	int done = node_consume(node, budget);
@@ -393,13 +397,21 @@ static bool rung(const struct node *node)
 	return poll(&wait, 1, 0) > 0;
 }
 
+/* A sender stands still where it may not be passed over: to be looked after now and then, not all the time. */
+static bool waits_for_line(const struct node *node)
+{
+	return node->stuck_at != 0 && node->stuck_head == node->head && monotonic_ns() - node->stuck_at > WAITS_LONG_NS;
+}
+
 static int node_arm(struct transport *transport)
 {
 	struct node *node = node_of(transport);
 
-	if (node->any_doomed || node_copies_pending(node))
+	if (node_copies_pending(node))
 		return -EAGAIN;
-	node_ring_deferred(node, true);
+	node_ring_deferred(node, true); /* may find that somebody has gone */
+	if (node->any_doomed)
+		return waits_for_line(node) ? 1 : -EAGAIN;
 	if (rung(node)) {
 		node->mail_due = true;
 		return -EAGAIN;
@@ -407,11 +419,14 @@ static int node_arm(struct transport *transport)
 	FAULT_POINT("sleep-before-attention");
 	node_attend(node, NODE_ASLEEP);
 	FAULT_POINT("sleep-after-attention");
-	if (node_queue_empty(node))
-		return 0;
+	/* Only now: a helper that is done looks whether we sleep after it has said so (tell_reader()). */
+	bool pending = node_copies_pending(node);
+
+	if (node_queue_empty(node) && !pending)
+		return node_copies_blocked(node);
 	node_recover(node);
-	node_attend(node, node->lends ? NODE_LENT : NODE_AWAKE);
-	return -EAGAIN;
+	stay_awake(node);
+	return !pending && waits_for_line(node) ? 1 : -EAGAIN;
 }
 
 /* What we have appended is the receiver's: nothing that the end of this process could take back. */
@@ -435,14 +450,28 @@ static int node_probe(struct transport *transport, transport_address address)
 		return 0;
 	uint64_t attention = atomic_load_explicit(&peer->segment->attention, memory_order_relaxed);
 
-	return (attention & ((1u << NODE_ATTENTION_BITS) - 1)) == NODE_CLOSED || node_peer_dead(node, peer)
-		       ? -ECONNREFUSED
-		       : 0;
+	return node_attention_state(attention) == NODE_CLOSED || node_peer_dead(node, peer) ? -ECONNREFUSED : 0;
+}
+
+/* How long messages travel, as far as it is known: each peer is tried when it is met. */
+static const char *describe_long(const struct node *node, uint32_t met, uint32_t cross)
+{
+	uint64_t copy[2];
+	struct iovec local = {copy, sizeof(copy)}, remote = {(void *)(uintptr_t)node->incarnation, sizeof(copy)};
+
+	if (met > 0)
+		return cross == met ? "by cross-memory attach"
+		       : cross > 0  ? "by cross-memory attach, to some peers through slabs"
+				    : "through slabs";
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == sizeof(copy)
+		       ? "by cross-memory attach if that works with a peer (none was met yet)"
+		       : "through slabs (cross-memory attach is forbidden here)";
 }
 
 static int node_describe(const struct transport *transport, char *text, size_t size)
 {
 	const struct node *node = (const struct node *)(const void *)transport;
+	const char *why = node->cross_memory_error;
 	uint32_t met = 0, cross = 0;
 
 	for (uint32_t i = 0; i < node->peer_count; i++) {
@@ -450,12 +479,13 @@ static int node_describe(const struct transport *transport, char *text, size_t s
 		cross += node->peers[i]->cross_memory;
 	}
 	return snprintf(text, size,
-			"shared memory, %d lines, %d slabs of %d bytes, short %zu, %u peers, long messages %s%s%s",
+			"shared memory, %d lines, %d slabs of %d bytes, short %zu, %u peers, long messages %s%s%s%s; "
+			"malformed %llu, passed over %llu, other users refused %llu, rings %llu",
 			NODE_SLOTS, NODE_SLABS, NODE_SLAB_SIZE, transport->limits.short_max, met,
-			node->cross_memory_error ? "through slabs (cross-memory attach refused: "
-			: met > 0 && !cross      ? "through slabs"
-						 : "by cross-memory attach",
-			node->cross_memory_error ? node->cross_memory_error : "", node->cross_memory_error ? ")" : "");
+			describe_long(node, met, cross), why ? " (cross-memory attach refused: " : "", why ? why : "",
+			why ? ")" : "", (unsigned long long)node->counters.malformed,
+			(unsigned long long)node->counters.skipped, (unsigned long long)node->counters.refused_uid,
+			(unsigned long long)node->counters.rings);
 }
 
 const struct transport_ops transport_node = {

@@ -30,6 +30,7 @@
 #define NODE_CLAIMS    64
 #define NODE_MAX_PEERS 65535
 #define NODE_NO_SENDER 0xffff
+#define NODE_QUOTA_MIN 8  /* lines that any sender may have unconsumed */
 #define NODE_HASH      64 /* buckets of the table of peers */
 
 /* --- memory that peers map --- */
@@ -70,6 +71,11 @@ enum node_attention {
 	NODE_ATTENTION_BITS = 2
 };
 
+static inline enum node_attention node_attention_state(uint64_t attention)
+{
+	return (enum node_attention)(attention & ((1u << NODE_ATTENTION_BITS) - 1));
+}
+
 /* --- peers --- */
 
 enum node_meeting {
@@ -84,7 +90,6 @@ struct node_peer {
 	uint64_t head_seen;           /* its head when we looked last */
 	uint64_t rung;                /* the epoch of its sleep for which we have rung */
 	uint64_t deferred;            /* end of our newest record while it was LENT; 0: nothing to ring for */
-	uint64_t rung_for;            /* the value of `deferred` for which we have rung last */
 	uint64_t deferred_at;         /* cycle_clock() when it is to be rung; 0: not looked at yet */
 	uint64_t mark;                /* fairness: a position; and how many of our lines lie before it, and behind */
 	uint32_t before_mark, behind_mark, quota;
@@ -148,7 +153,6 @@ struct node {
 	struct node_copies *copies; /* node_copy.c's */
 
 	uint32_t nid, pid;
-	char iface[32];
 	uint64_t incarnation[2]; /* also the nonce by which peers find out whether they can read our memory */
 	int segment_fd, socket;
 	int bell;                       /* an eventfd, to which peers write */
@@ -273,6 +277,8 @@ int node_mail(struct node *);
 /* Tells everybody that we leave. */
 void node_farewell(struct node *);
 
+/* The peer of (nid, pid), or NULL. (node.c) */
+struct node_peer *node_peer_find(const struct node *, uint32_t nid, uint32_t pid);
 /* The peer of (nid, pid), made if need be.  NULL: no memory, or too many. (node.c) */
 struct node_peer *node_peer_get(struct node *, uint32_t nid, uint32_t pid);
 /* Its segment has just been mapped.  (node.c) */
@@ -291,7 +297,7 @@ void node_withdraw(struct transport *, struct exposure *);
 /* One chunk of the oldest unfinished read, or of a claim we help with.  Returns how much was done. */
 int node_copy_step(struct node *);
 bool node_copies_pending(const struct node *);
-/* Something waits that nothing will announce (room in a peer's queue, the end of a stopped helper): look again later. */
+/* Something waits that nothing will announce (room in a peer's queue): look again later. */
 bool node_copies_blocked(const struct node *);
 /* A record of one of its kinds; `bytes` are private, a slab is not. */
 void node_copy_record(struct node *, struct node_peer *, enum node_kind, const uint8_t *bytes, size_t length);

@@ -300,7 +300,7 @@ bool node_copies_blocked(const struct node *node)
 	for (uint32_t i = 0; i < copies->read_count; i++) {
 		const struct node_read *read = &copies->reads[copies->order[i]];
 
-		if (read->orphan || (read->state == READ_READY && read->blocked))
+		if (read->state == READ_READY && read->blocked)
 			return true;
 	}
 	return copies->pull_count > 0;

@@ -246,6 +246,8 @@ int node_knock(struct node *node, struct node_peer *peer)
 
 	if (now >= next_knock_at(peer)) {
 		note_knock(peer, now);
+		if (peer->meeting == NODE_FOREIGN) /* the name may be one of ours now */
+			peer->meeting = NODE_STRANGER;
 		if (write_to_peer(node, peer, KNOCK, peer->meeting == NODE_MET) == -ECONNREFUSED)
 			return node_nobody_there(node, peer);
 	} else if (now >= peer->knocked_at + ANSWER_NS) {
@@ -404,7 +406,8 @@ static void refuse(struct node *node, const struct introduction *text)
 		memcpy(answer.to, text->from, sizeof answer.to);
 		send_letter(node, &answer, text->nid, text->pid, false);
 	} else if (same_incarnation(text->to, node->incarnation)) {
-		struct node_peer *peer = node_peer_get(node, text->nid, text->pid);
+		/* Not made: whom we have not asked may not fill our table. */
+		struct node_peer *peer = node_peer_find(node, text->nid, text->pid);
 
 		if (peer && peer->meeting == NODE_STRANGER)
 			peer->meeting = NODE_FOREIGN;

@@ -37,8 +37,7 @@
 #define SEQUENCE_SHIFT 4 /* of the position in a slot's sequence; lines below */
 #define INTENT_LINES   16
 #define INTENT_SHIFT   20 /* intent: number of the receiver (16 bits), lines (4), position (44) */
-#define QUOTA_MIN      8
-#define WRITE_AHEAD    2 /* lines ahead that a sender asks to own; between distant cores 0: 5.2, 2: 10.4, 6: 7.0 M/s */
+#define WRITE_AHEAD    2  /* lines ahead that a sender asks to own; between distant cores 0: 5.2, 2: 10.4, 6: 7.0 M/s */
 #define SLAB_AHEAD     1024  /* bytes of the next slab that a sender asks to own */
 #define LATE_NS        20000 /* what a LENT receiver may take */
 #define RING_AGAIN_NS  1000000
@@ -80,7 +79,7 @@ static void look_at_head(struct node *node, struct node_peer *peer)
 		return;
 	}
 	peer->head_seen = head;
-	peer->quota = quota >= QUOTA_MIN && quota <= NODE_SLOTS ? (uint32_t)quota : QUOTA_MIN;
+	peer->quota = quota >= NODE_QUOTA_MIN && quota <= NODE_SLOTS ? (uint32_t)quota : NODE_QUOTA_MIN;
 	if (head >= peer->mark) {
 		peer->before_mark = head == tail ? 0 : peer->behind_mark;
 		peer->behind_mark = 0;
@@ -151,7 +150,7 @@ static inline void alert(struct node *node, struct node_peer *peer, uint64_t end
 	/* Pairs with the fence in node_attend(). */
 	uint64_t attention = atomic_load_explicit(&peer->segment->attention, memory_order_seq_cst);
 
-	switch (attention & ((1u << NODE_ATTENTION_BITS) - 1)) {
+	switch (node_attention_state(attention)) {
 	case NODE_AWAKE:
 		return;
 	case NODE_LENT:
@@ -416,7 +415,8 @@ static bool deliver(struct node *node, const struct record *record, unsigned lin
 	size_t length = record->bytes[3];
 	struct node_peer *peer = number < node->sender_count ? node->senders[number] : NULL;
 
-	if (unlikely(!peer || length > lines * NODE_LINE_BYTES - NODE_RECORD_HEAD))
+	/* A number is given out before its holder's segment is here: until then it has no business with us. */
+	if (unlikely(!peer || !peer->segment || length > lines * NODE_LINE_BYTES - NODE_RECORD_HEAD))
 		return false;
 	switch ((enum node_kind)record->bytes[2]) {
 	case NODE_MESSAGE:

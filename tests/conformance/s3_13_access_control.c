@@ -97,7 +97,8 @@ static void c3_13_another_user_needs_an_entry_that_names_him(void)
 
 static const struct test tests[] = {
 	CASE_PAIR(c3_13_every_entry_admits_our_own_user_everywhere_at_first, "3.13/1 3.13/2"),
-	CASE(c3_13_another_user_needs_an_entry_that_names_him, "3.13/3", 2, TRAIT_SEVERAL | TRAIT_BARE | TRAIT_ROOT),
+	CASE(c3_13_another_user_needs_an_entry_that_names_him, "3.13/3", 2,
+	     TRAIT_SEVERAL | TRAIT_BARE | TRAIT_ROOT | TRAIT_USERS),
 	{0},
 };
 

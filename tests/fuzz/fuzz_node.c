@@ -247,13 +247,15 @@ static void meet(uint32_t index)
 	REQUIRE(peer && peer->index == index);
 	if (peer->segment)
 		return;
-	peer->segment = new_segment();
 	peer->number = peer->sender = (uint16_t)index;
+	node->senders[index] = peer;
+	if (take(1) % 4 == 0) /* it has its number, we have nothing of it yet */
+		return;
+	peer->segment = new_segment();
 	peer->os_pid = (pid_t)(PID + 1 + index);
 	peer->pidfd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	peer->cross_memory = take(1) % 2;
 	peer->meeting = NODE_OPEN;
-	node->senders[index] = peer;
 	node_peer_met(node, peer);
 }
 

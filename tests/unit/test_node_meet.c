@@ -44,13 +44,21 @@ static int told, lost, met, consumed;
 static bool queue_sticks; /* its head is a line that does not come */
 static uint64_t probed_nonce;
 
-struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
+struct node_peer *node_peer_find(const struct node *node, uint32_t nid, uint32_t pid)
 {
 	for (uint32_t i = 0; i < node->peer_count; i++)
 		if (node->peers[i]->nid == nid && node->peers[i]->pid == pid)
 			return node->peers[i];
+	return NULL;
+}
+
+struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
+{
+	struct node_peer *peer = node_peer_find(node, nid, pid);
+	if (peer)
+		return peer;
 	CHECK(node->peer_count < MAX_PEERS);
-	struct node_peer *peer = calloc(1, sizeof *peer);
+	peer = calloc(1, sizeof *peer);
 	CHECK(peer != NULL);
 	*peer = (struct node_peer){.nid = nid,
 				   .pid = pid,

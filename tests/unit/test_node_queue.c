@@ -511,6 +511,24 @@ static void a_malformed_record_is_counted_and_nothing_else(void **state)
 	assert_int_equal(consume_all(), 1);
 }
 
+/* It knows our segment and its number, but has not let us have its own segment yet. */
+static void a_record_of_somebody_half_met_is_malformed(void **state)
+{
+	const struct {
+		uint8_t head[NODE_RECORD_HEAD];
+		struct node_slab_place place;
+	} early = {{0, 0, NODE_MESSAGE_SLAB, 8}, {1, 64}};
+	struct node_peer *peer = nodes[RECEIVER].senders[0];
+	struct node_segment *segment = peer->segment;
+
+	(void)state;
+	peer->segment = NULL;
+	receive_line(1, &early, sizeof(early));
+	peer->segment = segment;
+	assert_int_equal(nodes[RECEIVER].counters.malformed, 1);
+	assert_int_equal(seen.arrived, 0);
+}
+
 static uint64_t next_random(uint64_t *random)
 {
 	*random ^= *random << 13;
@@ -794,6 +812,7 @@ int main(void)
 		TEST(a_dead_senders_last_words_are_heard),
 		TEST(an_intent_that_does_not_cover_the_line_keeps_nobody_waiting),
 		TEST(a_malformed_record_is_counted_and_nothing_else),
+		TEST(a_record_of_somebody_half_met_is_malformed),
 		TEST(noise_in_the_queue_harms_nobody),
 		TEST(a_tail_that_cannot_be_is_put_right),
 		TEST(a_receiver_whose_head_cannot_be_is_doomed),
