@@ -70,14 +70,17 @@ int peer_meet(struct nic *nic, struct peer *peer)
 		return 0;
 	if (peer->address >= room) {
 		uint32_t more = room ? room : FIRST_BUCKETS;
+		struct peer **grown = NULL;
 
 		while (more <= peer->address && more < UINT32_MAX / 2)
 			more *= 2;
-		if (more <= peer->address || !(peers = realloc(peers, more * sizeof(struct peer *))))
+		if (more > peer->address)
+			grown = realloc(peers, more * sizeof(struct peer *));
+		if (!grown)
 			return report_error(-ENOMEM, "no memory for a peer with the address %llu",
 					    (unsigned long long)peer->address);
-		memset(peers + room, 0, (more - room) * sizeof(struct peer *));
-		nic->met[peer->path].peers = peers;
+		memset(grown + room, 0, (more - room) * sizeof(struct peer *));
+		nic->met[peer->path].peers = peers = grown;
 		nic->met[peer->path].room = more;
 	}
 	peers[peer->address] = peer;

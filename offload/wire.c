@@ -242,7 +242,7 @@ int wire_decode_apart(const void *header, size_t length, const void *body, size_
 		      struct wire_message *message)
 {
 	const uint8_t *from = header;
-	const struct codec *codec;
+	const struct codec *codec = NULL;
 	bool brief = length > 1 && from[0] == WIRE_MAGIC_BRIEF;
 	int rc = (brief ? decode_brief_prefix : decode_full_prefix)(from, length, message, &codec);
 

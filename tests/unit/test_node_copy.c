@@ -369,7 +369,7 @@ static void together_both_ends_take_every_chunk_once(void)
 	uint64_t length = CHUNKS * (uint64_t)NODE_CHUNK_MAX - 4097;
 	unsigned char *nowhere = map(4096);
 	pthread_t thread;
-	int result;
+	int result = PENDING;
 
 	stage = shared_memory();
 	counting = waits = true;
@@ -408,7 +408,7 @@ static const size_t lengths[] = {0,      1,      4096,   65535,  65536,    65537
 
 static void read_every_length(unsigned char *to, const struct exposure *from)
 {
-	int result;
+	int result = PENDING;
 
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		memset(to, 0xee, lengths[i] + 101);
@@ -447,7 +447,7 @@ static void nobody_helps_unless_a_host_waits(void)
 {
 	unsigned char *memory = map(LONG);
 	struct exposure all[MAX_PROCESSES];
-	int result;
+	int result = PENDING;
 
 	meet();
 	fill(memory, LONG, (uint32_t)my_rank);
@@ -551,7 +551,7 @@ static unsigned char *stop_a_helper(int *result)
 
 static void a_stopped_helper_is_waited_for_asleep_and_writes_nothing_later(void)
 {
-	int result;
+	int result = PENDING;
 	unsigned char *to = stop_a_helper(&result);
 
 	if (my_rank == 0) {
@@ -582,7 +582,7 @@ static void a_stopped_helper_is_waited_for_asleep_and_writes_nothing_later(void)
 
 static void the_death_of_a_helper_that_holds_a_chunk_ends_the_read(void)
 {
-	int result;
+	int result = PENDING;
 
 	expect_death(1);
 	stop_a_helper(&result);
@@ -602,7 +602,7 @@ static void the_death_of_a_helper_that_holds_a_chunk_ends_the_read(void)
 
 static void whoever_is_found_dead_takes_its_reads_along(void)
 {
-	int result;
+	int result = PENDING;
 
 	expect_death(1);
 	stop_a_helper(&result);
@@ -635,7 +635,7 @@ static void closing_waits_for_a_helper(void)
 	unsigned char *memory = map(LONG), *to = map(LONG);
 	struct exposure all[MAX_PROCESSES];
 	pthread_t thread;
-	int result;
+	int result = PENDING;
 
 	meet();
 	fill(memory, LONG, (uint32_t)my_rank);
@@ -667,7 +667,7 @@ static void closing_waits_for_a_helper(void)
 
 static void closing_does_not_wait_for_ever_and_says_so(void)
 {
-	int result;
+	int result = PENDING;
 
 	stop_a_helper(&result);
 	if (my_rank == 0) {
@@ -685,7 +685,7 @@ static void what_a_helper_cannot_write_is_read(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
 	struct exposure all[MAX_PROCESSES];
-	int result;
+	int result = PENDING;
 
 	meet();
 	fill(memory, LONG, (uint32_t)my_rank);
@@ -710,7 +710,7 @@ static void a_request_for_help_is_not_taken_for_its_successor(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG), *later = map(NODE_CHUNK_MAX);
 	struct exposure all[MAX_PROCESSES];
-	int result;
+	int result = PENDING;
 
 	meet();
 	harness_while_waiting(NULL);
@@ -743,7 +743,7 @@ static void a_withdrawn_key_gets_no_help(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
 	struct exposure mine, all[MAX_PROCESSES];
-	int result;
+	int result = PENDING;
 
 	meet();
 	harness_while_waiting(NULL);
@@ -912,7 +912,7 @@ static void who_loses_the_right_to_read_goes_on_through_slabs(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
 	struct exposure all[MAX_PROCESSES];
-	int result;
+	int result = PENDING;
 
 	meet();
 	fill(memory, LONG, (uint32_t)my_rank);
@@ -934,7 +934,7 @@ static void a_withdrawn_key_is_refused_even_in_the_middle(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
 	struct exposure mine, all[MAX_PROCESSES];
-	int result;
+	int result = PENDING;
 
 	meet();
 	harness_while_waiting(NULL);
@@ -967,7 +967,7 @@ static void a_source_that_nobody_consumes_from_may_sleep(void)
 {
 	unsigned char *memory = map(LONG);
 	struct exposure all[MAX_PROCESSES];
-	int result;
+	int result = PENDING;
 
 	meet();
 	harness_while_waiting(NULL);
@@ -1001,7 +1001,7 @@ static void a_reader_whose_request_finds_no_room_may_sleep(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
 	struct exposure all[MAX_PROCESSES];
-	int result;
+	int result = PENDING;
 
 	meet();
 	harness_while_waiting(NULL);
@@ -1084,7 +1084,7 @@ static void without_room_for_a_request_for_help_the_reader_does_it_all(void)
 {
 	unsigned char *memory = map(LONG);
 	struct exposure all[MAX_PROCESSES];
-	int result;
+	int result = PENDING;
 
 	meet();
 	harness_while_waiting(NULL);
@@ -1144,7 +1144,7 @@ static void mad_requests_show_nothing_that_is_not_exposed(void)
 {
 	unsigned char *memory = map(LONG);
 	struct exposure all[MAX_PROCESSES];
-	int result;
+	int result = PENDING;
 
 	meet();
 	memset(memory, 0xaa, LONG);
@@ -1243,7 +1243,7 @@ static void pieces_that_were_not_asked_for_are_dropped(void)
 		      {0, 10000 + 1, token, 0, 1},
 		      {0, 0, token, 0, 1}};
 	enum { COUNT = sizeof(pieces) / sizeof(pieces[0]) };
-	int result;
+	int result = PENDING;
 
 	meet();
 	harness_while_waiting(NULL);
@@ -1280,7 +1280,7 @@ static void spoiled_claims_fail_the_read(void)
 {
 	unsigned char *memory = map(LONG);
 	struct exposure all[MAX_PROCESSES];
-	int result;
+	int result = PENDING;
 
 	meet();
 	harness_while_waiting(NULL);

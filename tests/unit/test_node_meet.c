@@ -1348,7 +1348,7 @@ static int use_up_descriptors(int *taken, int most, int spare)
 	CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &few), 0);
 	while ((taken[count] = dup(STDOUT_FILENO)) >= 0)
 		count++;
-	for (; spare > 0; spare--)
+	for (; spare > 0 && count > 0; spare--)
 		close(taken[--count]);
 	return count;
 }
@@ -1357,7 +1357,7 @@ static void whoever_has_no_descriptors_left_meets_later(void)
 {
 	struct node *one = start(1), *other = start(2);
 	struct node_peer *peer = peer_of(one, other);
-	int taken[100], count = use_up_descriptors(taken, 100, 0);
+	int taken[100] = {0}, count = use_up_descriptors(taken, 100, 0);
 
 	uint64_t until = now_ns() + 5000000;
 	while (now_ns() < until) {
@@ -1382,7 +1382,7 @@ static void two_descriptors_are_enough_to_meet(void)
 {
 	struct node *one = start(1), *other = start(2);
 	struct node_peer *there = peer_of(one, other), *here = peer_of(other, one);
-	int taken[100], count = use_up_descriptors(taken, 100, 2);
+	int taken[100] = {0}, count = use_up_descriptors(taken, 100, 2);
 
 	reach(one, other);
 	check_open(one, other);

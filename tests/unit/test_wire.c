@@ -322,19 +322,20 @@ static void a_body_may_lie_apart_from_its_header(void **state)
 	for (unsigned i = 0; i < WIRE_OPERATION_COUNT + WIRE_BRIEF_COUNT; i++) {
 		bool brief = i >= WIRE_OPERATION_COUNT;
 		unsigned operation = brief ? i - WIRE_OPERATION_COUNT : i;
-		size_t header = brief ? formats[operation].brief : formats[operation].header;
+		size_t header_length = brief ? formats[operation].brief : formats[operation].header;
 
 		make_form(&example, operation, brief, 1, 37);
-		const uint8_t *body = example.bytes + header;
-		size_t length = example.length - header;
+		const uint8_t *body = example.bytes + header_length;
+		size_t length = example.length - header_length;
 
-		assert_int_equal(decode_apart(example.bytes, header, body, length, &out), 0);
-		assert_int_equal(decode_apart(example.bytes, header - 1, body, length, &out), -EBADMSG);
+		assert_int_equal(decode_apart(example.bytes, header_length, body, length, &out), 0);
+		assert_int_equal(decode_apart(example.bytes, header_length - 1, body, length, &out), -EBADMSG);
 		/* Not here and there. */
-		assert_int_equal(decode_apart(example.bytes, header + 1, body, length, &out), -EBADMSG);
-		assert_int_equal(wire_names_segments(example.bytes, header), formats[operation].body == BODY_SEGMENTS);
+		assert_int_equal(decode_apart(example.bytes, header_length + 1, body, length, &out), -EBADMSG);
+		assert_int_equal(wire_names_segments(example.bytes, header_length),
+				 formats[operation].body == BODY_SEGMENTS);
 		if (length > 0 && (!brief || formats[operation].body == BODY_SEGMENTS))
-			assert_int_equal(decode_apart(example.bytes, header, body, length - 1, &out), -EBADMSG);
+			assert_int_equal(decode_apart(example.bytes, header_length, body, length - 1, &out), -EBADMSG);
 	}
 	for (size_t length = 0; length < WIRE_BRIEF_SIZE; length++)
 		assert_false(wire_names_segments(example.bytes, length));
