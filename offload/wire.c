@@ -193,9 +193,8 @@ static const uint8_t *decode_tags(const uint8_t *from, struct wire_message *mess
 	return get_u32(get_u16(get_u16(from, &message->source_tag), &message->target_tag), &message->token);
 }
 
-/* 0 and the codec, or why not.  As far as the bytes go they are a message of the full form. */
-static int decode_full_prefix(const uint8_t *from, size_t length, struct wire_message *message,
-			      const struct codec **codec)
+/* 0, or why not.  As far as the bytes go they are a message of the full form. */
+static int decode_full_prefix(const uint8_t *from, size_t length, struct wire_message *message)
 {
 	if (length < WIRE_PREFIX_SIZE || from[0] != WIRE_MAGIC)
 		return -EBADMSG;
@@ -212,12 +211,10 @@ static int decode_full_prefix(const uint8_t *from, size_t length, struct wire_me
 	/* A refusal is how versions tell each other apart, so its layout is fixed as the prefix is. */
 	if (message->version != WIRE_VERSION && message->operation != WIRE_REFUSED)
 		return -EPROTONOSUPPORT;
-	*codec = &full_codecs[message->operation];
 	return message->flags & ~WIRE_ALL_FLAGS ? -EBADMSG : 0;
 }
 
-static int decode_brief_prefix(const uint8_t *from, size_t length, struct wire_message *message,
-			       const struct codec **codec)
+static int decode_brief_prefix(const uint8_t *from, size_t length, struct wire_message *message)
 {
 	message->brief = true;
 	message->operation = from[1] & ((1 << WIRE_BRIEF_SHIFT) - 1);
@@ -225,7 +222,6 @@ static int decode_brief_prefix(const uint8_t *from, size_t length, struct wire_m
 	if (message->operation >= WIRE_BRIEF_COUNT || length < brief_codecs[message->operation].size)
 		return -EBADMSG;
 	decode_tags(from + 2, message);
-	*codec = &brief_codecs[message->operation];
 	return 0;
 }
 
@@ -242,12 +238,13 @@ int wire_decode_apart(const void *header, size_t length, const void *body, size_
 		      struct wire_message *message)
 {
 	const uint8_t *from = header;
-	const struct codec *codec = NULL;
 	bool brief = length > 1 && from[0] == WIRE_MAGIC_BRIEF;
-	int rc = (brief ? decode_brief_prefix : decode_full_prefix)(from, length, message, &codec);
+	int rc = (brief ? decode_brief_prefix : decode_full_prefix)(from, length, message);
 
 	if (rc)
 		return rc;
+	const struct codec *codec = &(brief ? brief_codecs : full_codecs)[message->operation];
+
 	message->body = codec->decode(from + (brief ? WIRE_BRIEF_SIZE : WIRE_PREFIX_SIZE), message);
 	message->body_length = length - codec->size;
 	if (body && message->body_length > 0)

@@ -776,7 +776,7 @@ static void another_image_of_a_process_is_neither_read_nor_written(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
 	struct exposure all[MAX_PROCESSES];
-	int result, short_result;
+	int result = PENDING, short_result = PENDING;
 
 	meet();
 	harness_while_waiting(NULL);

@@ -326,16 +326,16 @@ static void a_body_may_lie_apart_from_its_header(void **state)
 
 		make_form(&example, operation, brief, 1, 37);
 		const uint8_t *body = example.bytes + header_length;
-		size_t length = example.length - header_length;
+		size_t rest = example.length - header_length;
 
-		assert_int_equal(decode_apart(example.bytes, header_length, body, length, &out), 0);
-		assert_int_equal(decode_apart(example.bytes, header_length - 1, body, length, &out), -EBADMSG);
+		assert_int_equal(decode_apart(example.bytes, header_length, body, rest, &out), 0);
+		assert_int_equal(decode_apart(example.bytes, header_length - 1, body, rest, &out), -EBADMSG);
 		/* Not here and there. */
-		assert_int_equal(decode_apart(example.bytes, header_length + 1, body, length, &out), -EBADMSG);
+		assert_int_equal(decode_apart(example.bytes, header_length + 1, body, rest, &out), -EBADMSG);
 		assert_int_equal(wire_names_segments(example.bytes, header_length),
 				 formats[operation].body == BODY_SEGMENTS);
-		if (length > 0 && (!brief || formats[operation].body == BODY_SEGMENTS))
-			assert_int_equal(decode_apart(example.bytes, header_length, body, length - 1, &out), -EBADMSG);
+		if (rest > 0 && (!brief || formats[operation].body == BODY_SEGMENTS))
+			assert_int_equal(decode_apart(example.bytes, header_length, body, rest - 1, &out), -EBADMSG);
 	}
 	for (size_t length = 0; length < WIRE_BRIEF_SIZE; length++)
 		assert_false(wire_names_segments(example.bytes, length));
