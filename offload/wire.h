@@ -122,7 +122,7 @@ struct wire_message {
 };
 
 /* Writes prefix and fields (at most WIRE_MAX_HEADER bytes, no body), in full or brief form, and returns how many bytes. */
-size_t wire_encode(const struct wire_message *, uint8_t *to);
+size_t wire_encode(const struct wire_message *, uint8_t *start);
 
 /* Writes `count` segments behind a header; returns bytes. */
 size_t wire_encode_segments(const struct wire_segment *, unsigned count, uint8_t *to);

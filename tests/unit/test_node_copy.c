@@ -474,7 +474,7 @@ static void helpers_begin_with_the_newest_message(void)
 	enum { LENGTH = 1u << 20, PART = 128u << 10 };
 	unsigned char *memory = map(LENGTH), *to = map(3 * LENGTH);
 	struct exposure all[MAX_PROCESSES];
-	int result[3];
+	int result[3] = {0};
 
 	meet();
 	fill(memory, LENGTH, (uint32_t)my_rank);
@@ -814,7 +814,7 @@ static void memory_that_is_not_there_fails_its_read_only(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
 	struct exposure all[MAX_PROCESSES];
-	int result[3];
+	int result[3] = {0};
 
 	meet();
 	fill(memory, LONG, (uint32_t)my_rank);
@@ -1320,7 +1320,7 @@ static void lost_peers_leave_nothing_behind(void)
 {
 	unsigned char *memory = map(LONG);
 	struct exposure all[MAX_PROCESSES];
-	int result[3];
+	int result[3] = {0};
 
 	meet();
 	harness_while_waiting(NULL);
