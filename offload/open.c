@@ -461,9 +461,10 @@ static int describe(struct nic *nic, void *argument)
 		"NIC slice: %s\nclock: %s\nwire header: %zu bytes for a put (%zu in brief), version %d\n",
 		nic->id.nid >> 24, nic->id.nid >> 16 & 255, nic->id.nid >> 8 & 255, nic->id.nid & 255, nic->id.nid,
 		nic->id.pid, nic->iface, modes[nic->mode], nic->thread_running ? cpu : "none",
-		!nic->thread_running ? "none"
-		: nic->slice_error   ? nic->slice_error
-				     : "100 us",
+		!nic->thread_running              ? "none"
+		: nic->slice_error                ? nic->slice_error
+		: nic->mode == NIC_MODE_DEDICATED ? "100 us while it sleeps"
+						  : "100 us",
 		timing_clock_name(), wire_header_size(WIRE_PUT, false), wire_header_size(WIRE_PUT, true), WIRE_VERSION);
 	if ((size_t)out->length < out->size)
 		out->length += describe_transports(nic, out->text + out->length, out->size - (size_t)out->length);

@@ -410,8 +410,10 @@ static int node_arm(struct transport *transport)
 	if (node_copies_pending(node))
 		return -EAGAIN;
 	node_ring_deferred(node, true); /* may find that somebody has gone */
-	if (node->any_doomed)
+	if (node->any_doomed) {
+		node_recover(node); /* it may be waiting for a line that nobody will publish */
 		return waits_for_line(node) ? 1 : -EAGAIN;
+	}
 	if (rung(node)) {
 		node->mail_due = true;
 		return -EAGAIN;
