@@ -24,6 +24,7 @@ const size_t short_and_long[2] = {64, LONG};
 static const char *transport = "self";
 static const char *mode = "shared";
 static bool nightly;
+static const struct test *const *core_tables;
 static ptl_handle_eq_t idle_eq = PTL_INVALID_HANDLE;
 
 bool am_initiator(void)
@@ -470,10 +471,10 @@ struct harness peers_harness(const struct test *const *tables)
 static int usage(const char *program)
 {
 	fprintf(stderr,
-		"usage: %s [--transport self|ofi:tcp|ofi:net] [--mode shared|dedicated|host]\n"
-		"       [--only PART-OF-A-NAME] [--repeat TIMES] [--first-failure] [--nightly] [--cold] [--list]\n"
-		"without --transport or --mode: over all transports, in all modes\n",
-		program);
+		"usage: %s [--transport self|node|ofi:tcp|ofi:net|ofi:PROVIDER] [--mode shared|dedicated|host]\n"
+		"       [--only PART-OF-A-NAME]%s [--repeat TIMES] [--first-failure] [--nightly] [--cold] [--list]\n"
+		"without --transport or --mode: over self, node, ofi:tcp and ofi:net, in all modes\n",
+		program, core_tables ? " [--core]" : "");
 	return 2;
 }
 
@@ -489,15 +490,22 @@ static bool is_one_of(const char *name, const char *const *names)
 /* What the command line asks for. */
 struct request {
 	const char *transport, *mode; /* NULL: all */
-	bool list, cold;
+	bool list, cold, core;
 };
+
+/* A provider that not every machine has must be named: it is not part of "all". */
+static bool is_transport(const char *name)
+{
+	return is_one_of(name, transports) || strncmp(name, "ofi:", strlen("ofi:")) == 0;
+}
 
 static void perform_everywhere(const struct harness *harness, const struct request *request, struct tally *tally)
 {
-	for (const char *const *t = transports; *t; t++) {
+	const char *const named[] = {request->transport, NULL};
+
+	for (const char *const *t = request->transport ? named : transports; *t; t++) {
 		for (const char *const *m = nic_modes; *m; m++) {
-			if ((request->transport && strcmp(request->transport, *t) != 0) ||
-			    (request->mode && strcmp(request->mode, *m) != 0))
+			if (request->mode && strcmp(request->mode, *m) != 0)
 				continue;
 			peers_choose(*t, *m);
 			printf("transport %s, mode %s\n", transport, mode);
@@ -516,6 +524,7 @@ static bool parse(int argc, char **argv, struct harness *harness, struct request
 		{"repeat", required_argument, NULL, 'r'},
 		{"nightly", no_argument, NULL, 'n'},
 		{"cold", no_argument, NULL, 'c'},
+		{"core", no_argument, NULL, 'C'},
 		{"first-failure", no_argument, NULL, 'f'},
 		{"list", no_argument, NULL, 'l'},
 		{NULL, 0, NULL, 0},
@@ -540,6 +549,9 @@ static bool parse(int argc, char **argv, struct harness *harness, struct request
 		case 'c':
 			request->cold = true;
 			break;
+		case 'C':
+			request->core = true;
+			break;
 		case 'n':
 			nightly = true;
 			break;
@@ -550,7 +562,8 @@ static bool parse(int argc, char **argv, struct harness *harness, struct request
 			return false;
 		}
 	}
-	return optind == argc && is_one_of(request->transport, transports) && is_one_of(request->mode, nic_modes);
+	return optind == argc && is_transport(request->transport) && is_one_of(request->mode, nic_modes) &&
+	       (core_tables || !request->core);
 }
 
 int list_names(const struct test *const *tables)
@@ -559,6 +572,11 @@ int list_names(const struct test *const *tables)
 		for (const struct test *test = *tables; test->name; test++)
 			printf("%s\n", test->name);
 	return 0;
+}
+
+void peers_core(const struct test *const *tables)
+{
+	core_tables = tables;
 }
 
 int peers_main(int argc, char **argv, const struct test *const *tables, int (*list)(const struct test *const *))
@@ -572,6 +590,8 @@ int peers_main(int argc, char **argv, const struct test *const *tables, int (*li
 		return usage(argv[0]);
 	if (request.list)
 		return list(tables);
+	if (request.core)
+		harness.tables = core_tables;
 	if (!(request.transport && strcmp(request.transport, "self") == 0) && !request.cold)
 		initialise_libfabric_once();
 	perform_everywhere(&harness, &request, &tally);

@@ -180,6 +180,8 @@ const char *unfit_for(const struct test *, const char *over, const char *in);
 
 /* main() of a program that runs tables of tests: over one transport in one mode, or, where none is named, in all. */
 int peers_main(int argc, char **argv, const struct test *const *tables, int (*list)(const struct test *const *));
+/* Called before: the tables `--core` is content with, for transports on which everything would take too long. */
+void peers_core(const struct test *const *tables);
 /* The usual `list`: the names. */
 int list_names(const struct test *const *tables);
 

@@ -17,6 +17,7 @@ struct chapter {
 	const char *title;
 	const struct row *rows;   /* ends with a row without a number */
 	const struct test *tests; /* ends with a test without a name */
+	bool core;                /* what a transport does shows here: part of `--core` */
 };
 
 /* Rows of a table of tests.  `numbers`: the rows it proves, separated by spaces.  See ALONE, PAIR, TWO of peers.h. */

@@ -14,7 +14,13 @@ static int list(const struct test *const *tables)
 int main(int argc, char **argv)
 {
 	const struct test *tables[sizeof chapters / sizeof chapters[0]] = {0};
-	for (int i = 0; chapters[i]; i++)
+	const struct test *core[sizeof chapters / sizeof chapters[0]] = {0};
+	int core_count = 0;
+	for (int i = 0; chapters[i]; i++) {
 		tables[i] = chapters[i]->tests;
+		if (chapters[i]->core)
+			core[core_count++] = chapters[i]->tests;
+	}
+	peers_core(core);
 	return peers_main(argc, argv, tables, list);
 }

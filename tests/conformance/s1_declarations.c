@@ -872,4 +872,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter declarations_chapter = {"1 Types, constants, registers", rows, tests};
+const struct chapter declarations_chapter = {.title = "1 Types, constants, registers", .rows = rows, .tests = tests};

@@ -835,4 +835,5 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter interfaces_chapter = {"2 All functions; 2.1 Library and interfaces; 2.2 Identity", rows, tests};
+const struct chapter interfaces_chapter = {
+	.title = "2 All functions; 2.1 Library and interfaces; 2.2 Identity", .rows = rows, .tests = tests};

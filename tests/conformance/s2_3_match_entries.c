@@ -401,4 +401,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter match_entries_chapter = {"2.3 Match entries: the calls", rows, tests};
+const struct chapter match_entries_chapter = {.title = "2.3 Match entries: the calls", .rows = rows, .tests = tests};

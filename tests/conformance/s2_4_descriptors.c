@@ -421,4 +421,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter descriptors_chapter = {"2.4 Memory descriptors: the calls", rows, tests};
+const struct chapter descriptors_chapter = {.title = "2.4 Memory descriptors: the calls", .rows = rows, .tests = tests};

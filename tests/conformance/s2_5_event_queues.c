@@ -234,4 +234,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter event_queues_chapter = {"2.5 Event queues: the calls", rows, tests};
+const struct chapter event_queues_chapter = {.title = "2.5 Event queues: the calls", .rows = rows, .tests = tests};

@@ -145,4 +145,5 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter access_calls_chapter = {"2.6 The call that sets the access control table", rows, tests};
+const struct chapter access_calls_chapter = {
+	.title = "2.6 The call that sets the access control table", .rows = rows, .tests = tests};

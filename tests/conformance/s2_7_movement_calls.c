@@ -469,4 +469,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter movement_calls_chapter = {"2.7 Data movement: the calls", rows, tests};
+const struct chapter movement_calls_chapter = {.title = "2.7 Data movement: the calls", .rows = rows, .tests = tests};

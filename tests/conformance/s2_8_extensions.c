@@ -380,4 +380,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter extensions_chapter = {"2.8 Extensions that programs use", rows, tests};
+const struct chapter extensions_chapter = {.title = "2.8 Extensions that programs use", .rows = rows, .tests = tests};

@@ -403,4 +403,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter unlinking_chapter = {"3.10 Unlinking", rows, tests};
+const struct chapter unlinking_chapter = {.title = "3.10 Unlinking", .rows = rows, .tests = tests, .core = true};

@@ -624,4 +624,5 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter queueing_chapter = {"3.11 Event queues: overflow, waiting, handlers", rows, tests};
+const struct chapter queueing_chapter = {
+	.title = "3.11 Event queues: overflow, waiting, handlers", .rows = rows, .tests = tests};

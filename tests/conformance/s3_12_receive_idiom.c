@@ -567,4 +567,5 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter receive_idiom_chapter = {"3.12 The receive idiom of message passing layers", rows, tests};
+const struct chapter receive_idiom_chapter = {
+	.title = "3.12 The receive idiom of message passing layers", .rows = rows, .tests = tests};

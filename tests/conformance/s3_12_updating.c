@@ -425,4 +425,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter updating_chapter = {"3.12 PtlMDUpdate", rows, tests};
+const struct chapter updating_chapter = {.title = "3.12 PtlMDUpdate", .rows = rows, .tests = tests, .core = true};

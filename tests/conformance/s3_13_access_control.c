@@ -102,4 +102,5 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter access_control_chapter = {"3.13 Access control: whom the table admits", rows, tests};
+const struct chapter access_control_chapter = {
+	.title = "3.13 Access control: whom the table admits", .rows = rows, .tests = tests};

@@ -379,4 +379,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter failures_chapter = {"3.14 Failures", rows, tests};
+const struct chapter failures_chapter = {.title = "3.14 Failures", .rows = rows, .tests = tests};

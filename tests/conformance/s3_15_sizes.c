@@ -506,4 +506,5 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter sizes_chapter = {"3.15 Zero length, NULL, pieces, self", rows, tests};
+const struct chapter sizes_chapter = {
+	.title = "3.15 Zero length, NULL, pieces, self", .rows = rows, .tests = tests, .core = true};

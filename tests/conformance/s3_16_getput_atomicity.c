@@ -191,4 +191,5 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter getput_atomicity_chapter = {"3.16 GetPut is atomic", rows, tests};
+const struct chapter getput_atomicity_chapter = {
+	.title = "3.16 GetPut is atomic", .rows = rows, .tests = tests, .core = true};

@@ -332,4 +332,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter progress_chapter = {"3.17 and 3.18 Progress and fork", rows, tests};
+const struct chapter progress_chapter = {.title = "3.17 and 3.18 Progress and fork", .rows = rows, .tests = tests};

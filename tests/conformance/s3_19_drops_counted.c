@@ -353,4 +353,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter drops_counted_chapter = {"3.19 What counts as dropped", rows, tests};
+const struct chapter drops_counted_chapter = {.title = "3.19 What counts as dropped", .rows = rows, .tests = tests};

@@ -593,4 +593,5 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter operations_chapter = {"3.1, 3.2 Life of an operation", rows, tests};
+const struct chapter operations_chapter = {
+	.title = "3.1, 3.2 Life of an operation", .rows = rows, .tests = tests, .core = true};

@@ -416,4 +416,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter threads_chapter = {"3.20 Threads", rows, tests};
+const struct chapter threads_chapter = {.title = "3.20 Threads", .rows = rows, .tests = tests};

@@ -691,4 +691,5 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter arrival_chapter = {"3.3 What happens to an incoming message", rows, tests};
+const struct chapter arrival_chapter = {
+	.title = "3.3 What happens to an incoming message", .rows = rows, .tests = tests, .core = true};

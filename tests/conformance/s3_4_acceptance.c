@@ -289,4 +289,5 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter acceptance_chapter = {"3.4 Which requests a descriptor accepts", rows, tests};
+const struct chapter acceptance_chapter = {
+	.title = "3.4 Which requests a descriptor accepts", .rows = rows, .tests = tests, .core = true};

@@ -436,4 +436,5 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter offsets_chapter = {"3.5 Offsets and PTL_MD_MAX_SIZE", rows, tests};
+const struct chapter offsets_chapter = {
+	.title = "3.5 Offsets and PTL_MD_MAX_SIZE", .rows = rows, .tests = tests, .core = true};

@@ -469,4 +469,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter thresholds_chapter = {"3.6 Thresholds", rows, tests};
+const struct chapter thresholds_chapter = {.title = "3.6 Thresholds", .rows = rows, .tests = tests};

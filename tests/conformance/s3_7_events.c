@@ -523,4 +523,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter events_chapter = {"3.7 Events", rows, tests};
+const struct chapter events_chapter = {.title = "3.7 Events", .rows = rows, .tests = tests};

@@ -447,4 +447,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter event_fields_chapter = {"3.8 Event fields", rows, tests};
+const struct chapter event_fields_chapter = {.title = "3.8 Event fields", .rows = rows, .tests = tests, .core = true};

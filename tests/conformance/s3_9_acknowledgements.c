@@ -324,4 +324,5 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter acknowledgements_chapter = {"3.9 Acknowledgements", rows, tests};
+const struct chapter acknowledgements_chapter = {
+	.title = "3.9 Acknowledgements", .rows = rows, .tests = tests, .core = true};

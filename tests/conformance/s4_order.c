@@ -312,4 +312,5 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter order_chapter = {"4 Ordering between one pair of processes", rows, tests};
+const struct chapter order_chapter = {
+	.title = "4 Ordering between one pair of processes", .rows = rows, .tests = tests, .core = true};

@@ -485,4 +485,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter rulings_chapter = {"6.1 Where the reference differs", rows, tests};
+const struct chapter rulings_chapter = {.title = "6.1 Where the reference differs", .rows = rows, .tests = tests};

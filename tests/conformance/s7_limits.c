@@ -265,4 +265,4 @@ static const struct test tests[] = {
 	{0},
 };
 
-const struct chapter limits_chapter = {"7 Limits", rows, tests};
+const struct chapter limits_chapter = {.title = "7 Limits", .rows = rows, .tests = tests};
