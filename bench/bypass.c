@@ -246,7 +246,7 @@ int bypass(struct session *session)
 	if (session->load.sizes_given)
 		count = size_list(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2, sizes,
 				  SIZES_MAX);
-	session_info(session, "mode", mode, sizeof mode);
+	info_line(session->info, "mode", mode, sizeof mode);
 	output_fact("target", "computes for %.0f ms without calling Portals", COMPUTE_NS / 1e6);
 	output_fact("complete", "PtlPut to ACK (the target's PUT_END is earlier), PtlGet to REPLY_END; medians");
 	output_fact("bypassed", "trials complete, and PUT_END or GET_END posted, before the computing ended");

@@ -64,7 +64,7 @@ int self_latency(const struct options *options)
 	struct session session;
 
 	place_nic_thread(options);
-	session_open_alone(&session, options);
+	session_open_alone(&session, options, PTL_PID_ANY);
 	session.load.persistent = true;
 	machine_facts();
 	session_facts(&session);

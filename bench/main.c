@@ -34,6 +34,8 @@ static const struct bench_test tests[] = {
 	{"self-latency", NULL, self_latency, 0, PLAIN, "a put to oneself, until both its events are taken"},
 	{"open", NULL, open_close, 64, PLAIN, "PtlNIInit and PtlNIFini"},
 	{"memory", NULL, memory, 64, PLAIN, "memory of an interface and of the peers it knows"},
+	{"recovery", NULL, recovery, 0, PLAIN,
+	 "from a peer's death to the event that tells, and to a successor's first ACK"},
 	{"floor", NULL, machine_floor, 0, PLAIN, "limits of this machine, without Portals"},
 	{"info", NULL, info, 0, PLAIN, "versions, machine, settings, what an interface is made of"},
 	{"goals", NULL, goals, 0, PLAIN,

@@ -45,7 +45,7 @@ static void __attribute__((noreturn)) be_peer(struct peers *parent, const struct
 	struct session session;
 
 	control_meet(parent);
-	session_open_alone(&session, options);
+	session_open_alone(&session, options, PTL_PID_ANY);
 	control_send(parent, &session.self, sizeof session.self);
 	control_receive(parent, &session.other, sizeof session.other);
 	session_attach(&session, BITS_DATA, session_md(&session, session.sink, 8, PTL_MD_OP_PUT), PTL_RETAIN);
@@ -135,7 +135,7 @@ int memory(const struct options *options)
 	output_fact("interface", "with one event queue and two buffers of 8 KiB");
 	fork_peers(peers, count, options);
 	struct footprint before = footprint();
-	session_open_alone(&session, options);
+	session_open_alone(&session, options, PTL_PID_ANY);
 	struct footprint open = footprint();
 	session_facts(&session);
 	output_table(columns, sizeof columns / sizeof columns[0]);

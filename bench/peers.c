@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arch.h"
 #include "fail.h"
 
 void peers_prepare(struct peers *peers)
@@ -45,6 +46,8 @@ void peers_pin(const struct peers *peers)
 	sched_setaffinity(0, sizeof one, &one);
 }
 
+static volatile pid_t doomed; /* by us: its end is no failure */
+
 /*
  * A target that fails says why itself and exits with 1; one that crashed cannot.  Either way the initiator would wait
  * for ever for its messages.
@@ -53,9 +56,12 @@ static void target_ended(int signal_number)
 {
 	static const char line[] = "ptlbench: the target process crashed\n";
 	int status;
+	pid_t pid;
 
 	(void)signal_number;
-	if (waitpid(-1, &status, WNOHANG) <= 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
+	if ((pid = waitpid(-1, &status, WNOHANG)) <= 0 || pid == doomed)
+		return;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return;
 	if (WIFSIGNALED(status) && write(STDERR_FILENO, line, sizeof line - 1) < 0)
 		_exit(1);
@@ -76,6 +82,7 @@ void peers_fork(struct peers *peers)
 	if (child < 0)
 		fail("cannot fork the target: %s", strerror(errno));
 	peers->role = child ? INITIATOR : TARGET;
+	peers->child = child;
 	peers->control = ends[peers->role];
 	close(ends[!peers->role]);
 	if (child)
@@ -185,6 +192,28 @@ void peers_finish(struct peers *peers)
 			;
 	if (WIFSIGNALED(status))
 		fail("the target process crashed while it ended");
+}
+
+void peers_stop(const struct peers *peers)
+{
+	int status;
+
+	kill(peers->child, SIGSTOP);
+	while (waitpid(peers->child, &status, WUNTRACED) < 0 && errno == EINTR)
+		;
+}
+
+uint64_t peers_kill(struct peers *peers)
+{
+	int status;
+
+	doomed = peers->child;
+	uint64_t now = monotonic_ns();
+	kill(peers->child, SIGKILL);
+	while (waitpid(peers->child, &status, 0) < 0 && errno == EINTR)
+		;
+	close(peers->control);
+	return now;
 }
 
 /* The forked initiator has said on stderr why it ends; a stranger has not. */

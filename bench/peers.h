@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum role { INITIATOR, TARGET };
 
@@ -16,7 +17,8 @@ struct peers {
 	enum role role;
 	bool forked;
 	int control;
-	int cpu[2]; /* of each role: the first CPU this process may use, and the second or again the first */
+	pid_t child; /* the forked target, at the initiator */
+	int cpu[2];  /* of each role: the first CPU this process may use, and the second or again the first */
 };
 
 /* Which CPUs are there; called before anything is pinned. */
@@ -37,6 +39,15 @@ void peers_part(struct peers *peers);
 
 /* Closes the channel; the initiator waits until a forked target has ended. */
 void peers_finish(struct peers *peers);
+
+/* Stops the forked target; on return all its threads stand still. */
+void peers_stop(const struct peers *peers);
+
+/*
+ * Kills the forked target, stopped or not, and closes the channel: an end that is not held against it.  Returns
+ * monotonic_ns() just before.
+ */
+uint64_t peers_kill(struct peers *peers);
 
 /* Exactly `size` bytes; ends the process if the other side is gone. */
 void control_send(const struct peers *peers, const void *data, size_t size);

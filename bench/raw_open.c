@@ -26,7 +26,7 @@ static void provider_name(const struct session *session, char *name, size_t size
 
 	if (given)
 		snprintf(name, size, "%s", given);
-	else if (!session_info(session, "transport ofi", name, size))
+	else if (!info_line(session->info, "transport ofi", name, size))
 		fail("--raw: this interface has no libfabric provider; say --transport ofi:PROVIDER");
 	name[strcspn(name, " ")] = '\0';
 	if (!strcmp(name, "tcp"))

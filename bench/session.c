@@ -46,22 +46,38 @@ static void set_environment(const struct options *options, bool forked)
  */
 extern FILE *p3_out;
 
+int session_try_interface(struct session *session, ptl_pid_t pid, const char **call)
+{
+	int interfaces, code;
+
+	set_environment(session->options, session->peers.forked);
+	uint64_t start = monotonic_ns();
+	*call = "PtlInit";
+	if ((code = PtlInit(&interfaces)) != PTL_OK)
+		return code;
+	*call = "PtlNIInit";
+	if ((code = PtlNIInit(PTL_IFACE_DEFAULT, pid, NULL, &session->limits, &session->ni)) != PTL_OK)
+		return code;
+	session->open_ns = (double)(monotonic_ns() - start);
+	*call = "PtlNicReady";
+	if ((code = PtlNicReady(session->ni)) != PTL_OK)
+		return code;
+	session->ready_ns = (double)(monotonic_ns() - start);
+	PtlNicInfo(session->ni, session->info, sizeof session->info);
+	*call = "PtlGetId";
+	return PtlGetId(session->ni, &session->self);
+}
+
 void session_open_interface(struct session *session, ptl_pid_t pid)
 {
 	char *messages = NULL;
 	size_t length = 0;
-	int interfaces;
+	const char *call;
 
-	set_environment(session->options, session->peers.forked);
 	p3_out = open_memstream(&messages, &length);
-	uint64_t start = monotonic_ns();
-	PTL(PtlInit(&interfaces));
-	PTL(PtlNIInit(PTL_IFACE_DEFAULT, pid, NULL, &session->limits, &session->ni));
-	session->open_ns = (double)(monotonic_ns() - start);
-	PTL(PtlNicReady(session->ni));
-	session->ready_ns = (double)(monotonic_ns() - start);
-	PTL(PtlGetId(session->ni, &session->self));
-	PtlNicInfo(session->ni, session->info, sizeof session->info);
+	int code = session_try_interface(session, pid, &call);
+	if (code != PTL_OK)
+		portals_refused(code, call);
 	FILE *memory = p3_out;
 	p3_out = stderr;
 	fclose(memory);
@@ -70,11 +86,11 @@ void session_open_interface(struct session *session, ptl_pid_t pid)
 	free(messages);
 }
 
-bool session_info(const struct session *session, const char *name, char *value, size_t size)
+bool info_line(const char *info, const char *name, char *value, size_t size)
 {
 	size_t length = strlen(name);
 
-	for (const char *line = session->info; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+	for (const char *line = info; *line; line += strcspn(line, "\n"), line += *line == '\n') {
 		if (strncmp(line, name, length) != 0 || line[length] != ':')
 			continue;
 		line += length + 1;
@@ -203,14 +219,15 @@ void session_open(struct session *session, const struct options *options)
 		peers_pin(&session->peers);
 }
 
-void session_open_alone(struct session *session, const struct options *options)
+void session_open_alone(struct session *session, const struct options *options, ptl_pid_t pid)
 {
 	*session = (struct session){.options = options, .load = options->load};
 	peers_prepare(&session->peers);
-	session_open_interface(session, PTL_PID_ANY);
+	session_open_interface(session, pid);
 	session->other = session->self;
 	open_rest(session);
-	peers_pin(&session->peers);
+	if (!options->unpinned)
+		peers_pin(&session->peers);
 }
 
 void session_close(struct session *session)

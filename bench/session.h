@@ -54,15 +54,18 @@ static inline void portals_require(int code, const char *call)
 /* Opens the interface, with what the options say about transport, mode and device.  pid may be PTL_PID_ANY. */
 void session_open_interface(struct session *session, ptl_pid_t pid);
 
+/* The same; returns what the call that failed returned, and which one that was, or PTL_OK. */
+int session_try_interface(struct session *session, ptl_pid_t pid, const char **call);
+
 /* Everything: fork or meet, interface, hello, buffers, raw endpoint; pins the calling thread. */
 void session_open(struct session *session, const struct options *options);
 void session_close(struct session *session);
 
 /* A session of one process that is its own other side: serve() of an exchange is never called. */
-void session_open_alone(struct session *session, const struct options *options);
+void session_open_alone(struct session *session, const struct options *options, ptl_pid_t pid);
 
-/* Value of a "name: value" line of PtlNicInfo, copied; false if there is none. */
-bool session_info(const struct session *session, const char *name, char *value, size_t size);
+/* Value of a "name: value" line of what PtlNicInfo gave, copied; false if there is none. */
+bool info_line(const char *info, const char *name, char *value, size_t size);
 
 /* Operations in flight for messages of this size. */
 uint32_t session_window(const struct workload *load, uint64_t size);

@@ -25,6 +25,7 @@ int open_close(const struct options *options);
 /* Of more than two processes, which they fork. */
 int pairs(const struct options *options);
 int memory(const struct options *options);
+int recovery(const struct options *options);
 
 /* Of all that other tests measure. */
 int goals(const struct options *options);
