@@ -2,6 +2,9 @@
 #include "opening.h"
 
 #include <errno.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,13 +19,11 @@
 extern FILE *p3_out;
 
 /* What the library would print is in the answer: its own report of the failure, or nothing worth showing. */
-static void __attribute__((noreturn)) be_opener(const struct options *options, FILE *answer)
+static bool answer_opening(const struct options *options, FILE *answer)
 {
 	struct session session = {.options = options};
 	const char *call;
 
-	signal(SIGALRM, SIG_DFL);
-	alarm(PATIENCE_S);
 	p3_out = fopen("/dev/null", "we");
 	int code = session_try_interface(&session, PTL_PID_ANY, &call);
 	const char *why = PtlNicErrorText();
@@ -33,30 +34,76 @@ static void __attribute__((noreturn)) be_opener(const struct options *options, F
 		fprintf(answer, "%s", why);
 	else
 		fprintf(answer, "%s: %s", call, PtlErrorStr((unsigned)code));
-	fflush(answer);
-	_exit(code != PTL_OK);
+	return code == PTL_OK;
 }
 
-void opening_start(struct opening *opening, const struct options *options, const char *transport)
+static bool named_before(const struct fi_info *list, const struct fi_info *end)
 {
-	struct options own = *options;
+	while (list != end && strcmp(list->fabric_attr->prov_name, end->fabric_attr->prov_name) != 0)
+		list = list->next;
+	return list != end;
+}
+
+static bool has_datagrams(const struct fi_info *list, const char *provider)
+{
+	for (; list; list = list->next)
+		if (!strcmp(list->fabric_attr->prov_name, provider) && list->ep_attr->type == FI_EP_RDM)
+			return true;
+	return false;
+}
+
+static bool answer_listing(const struct options *options, FILE *answer)
+{
+	struct fi_info *list = NULL;
+	int code = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &list);
+
+	(void)options;
+	for (const struct fi_info *info = list; info; info = info->next) {
+		const char *provider = info->fabric_attr->prov_name;
+		if (!named_before(list, info))
+			fprintf(answer, "%s%s\n", has_datagrams(list, provider) ? "" : "-", provider);
+	}
+	if (code)
+		fprintf(answer, "fi_getinfo: %s", fi_strerror(-code));
+	return code == 0;
+}
+
+static void start(struct opening *opening, const struct options *options,
+		  bool (*answer)(const struct options *, FILE *))
+{
 	int ends[2];
 
 	*opening = (struct opening){.pipe = -1};
-	if (transport)
-		own.transport = transport;
 	fflush(stdout);
 	if (pipe(ends))
 		fail("cannot make a pipe: %s", strerror(errno));
 	opening->child = fork();
 	if (opening->child < 0)
 		fail("cannot fork: %s", strerror(errno));
-	if (opening->child == 0) {
-		close(ends[0]);
-		be_opener(&own, fdopen(ends[1], "w"));
-	}
-	close(ends[1]);
+	close(ends[opening->child ? 1 : 0]);
 	opening->pipe = ends[0];
+	if (opening->child)
+		return;
+	FILE *out = fdopen(ends[1], "w");
+	signal(SIGALRM, SIG_DFL);
+	alarm(PATIENCE_S);
+	bool open = answer(options, out);
+	fflush(out);
+	_exit(!open);
+}
+
+void opening_start(struct opening *opening, const struct options *options, const char *transport)
+{
+	struct options own = *options;
+
+	if (transport)
+		own.transport = transport;
+	start(opening, &own, answer_opening);
+}
+
+void opening_start_listing(struct opening *opening)
+{
+	start(opening, NULL, answer_listing);
 }
 
 void opening_end(struct opening *opening)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether an interface opens over a transport, and what it is then made of: tried in processes of their own. */
+/* What opens here and what it is made of: tried in processes of their own, which may crash. */
 #ifndef PTLBENCH_OPENING_H
 #define PTLBENCH_OPENING_H
 
@@ -17,6 +17,9 @@ struct opening {
 
 /* NULL as transport: what the options and the environment say.  Several may be under way at once. */
 void opening_start(struct opening *opening, const struct options *options, const char *transport);
+
+/* The same for a question to libfabric: which providers there are, a line each, '-' in front if it has no FI_EP_RDM. */
+void opening_start_listing(struct opening *opening);
 
 /* Waits for the answer.  Never fails: a process that crashes, or that is not done after some seconds, is an answer. */
 void opening_end(struct opening *opening);

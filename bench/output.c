@@ -119,7 +119,7 @@ void output_block(const char *name, const char *lines)
 		printf("#\n# %s\n", name);
 	}
 	for (bool first = true; *lines; first = false) {
-		char line[256];
+		char line[512];
 		size_t length = strcspn(lines, "\n");
 		snprintf(line, sizeof line, "%.*s", (int)length, lines);
 		print_line(line, first);

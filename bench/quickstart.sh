@@ -38,3 +38,9 @@ run put-latency --quick --nic-timing
 run get-latency --quick
 run put-bandwidth --quick
 run get-bandwidth --quick
+
+cat <<'END'
+
+More: build/bench/ptlbench info (what this machine offers), put-latency --transport ofi:tcp --raw msg (the network,
+beside raw libfabric), recovery (peers that die), goals; bench/two_hosts.sh (between two network namespaces, as root).
+END

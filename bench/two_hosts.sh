@@ -42,18 +42,18 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 1' INT TERM HUP
 
+# Congestion control is set by the route: a namespace may not choose one that its host has not allowed.
 make_host() { # namespace address
-	ip netns add "$1"
 	ip -n "$1" link set lo up
-	[ -z "$congestion" ] || ip netns exec "$1" sysctl -qw "net.ipv4.tcp_congestion_control=$congestion"
+	ip -n "$1" address add "$2/24" dev veth0
+	ip -n "$1" link set veth0 up
+	[ -z "$congestion" ] || ip -n "$1" route replace 192.168.171.0/24 dev veth0 src "$2" congctl "$congestion"
 }
-make_host "$near"
-make_host "$far"
+ip netns add "$near"
+ip netns add "$far"
 ip link add veth0 netns "$near" type veth peer name veth0 netns "$far"
-ip -n "$near" address add 192.168.171.1/24 dev veth0
-ip -n "$far" address add "$address/24" dev veth0
-ip -n "$near" link set veth0 up
-ip -n "$far" link set veth0 up
+make_host "$near" 192.168.171.1
+make_host "$far" $address
 
 # The one that listens says so when it does.
 listen() { # transport
@@ -66,7 +66,7 @@ listen() { # transport
 raw_kind() { case $1 in get-*) echo rma ;; *) echo msg ;; esac; }
 
 echo "# two network namespaces joined by veth, congestion control" \
-	"$(ip netns exec "$near" sysctl -n net.ipv4.tcp_congestion_control), load $(cut -d' ' -f1-3 /proc/loadavg)"
+	"${congestion:-$(ip netns exec "$near" sysctl -n net.ipv4.tcp_congestion_control)}, load $(cut -d' ' -f1-3 /proc/loadavg)"
 for transport in $transports; do
 	for test in $tests; do
 		listen "$transport"

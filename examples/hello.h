@@ -10,6 +10,7 @@
 #define EXAMPLES_HELLO_H
 
 #include <portals3.h>
+#include <portals3_nic.h>
 
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +26,8 @@ static inline void check(int code, const char *call)
 {
 	if (code == PTL_OK)
 		return;
-	fprintf(stderr, "%s: %s\n", call, PtlErrorStr((unsigned)code));
+	const char *why = PtlNicErrorText(); /* what was wrong, with which object and value; not every error has one */
+	fprintf(stderr, "%s: %s%s%s\n", call, PtlErrorStr((unsigned)code), *why ? ": " : "", why);
 	exit(1);
 }
 
