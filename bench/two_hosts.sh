@@ -13,13 +13,18 @@ build=build
 transports="ofi:tcp ofi:net"
 tests="put-latency get-latency put-bandwidth"
 congestion=
-while [ $# -ge 2 ]; do
+others=()
+while [ $# -gt 0 ]; do
 	case $1 in
 	--build) build=$2 ;;
 	--transports) transports=$2 ;;
 	--tests) tests=$2 ;;
 	--congestion) congestion=$2 ;;
-	*) break ;;
+	*)
+		others+=("$1")
+		shift
+		continue
+		;;
 	esac
 	shift 2
 done
@@ -71,7 +76,7 @@ for transport in $transports; do
 	for test in $tests; do
 		listen "$transport"
 		ip netns exec "$near" "$ptlbench" "$test" --connect $address:$pid --iface veth0 --transport "$transport" \
-			--raw "$(raw_kind "$test")" "$@"
+			--raw "$(raw_kind "$test")" "${others[@]}"
 		wait "$listener" 2>/dev/null || true
 		listener=
 		exec 3<&-
