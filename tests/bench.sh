@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# usage: tests/bench.sh PTLBENCH
+# ptlbench info answers whatever is missing, and recovery sees a death on each transport.
+set -eu
+ptlbench=$1
+
+expect() # WHAT PATTERN COMMAND...
+{
+	local what=$1 pattern=$2 out
+	shift 2
+	if ! out=$("$@" 2>&1) || ! grep -qE -- "$pattern" <<<"$out"; then
+		printf '%s: no line like "%s" in\n%s\n' "$what" "$pattern" "$out" >&2
+		exit 1
+	fi
+}
+
+expect "info shows providers" '^# tcp;ofi_rxm +opens: short [0-9]+' "$ptlbench" info --iface lo
+expect "info shows devices" '^# lo +127\.0\.0\.1, up' "$ptlbench" info
+expect "info without interface" '^# does not open: .*nowhere' "$ptlbench" info --iface nowhere
+expect "info without provider" '^# does not open: .*nothing: not available' "$ptlbench" info --iface lo --transport ofi:nothing
+expect "info in JSON" '"libfabric providers": \[' "$ptlbench" info --format json
+for transport in node ofi:tcp ofi:net; do
+	expect "recovery" "\"$transport\",\"4 MiB put outstanding\",[0-9.]+,.*PTL_EVENT_SEND_END PTL_NI_PEER_DIED" \
+		"$ptlbench" recovery --quick --format csv --transport "$transport"
+done
