@@ -25,12 +25,12 @@ static void print_block(const char *name, void (*write)(FILE *))
 {
 	char *text = NULL;
 	size_t length = 0;
-	FILE *memory = open_memstream(&text, &length);
+	FILE *stream = open_memstream(&text, &length);
 
-	if (!memory)
+	if (!stream)
 		fail("no memory for %s", name);
-	write(memory);
-	fclose(memory);
+	write(stream);
+	fclose(stream);
 	output_block(name, text);
 	free(text);
 }
