@@ -56,13 +56,7 @@ double timing_clock_cost(void)
 
 const char *timing_clock_name(void)
 {
-#if defined(__x86_64__)
-	return "rdtsc";
-#elif defined(__aarch64__)
-	return "cntvct_el0";
-#else
-	return "clock_gettime";
-#endif
+	return CYCLE_CLOCK_NAME;
 }
 
 /* Values below TIMING_STEPS have a bucket each; above, the top three bits behind the leading one choose the step. */

@@ -3,7 +3,8 @@
 #
 # usage: tests/floors.sh
 # Four floors: portals, offload, transports, include, from the top.  A file includes only from its own floor, from those
-# below and from include/; nothing that is installed includes from tests, bench or examples.
+# below and from include/; nothing that is installed includes from tests, bench or examples.  What depends on the processor
+# is in include/base/arch.h and nowhere else.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -27,6 +28,17 @@ violations() # ROOT
 	forbidden "$1" bench tests examples
 }
 
+# Prints every line that asks for the processor or speaks its language.
+processor_dependent() # ROOT
+{
+	local folders=()
+	for folder in include transports offload portals; do
+		[ ! -d "$1/$folder" ] || folders+=("$1/$folder")
+	done
+	grep -rnE '\b(__x86_64__|__i386__|__aarch64__|__arm__|__s390x?__|__riscv|__powerpc(64)?__|__BYTE_ORDER(__)?)\b|\b(__)?asm(__)?\b|intrin\.h|__builtin_ia32|\b_mm_' \
+		"${folders[@]}" --include='*.[ch]' | grep -v '/include/base/arch\.h:' || true
+}
+
 # The check itself must be able to find something.
 sample=$(mktemp -d)
 trap 'rm -rf "$sample"' EXIT
@@ -37,5 +49,9 @@ echo '#include "../tests/harness.h"' >"$sample/portals/c.c"
 echo '#include "transports/transport.h"' >"$sample/offload/d.c"
 [ "$(violations "$sample" | wc -l)" -eq 3 ] || { echo "floors.sh overlooks what it should find"; exit 1; }
 
-found=$(violations .)
+echo '#ifdef __aarch64__' >"$sample/offload/e.c"
+echo '__asm__ volatile("pause");' >"$sample/portals/f.c"
+[ "$(processor_dependent "$sample" | wc -l)" -eq 2 ] || { echo "floors.sh overlooks what it should find"; exit 1; }
+
+found=$(violations .; processor_dependent .)
 [ -z "$found" ] || { echo "$found"; exit 1; }

@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What differs between processors: the cycle clock, the pause hint, the cache line. */
+/*
+ * What differs between processors, all of it (tests/floors.sh keeps it so): the cycle clock, the pause hint, the
+ * prefetch.  A processor that is not named here takes the last branch everywhere, which is plain C.  Barriers are those
+ * of C11 and byte order is the wire's own business (offload/wire.c), so neither needs a helper.
+ */
 #ifndef PORTALS_BASE_ARCH_H
 #define PORTALS_BASE_ARCH_H
 
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
+/* Lengths, addresses and match bits are 64 bits wide on the wire and in shared memory, and size_t and void * hold them. */
+_Static_assert(sizeof(void *) == 8 && sizeof(size_t) == 8, "portals3 needs a 64-bit processor and ABI (LP64)");
+/* Queues in shared memory and the ownership word are 64-bit atomics that processes and threads must not lock for. */
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_POINTER_LOCK_FREE == 2, "portals3 needs lock-free 64-bit atomics");
+
+/* The unit of layout.  Where lines are longer (128 bytes on ppc64le, 256 on s390x) neighbours share one: slower, not wrong. */
 #define CACHE_LINE          64
 #define likely(condition)   __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
@@ -16,6 +28,14 @@ static inline uint64_t monotonic_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
+
+#if defined(__x86_64__)
+#define CYCLE_CLOCK_NAME "rdtsc"
+#elif defined(__aarch64__)
+#define CYCLE_CLOCK_NAME "cntvct_el0"
+#else
+#define CYCLE_CLOCK_NAME "clock_gettime"
+#endif
 
 /* A cheap, monotonic counter of unknown frequency; timing.c calibrates it against monotonic_ns(). */
 static inline uint64_t cycle_clock(void)
@@ -33,7 +53,10 @@ static inline uint64_t cycle_clock(void)
 #endif
 }
 
-/* About how far the cycle clock goes in so many nanoseconds: for polling intervals, not for measuring. */
+/*
+ * About how far the cycle clock goes in so many nanoseconds (at most hours of them): for polling intervals, not for
+ * measuring.  aarch64 says how fast its counter is, from 1 MHz to 1 GHz, so that an interval can come out as nothing.
+ */
 static inline uint64_t cycles_in(uint64_t ns)
 {
 #if defined(__x86_64__)
