@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -315,7 +315,7 @@ static bool raise_curtain(const struct harness *harness, struct performance *sho
 		}
 		atomic_store(&show->scene->pid[rank], pid);
 		show->member[rank] = (struct member){.pid = pid, .channel = ends[rank][0], .living = true};
-		show->member[rank].pidfd = pidfd_open(pid, 0);
+		show->member[rank].pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 		show->living++;
 	}
 	for (int rank = 0; rank < show->processes; rank++)

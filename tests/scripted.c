@@ -571,11 +571,9 @@ ssize_t __wrap_getrandom(void *to, size_t length, unsigned flags)
 {
 	if (!script.open)
 		return __real_getrandom(to, length, flags);
-	for (size_t i = 0; i < length; i += sizeof(script.random)) {
-		size_t part = length - i < sizeof(script.random) ? length - i : sizeof(script.random);
-
-		script.random++;
-		memcpy((char *)to + i, &script.random, part);
+	for (size_t i = 0; i < length; i++) { /* the bytes that change most come first, whatever the byte order */
+		script.random += i % sizeof(script.random) == 0;
+		((uint8_t *)to)[i] = (uint8_t)(script.random >> 8 * (i % sizeof(script.random)));
 	}
 	return (ssize_t)length;
 }

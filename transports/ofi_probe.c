@@ -9,8 +9,10 @@
  * against a process that started later on the same port.
  */
 #include <arpa/inet.h>
-#include <linux/errqueue.h>
 #include <sys/socket.h>
+#include <time.h> /* the kernel's header leaves it to us */
+
+#include <linux/errqueue.h>
 
 #include "transports/ofi.h"
 

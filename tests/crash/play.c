@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -188,7 +188,7 @@ void play(void)
 	if (plan.kill)
 		setenv("PTL_CONNECT_TIMEOUT", "1s",
 		       1); /* what is begun after its death waits for another of its name */
-	victim_fd = pidfd_open(pid_of(VICTIM), 0);
+	victim_fd = (int)syscall(SYS_pidfd_open, pid_of(VICTIM), 0);
 	CHECK(victim_fd >= 0);
 	announce_ids(0);
 	if (my_rank < ROLES)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arch.h"
@@ -221,7 +221,7 @@ static void add_peer(struct node *to, int own_rank, int rank, const struct card 
 				   .index = (uint32_t)rank,
 				   .meeting = NODE_OPEN,
 				   .os_pid = card->os_pid,
-				   .pidfd = pidfd_open(card->os_pid, 0),
+				   .pidfd = (int)syscall(SYS_pidfd_open, card->os_pid, 0),
 				   .incarnation = {card->incarnation[0], card->incarnation[1]}};
 	CHECK(peer->pidfd >= 0);
 	to->peers[rank] = to->senders[rank] = peer;

@@ -1204,11 +1204,12 @@ static void post(int from, const struct node *to, const void *bytes, size_t leng
 
 	if (count > 0) {
 		message.msg_control = control;
-		message.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int));
+		/* Their types are size_t or socklen_t, as the C library has it. */
+		message.msg_controllen = (socklen_t)CMSG_SPACE((size_t)count * sizeof(int));
 		struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
 		rights->cmsg_level = SOL_SOCKET;
 		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN((size_t)count * sizeof(int));
+		rights->cmsg_len = (socklen_t)CMSG_LEN((size_t)count * sizeof(int));
 		memcpy(CMSG_DATA(rights), fds, (size_t)count * sizeof(int));
 	}
 	CHECK_EQUAL(__real_sendmsg(from, &message, MSG_DONTWAIT), length);
