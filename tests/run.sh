@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 source=$PWD
 builds=${PORTALS_TEST_BUILD:-$source/build-tests}
-daily="unit behaviour conformance model stress crash containers models fuzz lint install"
+daily="unit behaviour conformance model stress crash containers models fuzz lint install portability"
 groups="$daily mutants"
 jobs=$(nproc)
 
@@ -33,6 +33,8 @@ usage()
 	  fuzz         malformed bytes against the decoders of messages and of shared memory (libFuzzer)
 	  lint         format, clang-tidy, cppcheck, shellcheck, licences, settings and documentation
 	  install      an installed library found by pkg-config, shared and static, and the examples
+	  portability  aarch64 and s390x under emulation, musl, messages between byte orders; the library loaded and unloaded,
+	               messages of 5 GiB
 	  mutants      the engine broken on purpose, one line at a time: conformance or model must notice (10 minutes;
 	               only with --nightly or when named)
 
@@ -312,6 +314,15 @@ group_install()
 	need g++=g++
 	build release || return
 	program install tests/install/run.sh "$builds/release"
+}
+
+group_portability()
+{
+	need aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu s390x-linux-gnu-gcc=gcc-s390x-linux-gnu musl-gcc=musl-tools \
+		qemu-s390x=qemu-user /usr/aarch64-linux-gnu/include/stdlib.h=libc6-dev-arm64-cross \
+		/usr/s390x-linux-gnu/include/stdlib.h=libc6-dev-s390x-cross ||
+		{ skip portability "no compilers for other processors, no musl or no qemu-user"; return; }
+	program portability tests/portability/run.sh "$builds/portability"
 }
 
 began=$SECONDS

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every kind of message as text, written by one build of the library and read by another: of another byte order, another
+ * C library, or another time.
+ *
+ *     wire_exchange write             to standard output: a line a message, NAME FORM SHAPE BYTES-IN-HEX
+ *     wire_exchange read < MESSAGES   decodes and compares every field, payload and segments included
+ *     wire_exchange recorded FILE     both: FILE reads well, and is to the byte what this build writes
+ *
+ * wire_messages.txt, beside this file, is what processes of this WIRE_VERSION have always said.  A change of the format that
+ * is meant raises WIRE_VERSION and records it anew.
+ */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "offload/wire.h"
+
+enum { PAYLOAD_MAX = WIRE_SWAP_MAX, BODY_MAX = WIRE_MAX_SEGMENTS * WIRE_SEGMENT_SIZE };
+enum { MESSAGE_MAX = WIRE_MAX_HEADER + BODY_MAX, LINE_MAX_LENGTH = 2 * MESSAGE_MAX + 128 };
+
+/* How the fields are filled: all bits zero, all bits one, or bytes that are all different. */
+enum shape { LEAST, GREATEST, COUNTING, SHAPES };
+static const char *const shape_names[SHAPES] = {"least", "greatest", "counting"};
+
+static const enum wire_body bodies[WIRE_OPERATION_COUNT] = {
+#define BODY_ROW(name, body, ...) [WIRE_##name] = body,
+	WIRE_CONVERSATION(BODY_ROW) WIRE_NOTICES(BODY_ROW)};
+
+struct example {
+	enum shape shape;
+	uint8_t count; /* the byte that comes next in shape COUNTING */
+	struct wire_message message;
+	struct wire_segment segments[WIRE_MAX_SEGMENTS];
+	uint8_t payload[PAYLOAD_MAX];
+};
+
+static char name_of_line[64] = "?";
+
+static _Noreturn void __attribute__((format(printf, 1, 2))) complain(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	fprintf(stderr, "wire_exchange: %s: ", name_of_line);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+/* --- making --- */
+
+static uint64_t bytes(struct example *example, unsigned size)
+{
+	uint64_t value = 0;
+
+	if (example->shape == GREATEST)
+		return UINT64_MAX >> (64 - 8 * size);
+	for (unsigned i = 0; i < size && example->shape == COUNTING; i++)
+		value |= (uint64_t)++example->count << 8 * i;
+	return value;
+}
+
+#define make_u16(example) (uint16_t) bytes(example, 2)
+#define make_u32(example) (uint32_t) bytes(example, 4)
+#define make_u64(example) bytes(example, 8)
+
+/* One byte on the wire, and that all of its bits are set means "none". */
+static uint16_t make_index(struct example *example)
+{
+	uint64_t value = bytes(example, 1);
+
+	return value < UINT8_MAX ? (uint16_t)value : UINT16_MAX;
+}
+
+#define MAKE(type, field) message->field = make_##type(example);
+#define MAKE_FULL(name, body, fields, ...)                                                                             \
+	case WIRE_##name:                                                                                              \
+		fields(MAKE) break;
+#define MAKE_BRIEF(name, body, full, fields)                                                                           \
+	case WIRE_##name:                                                                                              \
+		fields(MAKE) break;
+
+static void make_fields(struct example *example)
+{
+	struct wire_message *message = &example->message;
+
+	message->flags = example->shape == LEAST ? 0 : example->shape == GREATEST ? WIRE_ALL_FLAGS : WIRE_ACKED;
+	MAKE(u16, source_tag)
+	MAKE(u16, target_tag)
+	MAKE(u32, token)
+	if (message->brief) {
+		switch (message->operation) {
+			WIRE_CONVERSATION(MAKE_BRIEF)
+		}
+		return;
+	}
+	message->version = WIRE_VERSION;
+	message->attempt = example->shape == LEAST ? 0 : example->shape == GREATEST ? 7 : 5;
+	MAKE(u32, source_nid)
+	MAKE(u32, source_pid)
+	switch (message->operation) {
+		WIRE_CONVERSATION(MAKE_FULL)
+		WIRE_NOTICES(MAKE_FULL)
+	}
+}
+
+/* None, two, or as many as there may be; together as long as can be. */
+static void make_segments(struct example *example)
+{
+	struct wire_message *message = &example->message;
+	unsigned count = example->shape == LEAST      ? 0
+			 : example->shape == COUNTING ? 2
+			 : message->brief             ? WIRE_MAX_SEGMENTS
+						      : 3;
+	uint64_t total = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct wire_segment *segment = &example->segments[i];
+
+		*segment = (struct wire_segment){bytes(example, 8), bytes(example, 8), bytes(example, 6)};
+		if (example->shape == GREATEST && i + 1 == count)
+			segment->length = UINT64_MAX - total;
+		total += segment->length;
+	}
+	message->segment_count = (uint16_t)count;
+	message->length = message->mlength = total;
+}
+
+static void make(struct example *example, enum wire_operation operation, bool brief, enum shape shape)
+{
+	static const size_t lengths[SHAPES] = {[LEAST] = 0, [GREATEST] = PAYLOAD_MAX, [COUNTING] = 5};
+	struct wire_message *message = &example->message;
+
+	*example = (struct example){.shape = shape, .message = {.operation = (uint8_t)operation, .brief = brief}};
+	make_fields(example);
+	if (bodies[operation] == BODY_SEGMENTS)
+		make_segments(example);
+	if (bodies[operation] != BODY_LENGTH && bodies[operation] != BODY_MLENGTH)
+		return;
+	message->length = message->mlength = lengths[shape];
+	for (size_t i = 0; i < lengths[shape]; i++)
+		example->payload[i] = (uint8_t)bytes(example, 1);
+}
+
+static size_t encode(const struct example *example, uint8_t *to)
+{
+	const struct wire_message *message = &example->message;
+	size_t length = wire_encode(message, to);
+
+	if (bodies[message->operation] == BODY_SEGMENTS)
+		return length + wire_encode_segments(example->segments, message->segment_count, to + length);
+	if (bodies[message->operation] == BODY_NONE)
+		return length;
+	memcpy(to + length, example->payload, message->length);
+	return length + message->length;
+}
+
+/* Calls `act` for every message there is, in the order in which they are written. */
+static void for_each(void (*act)(const struct example *, void *), void *context)
+{
+	static struct example example;
+
+	for (unsigned operation = 0; operation < WIRE_OPERATION_COUNT; operation++)
+		for (unsigned brief = 0; brief < (operation < WIRE_BRIEF_COUNT ? 2 : 1); brief++)
+			for (unsigned shape = 0; shape < SHAPES; shape++) {
+				make(&example, operation, brief, shape);
+				snprintf(name_of_line, sizeof name_of_line, "%s %s %s", wire_operation_name(operation),
+					 brief ? "brief" : "full", shape_names[shape]);
+				act(&example, context);
+			}
+}
+
+static void write_line(const struct example *example, void *to)
+{
+	uint8_t message[MESSAGE_MAX];
+	size_t length = encode(example, message);
+
+	fprintf(to, "%s ", name_of_line);
+	for (size_t i = 0; i < length; i++)
+		fprintf(to, "%02x", message[i]);
+	fputc('\n', to);
+}
+
+/* --- reading --- */
+
+static unsigned compared;
+
+static void same(const char *field, uint64_t read, uint64_t expected)
+{
+	compared++;
+	if (read != expected)
+		complain("%s is %#llx, should be %#llx", field, (unsigned long long)read, (unsigned long long)expected);
+}
+
+#define SAME(type, field) same(#field, read->field, expected->field);
+#define SAME_FULL(name, body, fields, ...)                                                                             \
+	case WIRE_##name:                                                                                              \
+		fields(SAME) break;
+#define SAME_BRIEF(name, body, full, fields)                                                                           \
+	case WIRE_##name:                                                                                              \
+		fields(SAME) break;
+
+static void compare_fields(const struct wire_message *read, const struct wire_message *expected)
+{
+	SAME(u8, operation)
+	SAME(bool, brief)
+	SAME(u8, flags)
+	SAME(u16, source_tag)
+	SAME(u16, target_tag)
+	SAME(u32, token)
+	if (expected->brief) {
+		switch (expected->operation) {
+			WIRE_CONVERSATION(SAME_BRIEF)
+		}
+		return;
+	}
+	SAME(u8, version)
+	SAME(u8, attempt)
+	SAME(u32, source_nid)
+	SAME(u32, source_pid)
+	switch (expected->operation) {
+		WIRE_CONVERSATION(SAME_FULL)
+		WIRE_NOTICES(SAME_FULL)
+	}
+}
+
+static void compare_body(const struct wire_message *read, const struct example *example)
+{
+	const struct wire_message *expected = &example->message;
+	enum wire_body body = bodies[expected->operation];
+
+	if (body == BODY_LENGTH)
+		SAME(u64, length)
+	if (body == BODY_MLENGTH)
+		SAME(u64, mlength)
+	if (body == BODY_NONE)
+		same("length of the body", read->body_length, 0);
+	if (body == BODY_LENGTH || body == BODY_MLENGTH) {
+		same("length of the payload", read->body_length, expected->length);
+		for (size_t i = 0; i < expected->length; i++)
+			same("a byte of the payload", read->body[i], example->payload[i]);
+	}
+	for (unsigned i = 0; body == BODY_SEGMENTS && i < expected->segment_count; i++) {
+		struct wire_segment segment = wire_segment(read, i);
+
+		same("the address of a segment", segment.address, example->segments[i].address);
+		same("the key of a segment", segment.key, example->segments[i].key);
+		same("the length of a segment", segment.length, example->segments[i].length);
+	}
+}
+
+static unsigned digit(char c)
+{
+	const char digits[] = "0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
+
+	if (!at)
+		complain("0x%02x is no hexadecimal digit", (unsigned char)c);
+	return (unsigned)(at - digits);
+}
+
+static void read_line(const struct example *example, void *from)
+{
+	static char line[LINE_MAX_LENGTH];
+	static uint8_t message[MESSAGE_MAX];
+	struct wire_message read;
+	size_t name_length = strlen(name_of_line), length = 0;
+
+	if (!fgets(line, sizeof line, from))
+		complain("there is no such line");
+	line[strcspn(line, "\n")] = 0;
+	if (strncmp(line, name_of_line, name_length) != 0 || line[name_length] != ' ')
+		complain("the line begins with \"%.40s\"", line);
+	for (const char *at = line + name_length + 1; *at && length < sizeof message; at += 2)
+		message[length++] = (uint8_t)(digit(at[0]) << 4 | digit(at[1]));
+	int rc = wire_decode(message, length, &read);
+
+	if (rc)
+		complain("%zu bytes are refused (%d)", length, rc);
+	compare_fields(&read, &example->message);
+	compare_body(&read, example);
+}
+
+static void read_all(FILE *from)
+{
+	for_each(read_line, from);
+	if (fgetc(from) != EOF)
+		complain("there are more lines behind it");
+	printf("%u fields and bytes are what was meant\n", compared);
+}
+
+/* --- the recorded ones --- */
+
+static void compare_recorded(FILE *recorded)
+{
+	char *text;
+	size_t length;
+	FILE *written = open_memstream(&text, &length);
+
+	for_each(write_line, written);
+	fclose(written);
+	for (size_t i = 0; i < length; i++)
+		if (fgetc(recorded) != text[i])
+			complain("byte %zu of the file is not what this build writes", i);
+	free(text);
+}
+
+int main(int argc, char **argv)
+{
+	FILE *file;
+
+	if (argc == 2 && strcmp(argv[1], "write") == 0) {
+		for_each(write_line, stdout);
+		return fflush(stdout) == 0 ? 0 : 1;
+	}
+	if (argc == 2 && strcmp(argv[1], "read") == 0) {
+		read_all(stdin);
+		return 0;
+	}
+	if (argc != 3 || strcmp(argv[1], "recorded") != 0 || !(file = fopen(argv[2], "r"))) {
+		fprintf(stderr, "usage: wire_exchange write | read | recorded FILE\n");
+		return 2;
+	}
+	read_all(file);
+	rewind(file);
+	compare_recorded(file);
+	fclose(file);
+	return 0;
+}
