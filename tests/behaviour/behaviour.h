@@ -12,6 +12,7 @@
 	X(contact_tests)                                                                                               \
 	X(failure_tests)                                                                                               \
 	X(life_tests)                                                                                                  \
+	X(process_tests)                                                                                               \
 	X(cost_tests)
 
 #define DECLARE_TABLE(table) extern const struct test table[];
