@@ -47,6 +47,7 @@ static _Noreturn void __attribute__((format(printf, 1, 2))) complain(const char 
 	fprintf(stderr, "wire_exchange: %s: ", name_of_line);
 	vfprintf(stderr, format, arguments);
 	fputc('\n', stderr);
+	va_end(arguments);
 	exit(1);
 }
 
@@ -77,11 +78,10 @@ static uint16_t make_index(struct example *example)
 
 #define MAKE(type, field) message->field = make_##type(example);
 #define MAKE_FULL(name, body, fields, ...)                                                                             \
-	case WIRE_##name:                                                                                              \
-		fields(MAKE) break;
-#define MAKE_BRIEF(name, body, full, fields)                                                                           \
-	case WIRE_##name:                                                                                              \
-		fields(MAKE) break;
+	if (message->operation == WIRE_##name) {                                                                       \
+		fields(MAKE)                                                                                           \
+	}
+#define MAKE_BRIEF(name, body, full, fields) MAKE_FULL(name, body, fields)
 
 static void make_fields(struct example *example)
 {
@@ -92,19 +92,15 @@ static void make_fields(struct example *example)
 	MAKE(u16, target_tag)
 	MAKE(u32, token)
 	if (message->brief) {
-		switch (message->operation) {
-			WIRE_CONVERSATION(MAKE_BRIEF)
-		}
+		WIRE_CONVERSATION(MAKE_BRIEF)
 		return;
 	}
 	message->version = WIRE_VERSION;
 	message->attempt = example->shape == LEAST ? 0 : example->shape == GREATEST ? 7 : 5;
 	MAKE(u32, source_nid)
 	MAKE(u32, source_pid)
-	switch (message->operation) {
-		WIRE_CONVERSATION(MAKE_FULL)
-		WIRE_NOTICES(MAKE_FULL)
-	}
+	WIRE_CONVERSATION(MAKE_FULL)
+	WIRE_NOTICES(MAKE_FULL)
 }
 
 /* None, two, or as many as there may be; together as long as can be. */
@@ -158,6 +154,10 @@ static size_t encode(const struct example *example, uint8_t *to)
 	return length + message->length;
 }
 
+/* Also says what the recorded file is. */
+static const char heading[] = "# SPDX-License-Identifier: BSD-3-Clause\n"
+			      "# Written by wire_exchange.c: every kind of message, byte for byte.\n";
+
 /* Calls `act` for every message there is, in the order in which they are written. */
 static void for_each(void (*act)(const struct example *, void *), void *context)
 {
@@ -184,6 +184,12 @@ static void write_line(const struct example *example, void *to)
 	fputc('\n', to);
 }
 
+static void write_all(FILE *to)
+{
+	fputs(heading, to);
+	for_each(write_line, to);
+}
+
 /* --- reading --- */
 
 static unsigned compared;
@@ -197,11 +203,10 @@ static void same(const char *field, uint64_t read, uint64_t expected)
 
 #define SAME(type, field) same(#field, read->field, expected->field);
 #define SAME_FULL(name, body, fields, ...)                                                                             \
-	case WIRE_##name:                                                                                              \
-		fields(SAME) break;
-#define SAME_BRIEF(name, body, full, fields)                                                                           \
-	case WIRE_##name:                                                                                              \
-		fields(SAME) break;
+	if (expected->operation == WIRE_##name) {                                                                      \
+		fields(SAME)                                                                                           \
+	}
+#define SAME_BRIEF(name, body, full, fields) SAME_FULL(name, body, fields)
 
 static void compare_fields(const struct wire_message *read, const struct wire_message *expected)
 {
@@ -212,19 +217,15 @@ static void compare_fields(const struct wire_message *read, const struct wire_me
 	SAME(u16, target_tag)
 	SAME(u32, token)
 	if (expected->brief) {
-		switch (expected->operation) {
-			WIRE_CONVERSATION(SAME_BRIEF)
-		}
+		WIRE_CONVERSATION(SAME_BRIEF)
 		return;
 	}
 	SAME(u8, version)
 	SAME(u8, attempt)
 	SAME(u32, source_nid)
 	SAME(u32, source_pid)
-	switch (expected->operation) {
-		WIRE_CONVERSATION(SAME_FULL)
-		WIRE_NOTICES(SAME_FULL)
-	}
+	WIRE_CONVERSATION(SAME_FULL)
+	WIRE_NOTICES(SAME_FULL)
 }
 
 static void compare_body(const struct wire_message *read, const struct example *example)
@@ -268,8 +269,10 @@ static void read_line(const struct example *example, void *from)
 	struct wire_message read;
 	size_t name_length = strlen(name_of_line), length = 0;
 
-	if (!fgets(line, sizeof line, from))
-		complain("there is no such line");
+	do
+		if (!fgets(line, sizeof line, from))
+			complain("there is no such line");
+	while (line[0] == '#');
 	line[strcspn(line, "\n")] = 0;
 	if (strncmp(line, name_of_line, name_length) != 0 || line[name_length] != ' ')
 		complain("the line begins with \"%.40s\"", line);
@@ -299,7 +302,7 @@ static void compare_recorded(FILE *recorded)
 	size_t length;
 	FILE *written = open_memstream(&text, &length);
 
-	for_each(write_line, written);
+	write_all(written);
 	fclose(written);
 	for (size_t i = 0; i < length; i++)
 		if (fgetc(recorded) != text[i])
@@ -312,7 +315,7 @@ int main(int argc, char **argv)
 	FILE *file;
 
 	if (argc == 2 && strcmp(argv[1], "write") == 0) {
-		for_each(write_line, stdout);
+		write_all(stdout);
 		return fflush(stdout) == 0 ? 0 : 1;
 	}
 	if (argc == 2 && strcmp(argv[1], "read") == 0) {
