@@ -320,7 +320,7 @@ group_portability()
 {
 	suite release portability
 	need aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu s390x-linux-gnu-gcc=gcc-s390x-linux-gnu musl-gcc=musl-tools \
-		qemu-s390x=qemu-user /usr/aarch64-linux-gnu/include/stdlib.h=libc6-dev-arm64-cross \
+		qemu-s390x=qemu-user xz=xz-utils /usr/aarch64-linux-gnu/include/stdlib.h=libc6-dev-arm64-cross \
 		/usr/s390x-linux-gnu/include/stdlib.h=libc6-dev-s390x-cross ||
 		{ skip portability "no compilers for other processors, no musl or no qemu-user"; return; }
 	program portability tests/portability/run.sh "$builds/portability"
