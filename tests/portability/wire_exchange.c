@@ -21,9 +21,12 @@
 enum { PAYLOAD_MAX = WIRE_SWAP_MAX, BODY_MAX = WIRE_MAX_SEGMENTS * WIRE_SEGMENT_SIZE };
 enum { MESSAGE_MAX = WIRE_MAX_HEADER + BODY_MAX, LINE_MAX_LENGTH = 2 * MESSAGE_MAX + 128 };
 
-/* How the fields are filled: all bits zero, all bits one, or bytes that are all different. */
-enum shape { LEAST, GREATEST, COUNTING, SHAPES };
-static const char *const shape_names[SHAPES] = {"least", "greatest", "counting"};
+/*
+ * How the fields are filled: all bits zero, all bits one, or with what follows from the field's name, so that two fields
+ * which change places are noticed.
+ */
+enum shape { LEAST, GREATEST, NAMED, SHAPES };
+static const char *const shape_names[SHAPES] = {"least", "greatest", "named"};
 
 static const enum wire_body bodies[WIRE_OPERATION_COUNT] = {
 #define BODY_ROW(name, body, ...) [WIRE_##name] = body,
@@ -31,7 +34,6 @@ static const enum wire_body bodies[WIRE_OPERATION_COUNT] = {
 
 struct example {
 	enum shape shape;
-	uint8_t count; /* the byte that comes next in shape COUNTING */
 	struct wire_message message;
 	struct wire_segment segments[WIRE_MAX_SEGMENTS];
 	uint8_t payload[PAYLOAD_MAX];
@@ -53,30 +55,36 @@ static _Noreturn void __attribute__((format(printf, 1, 2))) complain(const char 
 
 /* --- making --- */
 
-static uint64_t bytes(struct example *example, unsigned size)
+/* FNV-1a, of the name and of which of several it is. */
+static uint64_t hash(const char *name, unsigned number)
 {
-	uint64_t value = 0;
+	uint64_t value = (UINT64_C(0xcbf29ce484222325) ^ number) * UINT64_C(0x100000001b3);
 
-	if (example->shape == GREATEST)
-		return UINT64_MAX >> (64 - 8 * size);
-	for (unsigned i = 0; i < size && example->shape == COUNTING; i++)
-		value |= (uint64_t)++example->count << 8 * i;
+	while (*name)
+		value = (value ^ (uint8_t)*name++) * UINT64_C(0x100000001b3);
 	return value;
 }
 
-#define make_u16(example) (uint16_t) bytes(example, 2)
-#define make_u32(example) (uint32_t) bytes(example, 4)
-#define make_u64(example) bytes(example, 8)
+static uint64_t bytes(const struct example *example, unsigned size, const char *name, unsigned number)
+{
+	const uint64_t values[SHAPES] = {[LEAST] = 0, [GREATEST] = UINT64_MAX, [NAMED] = hash(name, number)};
+
+	return values[example->shape] >> (64 - 8 * size);
+}
+
+#define make_u16(example, name) (uint16_t) bytes(example, 2, name, 0)
+#define make_u32(example, name) (uint32_t) bytes(example, 4, name, 0)
+#define make_u64(example, name) bytes(example, 8, name, 0)
 
 /* One byte on the wire, and that all of its bits are set means "none". */
-static uint16_t make_index(struct example *example)
+static uint16_t make_index(const struct example *example, const char *name)
 {
-	uint64_t value = bytes(example, 1);
+	uint64_t value = bytes(example, 1, name, 0);
 
 	return value < UINT8_MAX ? (uint16_t)value : UINT16_MAX;
 }
 
-#define MAKE(type, field) message->field = make_##type(example);
+#define MAKE(type, field) message->field = make_##type(example, #field);
 #define MAKE_FULL(name, body, fields, ...)                                                                             \
 	if (message->operation == WIRE_##name) {                                                                       \
 		fields(MAKE)                                                                                           \
@@ -107,16 +115,17 @@ static void make_fields(struct example *example)
 static void make_segments(struct example *example)
 {
 	struct wire_message *message = &example->message;
-	unsigned count = example->shape == LEAST      ? 0
-			 : example->shape == COUNTING ? 2
-			 : message->brief             ? WIRE_MAX_SEGMENTS
-						      : 3;
+	unsigned count = example->shape == LEAST   ? 0
+			 : example->shape == NAMED ? 2
+			 : message->brief          ? WIRE_MAX_SEGMENTS
+						   : 3;
 	uint64_t total = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		struct wire_segment *segment = &example->segments[i];
 
-		*segment = (struct wire_segment){bytes(example, 8), bytes(example, 8), bytes(example, 6)};
+		*segment = (struct wire_segment){bytes(example, 8, "address", i), bytes(example, 8, "key", i),
+						 bytes(example, 6, "length", i)};
 		if (example->shape == GREATEST && i + 1 == count)
 			segment->length = UINT64_MAX - total;
 		total += segment->length;
@@ -127,7 +136,7 @@ static void make_segments(struct example *example)
 
 static void make(struct example *example, enum wire_operation operation, bool brief, enum shape shape)
 {
-	static const size_t lengths[SHAPES] = {[LEAST] = 0, [GREATEST] = PAYLOAD_MAX, [COUNTING] = 5};
+	static const size_t lengths[SHAPES] = {[LEAST] = 0, [GREATEST] = PAYLOAD_MAX, [NAMED] = 5};
 	struct wire_message *message = &example->message;
 
 	*example = (struct example){.shape = shape, .message = {.operation = (uint8_t)operation, .brief = brief}};
@@ -138,7 +147,7 @@ static void make(struct example *example, enum wire_operation operation, bool br
 		return;
 	message->length = message->mlength = lengths[shape];
 	for (size_t i = 0; i < lengths[shape]; i++)
-		example->payload[i] = (uint8_t)bytes(example, 1);
+		example->payload[i] = (uint8_t)bytes(example, 1, "payload", (unsigned)i);
 }
 
 static size_t encode(const struct example *example, uint8_t *to)
@@ -304,6 +313,7 @@ static void compare_recorded(FILE *recorded)
 
 	write_all(written);
 	fclose(written);
+	snprintf(name_of_line, sizeof name_of_line, "recorded");
 	for (size_t i = 0; i < length; i++)
 		if (fgetc(recorded) != text[i])
 			complain("byte %zu of the file is not what this build writes", i);
