@@ -30,7 +30,7 @@
 #define OFI_BUFFERS        4            /* receive buffers posted at a time */
 #define OFI_BUFFER_BYTES   (256u << 10) /* size of each */
 #define OFI_BATCH          16           /* completions read at a time */
-#define OFI_PEER_SENDS     64           /* sends the provider may hold for one peer */
+#define OFI_PEER_SENDS     64           /* sends the provider may hold for one peer, unless its profile says less */
 #define OFI_INJECTED_MAX   32           /* injected sends to one peer between two whose end we are told */
 #define OFI_REFUSAL_LENGTH 512
 
@@ -65,11 +65,14 @@ struct ofi_profile {
 	bool best;             /* worth trying when the user names no provider */
 	bool owns_udp_port;    /* its endpoint binds our UDP port itself: no reservation beside it, no probes */
 	bool false_source;     /* its FI_SOURCE is a number of its own, not ours (rxd) */
+	bool never_inject;     /* injected sends would escape peer_sends, which its correctness needs (rxd) */
+	uint8_t peer_sends;    /* sends it may hold for one peer, 0: OFI_PEER_SENDS */
 	size_t short_max;      /* default size of the greatest message, below any rendezvous of the provider */
 	size_t short_greatest; /* what PTL_SHORT_MAX can raise it to */
 	size_t rma_chunk;      /* bytes of one read or write */
 	unsigned rma_depth;    /* of them in flight for one message */
 	size_t rma_window;     /* bytes of reads and writes in flight per peer, 0: no limit */
+	size_t rma_least;      /* of them one read or write counts at least */
 };
 #define OFI_HEADER_ALLOWANCE 256 /* PTL_SHORT_MAX counts payload; the engine's header travels in the same message */
 
@@ -86,7 +89,7 @@ struct ofi_operation {
 	};
 	union {
 		char *bytes;   /* send: the slot's memory */
-		size_t length; /* RDMA */
+		size_t length; /* RDMA: what it takes of the window */
 	};
 };
 
@@ -114,7 +117,7 @@ struct ofi_address {
 	uint32_t nid;
 	uint32_t probe;   /* number of the last probe sent */
 	uint16_t port;    /* host byte order */
-	uint8_t sends;    /* held by the provider, at most OFI_PEER_SENDS */
+	uint8_t sends;    /* held by the provider, at most ofi.peer_sends */
 	uint8_t injected; /* since the last send whose end we are told */
 	bool heard;       /* a message came since the last probe left */
 	bool refused;     /* the last probe was refused and nothing was heard since */
@@ -135,7 +138,8 @@ struct ofi {
 	uint64_t received, receive_errors, send_errors;
 
 	/* What send() and RDMA touch. */
-	size_t inject_size;
+	size_t inject_size; /* 0: never */
+	uint8_t peer_sends;
 	struct ofi_operation *free_slots;
 	struct ofi_operation *free_rma;
 	void *slot_descriptor; /* FI_MR_LOCAL */

@@ -14,7 +14,8 @@ static void set_limits(struct ofi *ofi)
 	const struct fi_info *info = ofi->info;
 	size_t greatest = info->ep_attr->max_msg_size;
 
-	ofi->inject_size = info->tx_attr->inject_size;
+	ofi->inject_size = ofi->profile.never_inject ? 0 : info->tx_attr->inject_size;
+	ofi->peer_sends = ofi->profile.peer_sends ? ofi->profile.peer_sends : OFI_PEER_SENDS;
 	ofi->outstanding_max = (unsigned)(info->tx_attr->size > 1 ? info->tx_attr->size / 2 : 1);
 	ofi->rma_greatest = greatest;
 	ofi->rma_window = ofi->profile.rma_window;

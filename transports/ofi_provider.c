@@ -53,14 +53,25 @@ static const struct ofi_profile profiles[OFI_PROFILES] = {
 	 .rma_chunk = 512 * KIB,
 	 .rma_depth = 4,
 	 .rma_window = 2048 * KIB},
+	/*
+	 * rxd starts a new message although older ones wait for its window (128 packets to one peer that have yet to be
+	 * acknowledged) behind a read, and it answers a send for which it has no room left (1024 messages) with success
+	 * and forgets it.  So neither may ever be full: at most 32 messages, all with a completion, which rxd gives when
+	 * the peer has acknowledged them; 32 reads, and the answers to as many of the peer's, 32 packets again.
+	 * FI_OFI_RXD_MAX_UNACKED below 97 would bring the disorder back.
+	 */
 	{.alias = "udp",
 	 .name = "udp;ofi_rxd",
 	 .owns_udp_port = true,
 	 .false_source = true,
+	 .never_inject = true,
+	 .peer_sends = 32,
 	 .short_max = 1200,
 	 .short_greatest = 1200,
-	 .rma_chunk = 64 * KIB,
-	 .rma_depth = 2},
+	 .rma_chunk = 16 * KIB,
+	 .rma_depth = 2,
+	 .rma_window = 32 * KIB,
+	 .rma_least = 1 * KIB},
 };
 
 /* For a provider that is only known by its full name. */

@@ -167,19 +167,20 @@ static bool window_is_full(const struct ofi *ofi, const struct ofi_address *peer
 static int start(struct ofi *ofi, bool write, struct fi_msg_rma *message, void *context)
 {
 	size_t length = message->msg_iov->iov_len;
+	size_t cost = length > ofi->profile.rma_least ? length : ofi->profile.rma_least;
 	uint64_t to = message->addr;
 
 	if (length > ofi->rma_greatest)
 		return -EMSGSIZE;
 	if (to >= ofi->address_count)
 		return -EHOSTUNREACH;
-	if (window_is_full(ofi, &ofi->addresses[to], length))
+	if (window_is_full(ofi, &ofi->addresses[to], cost))
 		return -EAGAIN;
 	struct ofi_operation *operation = take_operation(ofi);
 	if (!operation)
 		return -EAGAIN;
 	operation->peer = (uint32_t)to;
-	operation->length = length;
+	operation->length = cost;
 	operation->owner_context = context;
 	message->context = operation;
 	ssize_t code =
@@ -188,7 +189,7 @@ static int start(struct ofi *ofi, bool write, struct fi_msg_rma *message, void *
 		give_operation(ofi, operation);
 		return ofi_post_error(ofi, write ? "a write" : "a read", to, code);
 	}
-	ofi->addresses[to].rma_bytes += length;
+	ofi->addresses[to].rma_bytes += cost;
 	ofi->outstanding++;
 	return 0;
 }

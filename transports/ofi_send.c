@@ -160,7 +160,7 @@ int ofi_send(struct transport *transport, transport_address to, const void *head
 		if (likely(code == 0))
 			peer->injected++;
 	} else {
-		if (peer->sends >= OFI_PEER_SENDS || ofi->outstanding >= ofi->outstanding_max)
+		if (peer->sends >= ofi->peer_sends || ofi->outstanding >= ofi->outstanding_max)
 			return -EAGAIN;
 		gather(slot->bytes, header, header_length, payload, count);
 		code = send_slot(ofi, to, slot, length);

@@ -29,6 +29,8 @@
 #define LONG       (4u << 20)
 #define CHUNK_LONG (1u << 16)
 
+#define READS_GREATEST 4096 /* started by one test and not waited for */
+
 #define ROW(processes_, test)                                                                                          \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = processes_                                                    \
@@ -714,6 +716,55 @@ static void reads_of_one_peer_are_held_to_a_window(void)
 	shut();
 }
 
+/* Messages and reads in turn, as many as the transport takes at once. */
+static void crowd(const struct exposure *theirs, const struct exposure *mine, unsigned char *bytes, uint32_t *sequence,
+		  int *status, size_t *reads)
+{
+	transport_address peer = address_of[1 - my_rank];
+	bool taken = true;
+
+	while (taken && *reads < READS_GREATEST) {
+		taken = try_send(peer, *sequence, 40) == 0;
+		*sequence += taken;
+		status[*reads] = PENDING;
+		size_t length = *reads % 64 ? 8 : 8 << 10;
+		if (transport_ofi.read(transport, peer, bytes, length, mine, theirs->address, theirs->key,
+				       &status[*reads]) == 0) {
+			++*reads;
+			taken = true;
+		}
+	}
+}
+
+/* rxd lets a new message pass those that wait for its window behind a read. */
+static void messages_keep_their_order_among_reads(void)
+{
+	static int status[READS_GREATEST];
+	open_and_greet();
+	unsigned char *bytes = new_memory(LONG);
+	struct exposure mine, exposed[MAX_PROCESSES];
+	atomic_uint *sent = shared_memory();
+	uint32_t sequence = 1;
+
+	CHECK_EQUAL(transport_ofi.expose(transport, bytes, LONG, EXPOSE_READ | EXPOSE_LOCAL, &mine), 0);
+	gather(&mine, sizeof mine, exposed);
+	for (int round = 0; round < FEWER(20); round++) {
+		size_t reads = 0;
+		for (int i = 0; i < 20; i++) {
+			crowd(&exposed[1 - my_rank], &mine, bytes, &sequence, status, &reads);
+			drive();
+		}
+		for (size_t i = 0; i < reads; i++)
+			drive_until("wait for reads", has_ended, &status[i]);
+	}
+	atomic_store(&sent[my_rank], sequence);
+	while (atomic_load(&sent[1 - my_rank]) == 0)
+		drive();
+	await_messages(1 - my_rank, atomic_load(&sent[1 - my_rank]));
+	barrier();
+	shut();
+}
+
 /* ---- Addresses ---- */
 
 static void a_peer_that_starts_later_gets_its_message(void)
@@ -1235,6 +1286,7 @@ static const struct test tests[] = {
 	ROW(1, exposures_come_and_go),
 	ROW(2, a_killed_peer_fails_the_outstanding_read),
 	ROW(2, reads_of_one_peer_are_held_to_a_window),
+	ROW(2, messages_keep_their_order_among_reads),
 	ROW(2, a_peer_that_starts_later_gets_its_message),
 	ROW(1, the_same_attempt_is_the_same_address),
 	ROW(2, a_pid_belongs_to_one_process_at_a_time),
