@@ -62,6 +62,7 @@ struct ofi_profile {
 	const char *alias;     /* what users call it */
 	const char *name;      /* what libfabric calls it */
 	uint32_t protocol;     /* FI_PROTO_* it must speak, 0: any */
+	uint32_t addresses;    /* FI_ADDR_* if they do not follow from (nid, pid), 0: sockets', which do */
 	bool best;             /* worth trying when the user names no provider */
 	bool owns_udp_port;    /* its endpoint binds our UDP port itself: no reservation beside it, no probes */
 	bool false_source;     /* its FI_SOURCE is a number of its own, not ours (rxd) */
@@ -197,9 +198,10 @@ static inline int ofi_errno(ssize_t code)
 }
 
 /* ofi_provider.c: what there is to open */
-#define OFI_PROFILES 5
+#define OFI_PROFILES 7
 size_t ofi_choose_profiles(const char *provider, struct ofi_profile chosen[OFI_PROFILES]);
-int ofi_query(struct ofi *); /* finds ofi->info for ofi->profile */
+int ofi_check_addresses(struct ofi *); /* -ENOTSUP, noted, unless we can compute them */
+int ofi_query(struct ofi *);           /* finds ofi->info for ofi->profile */
 size_t ofi_choose_short_max(const struct ofi *);
 void ofi_list_providers(const struct ofi *, char *text, size_t size);
 void ofi_limit_universe_for_soft_roce(void);

@@ -157,8 +157,8 @@ static void sever(struct ofi *ofi, int fd)
 static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
 {
 	ofi->profile = *profile;
-	int error = ofi_query(ofi);
-	if (error)
+	int error = ofi_check_addresses(ofi);
+	if (error || (error = ofi_query(ofi)) != 0)
 		return error;
 	set_limits(ofi);
 	if ((error = open_domain(ofi)) != 0 || (error = open_endpoint(ofi)) != 0)

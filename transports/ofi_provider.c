@@ -72,6 +72,39 @@ static const struct ofi_profile profiles[OFI_PROFILES] = {
 	 .rma_depth = 2,
 	 .rma_window = 32 * KIB,
 	 .rma_least = 1 * KIB},
+	/*
+	 * Nobody has run these two; what follows is from fi_efa(7), fi_cxi(7) and their sources in libfabric 2.1.  What
+	 * keeps them from being opened are their addresses (ofi_check_addresses()); the rest of the transport should do,
+	 * since it branches on what fi_getinfo() answers.
+	 *
+	 * efa (reliable datagrams over SRD).  Known: addresses are 32 bytes of GID, queue pair and key, chosen when the
+	 * endpoint is enabled; order of messages but not of messages behind writes; registrations VIRT_ADDR, ALLOCATED,
+	 * PROV_KEY, and LOCAL if offered; no inject in 1.17; every operation completes whether asked to or not; no wait
+	 * object, so the NIC thread polls.  Assumed: messages up to 64 KiB are sent eagerly, of which 8 KiB are one
+	 * packet; closing a registration fails what comes late, but not what is being read.  FI_EFA_ENABLE_SHM_TRANSFER
+	 * (default 1) would take shm within a node, with all its faults: to be 0.
+	 */
+	{.alias = "efa",
+	 .name = "efa",
+	 .addresses = FI_ADDR_EFA,
+	 .short_max = 8 * KIB,
+	 .short_greatest = 64 * KIB,
+	 .rma_chunk = 1024 * KIB,
+	 .rma_depth = 4},
+	/*
+	 * cxi (Slingshot).  Known: addresses are NIC, port and virtual network, the ports 0 to 510 of a NIC being
+	 * assigned when the endpoint is enabled; registrations ENDPOINT, ALLOCATED, with PROV_KEY 8 bytes of key,
+	 * without it 4 (half of what random_key() likes to draw); remote addresses count from 0; a wait descriptor that
+	 * wakes also without a completion; the network's key comes from the job's launcher (SLINGSHOT_VNIS).  Assumed:
+	 * the rendezvous above 2048 bytes (FI_CXI_RDZV_THRESHOLD) does not report a dead peer, as everywhere else.
+	 */
+	{.alias = "cxi",
+	 .name = "cxi",
+	 .addresses = FI_ADDR_CXI,
+	 .short_max = 2 * KIB,
+	 .short_greatest = 2 * KIB,
+	 .rma_chunk = 1024 * KIB,
+	 .rma_depth = 4},
 };
 
 /* For a provider that is only known by its full name. */
@@ -118,6 +151,20 @@ int ofi_refuse_step(struct ofi *ofi, const char *step, int code)
 	return ofi_refuse(ofi, ofi_errno(code), "%s fails: %s", step, ofi->library->strerror(-code));
 }
 
+/*
+ * Where addresses are sockets' they follow from (nid, pid) without any exchange.  Others are known only once the endpoint
+ * is enabled: fi_getname(), PMIx to all, fi_av_insert() instead of ofi_address.c's hash.
+ */
+int ofi_check_addresses(struct ofi *ofi)
+{
+	if (!ofi->profile.addresses)
+		return 0;
+	return ofi_refuse(
+		ofi, -ENOTSUP,
+		"has addresses of its own, which a launcher would have to publish (PMIx), and this build has no "
+		"support for that; use tcp over the same network");
+}
+
 /* What we ask for.  Modes and registration modes listed are those the code honours; only what comes back counts. */
 static struct fi_info *make_hints(const struct ofi *ofi, uint64_t order)
 {
@@ -127,7 +174,7 @@ static struct fi_info *make_hints(const struct ofi *ofi, uint64_t order)
 
 	hints->caps = NETWORK_CAPS;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
-	hints->addr_format = FI_SOCKADDR_IN;
+	hints->addr_format = ofi->profile.addresses ? ofi->profile.addresses : FI_SOCKADDR_IN;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->ep_attr->protocol = ofi->profile.protocol;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
@@ -146,12 +193,14 @@ static int query_with_order(struct ofi *ofi, uint64_t order)
 	struct in_addr address = {htonl(ofi->nid)};
 	struct fi_info *hints = make_hints(ofi, order), *list = NULL;
 	char node[INET_ADDRSTRLEN], service[8];
+	bool ours = !ofi->profile.addresses; /* to choose */
 
 	if (!hints)
 		return -ENOMEM;
 	inet_ntop(AF_INET, &address, node, sizeof node);
 	snprintf(service, sizeof service, "%u", ofi->port);
-	int error = ofi->library->getinfo(OFI_API, node, service, FI_SOURCE, hints, &list);
+	int error = ofi->library->getinfo(OFI_API, ours ? node : NULL, ours ? service : NULL, ours ? FI_SOURCE : 0,
+					  hints, &list);
 	ofi->library->freeinfo(hints);
 	if (error)
 		return error;
