@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the libfabric transport asks for and makes of the answers, with a libfabric of our own: providers that are not
+ * here, and names as other versions give them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "transports/ofi.h"
+
+#define MIB (1u << 20)
+
+/* One provider as fi_getinfo() tells of it. */
+struct offer {
+	const char *name;
+	uint32_t protocol, addresses;
+	uint64_t order;
+	int required_modes; /* FI_MR_* without which it is not to be had */
+	size_t key_size;
+	size_t greatest; /* message */
+};
+
+#define RXM_ORDER (FI_ORDER_SAS | FI_ORDER_SAW)
+
+static const struct offer rxm = {"tcp;ofi_rxm", FI_PROTO_RXM, FI_SOCKADDR_IN, RXM_ORDER, 0, 8, SIZE_MAX};
+static const struct offer old_net = {"net", FI_PROTO_XNET, FI_SOCKADDR_IN, RXM_ORDER, 0, 8, SIZE_MAX};
+static const struct offer new_tcp = {"tcp", FI_PROTO_XNET, FI_SOCKADDR_IN, RXM_ORDER, 0, 8, SIZE_MAX};
+static const struct offer verbs = {"verbs;ofi_rxm",
+				   FI_PROTO_RXM,
+				   FI_SOCKADDR_IN,
+				   RXM_ORDER,
+				   FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
+				   4,
+				   8 * MIB};
+static const struct offer efa = {
+	"efa", FI_PROTO_EFA, FI_ADDR_EFA, FI_ORDER_SAS, FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
+	4,     SIZE_MAX};
+static const struct offer cxi = {"cxi", FI_PROTO_CXI, FI_ADDR_CXI, RXM_ORDER, FI_MR_ENDPOINT | FI_MR_ALLOCATED,
+				 4,     UINT32_MAX};
+
+static const struct offer *offers[4];
+static char asked_node[64]; /* of the last question */
+static uint64_t asked_flags;
+
+/* ---- Our libfabric ---- */
+
+/* All that a struct fi_info points to, in one piece. */
+struct whole_info {
+	struct fi_info info;
+	struct fi_tx_attr tx;
+	struct fi_rx_attr rx;
+	struct fi_ep_attr ep;
+	struct fi_domain_attr domain;
+	struct fi_fabric_attr fabric;
+};
+
+static struct fi_info *duplicate(const struct fi_info *info)
+{
+	struct whole_info *whole = calloc(1, sizeof *whole);
+	assert_non_null(whole);
+	if (info)
+		memcpy(whole, info, sizeof *whole);
+	whole->info.next = NULL;
+	whole->info.tx_attr = &whole->tx;
+	whole->info.rx_attr = &whole->rx;
+	whole->info.ep_attr = &whole->ep;
+	whole->info.domain_attr = &whole->domain;
+	whole->info.fabric_attr = &whole->fabric;
+	if (whole->fabric.prov_name)
+		whole->fabric.prov_name = strdup(whole->fabric.prov_name);
+	return &whole->info;
+}
+
+static void free_infos(struct fi_info *info)
+{
+	while (info) {
+		struct fi_info *next = info->next;
+		free(info->fabric_attr->prov_name);
+		free(info);
+		info = next;
+	}
+}
+
+/* Naming a provider also yields the layers over it; anything else asked for has to be granted. */
+static bool grants(const struct offer *offer, const struct fi_info *hints)
+{
+	const char *wanted = hints->fabric_attr->prov_name;
+	uint32_t protocol = hints->ep_attr->protocol;
+
+	return strncasecmp(offer->name, wanted, strlen(wanted)) == 0 && (!protocol || protocol == offer->protocol) &&
+	       hints->ep_attr->type == FI_EP_RDM && hints->addr_format == offer->addresses &&
+	       !(hints->tx_attr->msg_order & ~offer->order) && !(offer->required_modes & ~hints->domain_attr->mr_mode);
+}
+
+static struct fi_info *describe(const struct offer *offer, const struct fi_info *hints)
+{
+	struct fi_info *info = duplicate(NULL);
+
+	info->caps = hints->caps;
+	info->addr_format = offer->addresses;
+	info->fabric_attr->prov_name = strdup(offer->name);
+	info->ep_attr->protocol = offer->protocol;
+	info->ep_attr->max_msg_size = offer->greatest;
+	info->tx_attr->msg_order = info->rx_attr->msg_order = hints->tx_attr->msg_order;
+	info->domain_attr->mr_mode = offer->required_modes;
+	info->domain_attr->mr_key_size = offer->key_size;
+	return info;
+}
+
+static int get_info(uint32_t version, const char *node, const char *service, uint64_t flags,
+		    const struct fi_info *hints, struct fi_info **out)
+{
+	assert_int_equal(version, OFI_API);
+	assert_int_equal(node == NULL, service == NULL);
+	strcpy(asked_node, node ? node : "");
+	asked_flags = flags;
+	*out = NULL;
+	for (size_t i = 4; i-- > 0;)
+		if (offers[i] && grants(offers[i], hints)) {
+			struct fi_info *info = describe(offers[i], hints);
+			info->next = *out;
+			*out = info;
+		}
+	return *out ? 0 : -FI_ENODATA;
+}
+
+static const char *error_text(int error)
+{
+	return strerror(error);
+}
+
+static const struct ofi_library library = {
+	.strerror = error_text, .getinfo = get_info, .freeinfo = free_infos, .dupinfo = duplicate};
+
+/* ---- Choosing ---- */
+
+static struct ofi ofi;
+
+static int clear(void **state)
+{
+	(void)state;
+	memset(&ofi, 0, sizeof ofi);
+	memset(offers, 0, sizeof offers);
+	ofi.library = &library;
+	ofi.nid = 0x7f000001;
+	ofi.port = 17000;
+	ofi.short_setting = SETTING_AUTO;
+	return 0;
+}
+
+static int release(void **state)
+{
+	(void)state;
+	free_infos(ofi.info);
+	return 0;
+}
+
+/* The first profile under that name that libfabric has; NULL: none. */
+static const char *found_for(const char *name)
+{
+	struct ofi_profile chosen[OFI_PROFILES];
+	size_t count = ofi_choose_profiles(name, chosen);
+
+	for (size_t i = 0; i < count; i++) {
+		ofi.profile = chosen[i];
+		if (ofi_query(&ofi) == 0)
+			return ofi.info->fabric_attr->prov_name;
+	}
+	return NULL;
+}
+
+static void net_is_net_in_1_17(void **state)
+{
+	(void)state;
+	offers[0] = &rxm;
+	offers[1] = &old_net;
+	assert_string_equal(found_for("net"), "net");
+}
+
+static void net_is_tcp_itself_from_1_18_on(void **state)
+{
+	(void)state;
+	offers[0] = &new_tcp;
+	offers[1] = &rxm;
+	assert_string_equal(found_for("net"), "tcp");
+	assert_int_equal(ofi.profile.protocol, FI_PROTO_XNET);
+	assert_int_equal(ofi_choose_short_max(&ofi), (64 << 10) + OFI_HEADER_ALLOWANCE);
+}
+
+static void tcp_that_is_not_a_datagram_provider_is_not_net(void **state)
+{
+	static const struct offer other = {"tcp", FI_PROTO_SOCK_TCP, FI_SOCKADDR_IN, RXM_ORDER, 0, 8, SIZE_MAX};
+
+	(void)state;
+	offers[0] = &other;
+	assert_null(found_for("net"));
+}
+
+static void tcp_is_rxm_whatever_stands_before_it(void **state)
+{
+	(void)state;
+	offers[0] = &new_tcp;
+	offers[1] = &rxm;
+	assert_string_equal(found_for("tcp"), "tcp;ofi_rxm");
+	assert_int_equal(ofi_choose_short_max(&ofi), 16 << 10);
+}
+
+static void a_full_name_is_taken_at_its_word(void **state)
+{
+	static const struct offer exotic = {"exotic;ofi_rxm", FI_PROTO_RXM, FI_SOCKADDR_IN, RXM_ORDER, 0, 8, SIZE_MAX};
+
+	(void)state;
+	offers[0] = &exotic;
+	offers[1] = &rxm;
+	assert_string_equal(found_for("TCP;OFI_RXM"), "tcp;ofi_rxm");
+	free_infos(ofi.info);
+	ofi.info = NULL;
+	assert_string_equal(found_for("exotic;ofi_rxm"), "exotic;ofi_rxm");
+	free_infos(ofi.info);
+	ofi.info = NULL;
+	assert_null(found_for("exotic"));
+}
+
+static void the_best_is_verbs_before_tcp_and_nothing_else(void **state)
+{
+	(void)state;
+	offers[0] = &rxm;
+	offers[1] = &verbs;
+	assert_string_equal(found_for(""), "verbs;ofi_rxm");
+	free_infos(ofi.info);
+	ofi.info = NULL;
+	offers[1] = &new_tcp;
+	assert_string_equal(found_for(""), "tcp;ofi_rxm");
+	free_infos(ofi.info);
+	ofi.info = NULL;
+	offers[0] = &efa;
+	assert_null(found_for(""));
+}
+
+static void an_address_of_ours_is_asked_for(void **state)
+{
+	(void)state;
+	offers[0] = &rxm;
+	assert_non_null(found_for("tcp"));
+	assert_string_equal(asked_node, "127.0.0.1");
+	assert_int_equal(asked_flags, FI_SOURCE);
+}
+
+static void verbs_gets_its_registration_modes(void **state)
+{
+	(void)state;
+	offers[0] = &verbs;
+	assert_non_null(found_for("verbs"));
+	assert_true(ofi.info->domain_attr->mr_mode & FI_MR_LOCAL);
+	assert_int_equal(ofi_choose_short_max(&ofi), 16 << 10);
+}
+
+static void a_small_greatest_message_bounds_the_short_ones(void **state)
+{
+	static const struct offer narrow = {"narrow", FI_PROTO_RXM, FI_SOCKADDR_IN, RXM_ORDER, 0, 8, 1000};
+
+	(void)state;
+	offers[0] = &narrow;
+	assert_non_null(found_for("narrow"));
+	assert_int_equal(ofi_choose_short_max(&ofi), 1000);
+	ofi.short_setting = 8 * MIB;
+	assert_int_equal(ofi_choose_short_max(&ofi), 1000);
+}
+
+static void efa_is_found_by_its_addresses_without_order_behind_writes(void **state)
+{
+	(void)state;
+	offers[0] = &efa;
+	assert_string_equal(found_for("efa"), "efa");
+	assert_int_equal(ofi.info->tx_attr->msg_order, FI_ORDER_SAS);
+	assert_string_equal(asked_node, "");
+	assert_int_equal(asked_flags, 0);
+}
+
+static void cxi_is_found_by_its_addresses_and_endpoint_registration(void **state)
+{
+	(void)state;
+	offers[0] = &cxi;
+	assert_string_equal(found_for("cxi"), "cxi");
+	assert_true(ofi.info->domain_attr->mr_mode & FI_MR_ENDPOINT);
+	assert_string_equal(asked_node, "");
+}
+
+static void addresses_that_need_publishing_are_refused(void **state)
+{
+	static const char *const names[] = {"efa", "cxi"};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct ofi_profile chosen[OFI_PROFILES];
+		assert_int_equal(ofi_choose_profiles(names[i], chosen), 1);
+		ofi.profile = chosen[0];
+		assert_int_equal(ofi_check_addresses(&ofi), -ENOTSUP);
+		assert_non_null(strstr(ofi.refusals, names[i]));
+	}
+	assert_non_null(strstr(ofi.refusals, "PMIx"));
+	struct ofi_profile chosen[OFI_PROFILES];
+	size_t count = ofi_choose_profiles("net", chosen);
+	while (count-- > 0) {
+		ofi.profile = chosen[count];
+		assert_int_equal(ofi_check_addresses(&ofi), 0);
+	}
+}
+
+/* ---- Registering ---- */
+
+enum { GREATEST_KEYS = 16 };
+
+static struct fid_mr region;
+static struct fid_ep endpoint;
+static uint64_t keys[GREATEST_KEYS]; /* asked for */
+static int tries, refusals_left, bind_error;
+static int bound, enabled, closed; /* in which order: 1, 2 ...; 0: not */
+static int steps;
+static char memory[4096];
+
+static int bind_region(struct fid *fid, struct fid *to, uint64_t flags)
+{
+	assert_ptr_equal(fid, &region.fid);
+	assert_ptr_equal(to, &endpoint.fid);
+	assert_int_equal(flags, 0);
+	bound = ++steps;
+	return bind_error;
+}
+
+static int control_region(struct fid *fid, int command, void *argument)
+{
+	assert_ptr_equal(fid, &region.fid);
+	assert_int_equal(command, FI_ENABLE);
+	(void)argument;
+	enabled = ++steps;
+	return 0;
+}
+
+static int close_region(struct fid *fid)
+{
+	assert_ptr_equal(fid, &region.fid);
+	closed = ++steps;
+	return 0;
+}
+
+static int register_region(struct fid *fid, const void *base, size_t length, uint64_t access, uint64_t offset,
+			   uint64_t key, uint64_t flags, struct fid_mr **out, void *context)
+{
+	(void)fid, (void)context;
+	assert_ptr_equal(base, memory);
+	assert_int_equal(length, sizeof memory);
+	assert_int_equal(access, FI_REMOTE_READ);
+	assert_int_equal(offset, 0);
+	assert_int_equal(flags, 0);
+	assert_in_range(tries, 0, GREATEST_KEYS - 1);
+	keys[tries++] = key;
+	if (refusals_left > 0) {
+		refusals_left--;
+		return -FI_ENOKEY;
+	}
+	*out = &region;
+	return 0;
+}
+
+static struct fi_ops region_ops = {
+	.size = sizeof region_ops, .close = close_region, .bind = bind_region, .control = control_region};
+static struct fi_ops_mr mr_ops = {.size = sizeof mr_ops, .reg = register_region};
+
+/* A domain that registers as `offer` says. */
+static void open_domain(const struct offer *offer)
+{
+	static struct fid_domain domain = {.mr = &mr_ops};
+
+	offers[0] = offer;
+	assert_non_null(found_for(offer->name));
+	ofi.domain = &domain;
+	ofi.ep = &endpoint;
+	region = (struct fid_mr){.fid.ops = &region_ops, .key = 4711};
+	tries = refusals_left = bind_error = bound = enabled = closed = steps = 0;
+}
+
+static void expose_and_withdraw(struct exposure *seen)
+{
+	struct exposure exposure;
+
+	assert_int_equal(ofi_expose(&ofi.base, memory, sizeof memory, EXPOSE_READ, &exposure), 0);
+	*seen = exposure;
+	assert_int_equal(closed, 0);
+	ofi_withdraw(&ofi.base, &exposure);
+	assert_int_equal(closed, steps);
+}
+
+static void a_region_is_bound_to_the_endpoint_and_then_enabled(void **state)
+{
+	struct exposure seen;
+
+	(void)state;
+	open_domain(&cxi);
+	expose_and_withdraw(&seen);
+	assert_int_equal(bound, 1);
+	assert_int_equal(enabled, 2);
+	assert_int_equal(seen.address, 0); /* no FI_MR_VIRT_ADDR */
+	ofi_rma_destroy(&ofi);
+}
+
+static void a_region_that_cannot_be_bound_is_closed(void **state)
+{
+	struct exposure exposure;
+
+	(void)state;
+	open_domain(&cxi);
+	bind_error = -FI_EINVAL;
+	assert_int_equal(ofi_expose(&ofi.base, memory, sizeof memory, EXPOSE_READ, &exposure), -EINVAL);
+	assert_int_equal(enabled, 0);
+	assert_int_equal(closed, 2);
+	assert_null(ofi.regions);
+	ofi_rma_destroy(&ofi);
+}
+
+static void other_regions_are_neither_bound_nor_enabled(void **state)
+{
+	struct exposure seen;
+
+	(void)state;
+	open_domain(&verbs);
+	expose_and_withdraw(&seen);
+	assert_int_equal(bound, 0);
+	assert_int_equal(enabled, 0);
+	assert_int_equal(seen.address, (uintptr_t)memory);
+	assert_int_equal(seen.key, 4711);
+	assert_int_equal(keys[0], 0); /* the provider's to choose */
+	ofi_rma_destroy(&ofi);
+}
+
+static void keys_are_random_as_wide_as_they_may_be_and_tried_again(void **state)
+{
+	struct exposure seen;
+	uint64_t all = 0;
+
+	(void)state;
+	open_domain(&cxi);
+	refusals_left = 3;
+	expose_and_withdraw(&seen);
+	assert_int_equal(tries, 4);
+	for (int i = 0; i < tries; i++) {
+		all |= keys[i];
+		for (int k = 0; k < i; k++)
+			assert_int_not_equal(keys[i], keys[k]); /* once in 2^32 runs or so they are */
+	}
+	assert_in_range(all, 1u << 16, UINT32_MAX);
+	ofi_rma_destroy(&ofi);
+}
+
+#define ROW(test) cmocka_unit_test_setup_teardown(test, clear, release)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ROW(net_is_net_in_1_17),
+		ROW(net_is_tcp_itself_from_1_18_on),
+		ROW(tcp_that_is_not_a_datagram_provider_is_not_net),
+		ROW(tcp_is_rxm_whatever_stands_before_it),
+		ROW(a_full_name_is_taken_at_its_word),
+		ROW(the_best_is_verbs_before_tcp_and_nothing_else),
+		ROW(an_address_of_ours_is_asked_for),
+		ROW(verbs_gets_its_registration_modes),
+		ROW(a_small_greatest_message_bounds_the_short_ones),
+		ROW(efa_is_found_by_its_addresses_without_order_behind_writes),
+		ROW(cxi_is_found_by_its_addresses_and_endpoint_registration),
+		ROW(addresses_that_need_publishing_are_refused),
+		ROW(a_region_is_bound_to_the_endpoint_and_then_enabled),
+		ROW(a_region_that_cannot_be_bound_is_closed),
+		ROW(other_regions_are_neither_bound_nor_enabled),
+		ROW(keys_are_random_as_wide_as_they_may_be_and_tried_again),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
