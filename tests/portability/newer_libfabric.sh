@@ -4,8 +4,8 @@
 # usage: tests/portability/newer_libfabric.sh DIRECTORY
 # Builds library and tests against the libfabric of Debian's next release (backports have none) and runs there what depends on
 # it: the unit tests, and the core of Portals 3.3 over each provider.  That release is unpacked in DIRECTORY, 350 MB, and
-# used by chroot; mounts live in a namespace that ends with the command.  Needs root, mmdebstrap and iproute2.  Ends with the line
-# "N passed, N failed, N skipped".
+# used by chroot; mounts and network are those of a namespace that ends with the command.  Needs root, mmdebstrap and
+# iproute2.  Ends with the line "N passed, N failed, N skipped".
 set -u
 suite=trixie
 mkdir -p "${1:?usage: tests/portability/newer_libfabric.sh DIRECTORY}" || exit 1
