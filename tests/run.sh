@@ -213,7 +213,7 @@ suite() # BUILD SUITE [TEST...]
 	collect "$name" "$log"
 }
 
-# Under a sanitizer every transport and every mode of the NIC at least once, instead of twelve combinations; all of them at night.
+# Under a sanitizer every complete transport and every mode of the NIC at least once, instead of all combinations; those at night.
 suite_sanitized() # BUILD SUITE [TEST...]
 {
 	local name=$1 group=$2 combination chosen=()
@@ -222,7 +222,7 @@ suite_sanitized() # BUILD SUITE [TEST...]
 		for combination in "self host" "node shared" "node dedicated" "ofi_tcp shared" "ofi_net dedicated"; do
 			chosen+=("portals3:$group $combination")
 		done
-		echo "  $name: $group in 5 of 12 combinations (all with --nightly)"
+		echo "  $name: $group in 5 combinations (all with --nightly)"
 		set -- "${chosen[@]}" "$@"
 	fi
 	suite "$name" "$group" "$@"
