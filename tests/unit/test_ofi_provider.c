@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,7 +120,7 @@ static int get_info(uint32_t version, const char *node, const char *service, uin
 {
 	assert_int_equal(version, OFI_API);
 	assert_int_equal(node == NULL, service == NULL);
-	strcpy(asked_node, node ? node : "");
+	snprintf(asked_node, sizeof asked_node, "%s", node ? node : "");
 	asked_flags = flags;
 	*out = NULL;
 	for (size_t i = 4; i-- > 0;)
