@@ -324,6 +324,9 @@ group_portability()
 		/usr/s390x-linux-gnu/include/stdlib.h=libc6-dev-s390x-cross ||
 		{ skip portability "no compilers for other processors, no musl or no qemu-user"; return; }
 	program portability tests/portability/run.sh "$builds/portability"
+	[ $nightly = yes ] || return
+	need mmdebstrap=mmdebstrap ip=iproute2 || { skip "newer libfabric" "no mmdebstrap"; return; }
+	limit=7200 program newer-libfabric tests/portability/newer_libfabric.sh "$builds/newer-libfabric"
 }
 
 began=$SECONDS
