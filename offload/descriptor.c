@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "offload/exposure.h"
 #include "offload/match.h"
 #include "offload/nic.h"
 #include "offload/operation.h"
@@ -102,6 +103,7 @@ static void bury_predecessor(struct nic *nic, struct descriptor *md)
 {
 	struct descriptor *heir = md->heir;
 
+	registrations_withdraw(md);
 	region_clear(&md->region);
 	pool_give(&nic->descriptors, md);
 	heir->pending--;
@@ -116,6 +118,7 @@ void descriptor_settle(struct nic *nic, struct descriptor *md)
 		bury_predecessor(nic, md);
 	} else if (md->unlink_due) {
 		timing_lap(&nic->timing, PTL_STAGE_EVENT);
+		registrations_withdraw(md); /* whoever sees the event may unmap the memory */
 		event_log(nic, md, PTL_EVENT_UNLINK, &md->cause, PTL_NI_OK);
 		descriptor_unlink(nic, md, false);
 		timing_lap(&nic->timing, PTL_STAGE_UNLINK);
@@ -197,7 +200,8 @@ static void leave_to_heir(struct nic *nic, struct descriptor *md, struct descrip
 	}
 	md->pending -= old->pending;
 	md->pending++;
-	md->region = (struct region){0}; /* its copy of the pieces belongs to `old` now */
+	md->region = (struct region){0}; /* its copy of the pieces belongs to `old` now, */
+	md->registrations = NULL;        /* and so does what is exposed of them */
 }
 
 /* What is pending may also be predecessors alone, left by earlier updates; they need no further one. */
@@ -226,7 +230,9 @@ int descriptor_update(struct nic *nic, struct descriptor *md, const ptl_md_t *us
 		leave_to_heir(nic, md, old);
 		fresh.pending = md->pending;
 	}
+	registrations_withdraw(md);
 	region_clear(&md->region);
+	fresh.registrations = NULL;
 	fresh.unlink_due = false;
 	*md = fresh;
 	return 0;
@@ -249,6 +255,7 @@ void descriptor_unlink(struct nic *nic, struct descriptor *md, bool entry_too)
 {
 	struct match_entry *entry = md->entry;
 
+	registrations_withdraw(md);
 	region_clear(&md->region);
 	pool_give(&nic->descriptors, md);
 	if (!entry)

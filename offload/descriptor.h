@@ -17,6 +17,7 @@
 
 struct match_entry;
 struct nic;
+struct registration;
 
 struct descriptor {
 	struct pool_item item;
@@ -28,7 +29,8 @@ struct descriptor {
 	uint64_t local_offset, max_size;
 	struct event_queue *eq; /* or NULL: logs nothing */
 	struct region region;
-	struct match_entry *entry; /* or NULL: bound, initiator use only */
+	struct registration *registrations; /* of the region (exposure.h); mostly none */
+	struct match_entry *entry;          /* or NULL: bound, initiator use only */
 	void *user_start, *user_ptr;
 	uint64_t user_length;    /* as the caller gave it: number of pieces with PTL_MD_IOVEC */
 	struct descriptor *heir; /* PtlMDUpdate replaced this one while operations were pending on it */

@@ -370,8 +370,10 @@ static void free_objects(struct nic *nic)
 
 	for (uint32_t i = 0; nic->operations.objects && (op = pool_next(&nic->operations, &i));)
 		operation_free(nic, op);
-	for (uint32_t i = 0; nic->descriptors.objects && (md = pool_next(&nic->descriptors, &i));)
+	for (uint32_t i = 0; nic->descriptors.objects && (md = pool_next(&nic->descriptors, &i));) {
+		registrations_withdraw(md);
 		region_clear(&md->region);
+	}
 	peers_free(nic);
 	pool_close(&nic->entries);
 	pool_close(&nic->descriptors);

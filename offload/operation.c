@@ -2,7 +2,10 @@
 #include "offload/operation.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 
 #include "base/report.h"
 #include "offload/peer.h"
@@ -55,7 +58,7 @@ static void operation_leave(struct operation *op)
 void operation_free(struct nic *nic, struct operation *op)
 {
 	operation_leave(op);
-	operation_withdraw(nic, op);
+	operation_withdraw(op);
 	if (op->transfer.segments != &op->transfer.one)
 		free(op->transfer.segments);
 	pool_give(&nic->operations, op);
@@ -99,86 +102,94 @@ void operation_unpin(struct nic *nic, struct operation *op, ptl_event_kind_t kin
 	operation_end(nic, md, kind, &op->info, failure);
 }
 
-static int expose_piece(struct nic *nic, struct operation *op, const struct iovec *piece, unsigned uses,
-			struct exposure *exposure)
+/* --- exposing --- */
+
+static int expose_pieces(struct nic *nic, struct operation *op, const struct iovec *pieces, unsigned count,
+			 enum exposure_use use)
 {
 	struct transport *transport = op->peer->transport;
-	uint64_t start = timing_start(&nic->timing);
-	int rc = transport->ops->expose(transport, piece->iov_base, piece->iov_len, uses, exposure);
+	int rc = exposures_make(nic, transport, pieces, count, use, &op->exposures);
 
-	op->exposures.transport = transport;
-	timing_stop(&nic->timing, PTL_STAGE_REGISTER, start);
+	if (unlikely(rc != 0) && transport->limits.pins && registrations_make_room(nic))
+		rc = exposures_make(nic, transport, pieces, count, use, &op->exposures);
 	return rc;
 }
 
-static int expose_many(struct nic *nic, struct operation *op, const struct iovec *iov, unsigned count, unsigned uses)
+static int report_unexposed(const struct operation *op, int rc, uint64_t offset, uint64_t length)
 {
-	struct exposures *exposures = &op->exposures;
+	const struct descriptor *md = op->pinned;
+	char remedy[160] = "";
+	struct rlimit limit;
 
-	exposures->many = calloc(count, sizeof(*exposures->many));
-	exposures->lengths = calloc(count, sizeof(*exposures->lengths));
-	if (!exposures->many || !exposures->lengths)
-		return report_error(-ENOMEM, "no memory to expose %u pieces", count);
-	for (unsigned i = 0; i < count; i++) {
-		int rc = expose_piece(nic, op, &iov[i], uses, &exposures->many[i]);
-		if (rc)
-			return rc;
-		exposures->lengths[i] = iov[i].iov_len;
-		exposures->count = i + 1;
-	}
-	return 0;
+	if (rc == -ENOMEM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+		snprintf(remedy, sizeof(remedy),
+			 "; this process may lock %llu bytes: raise RLIMIT_MEMLOCK (ulimit -l), or move less at a time",
+			 (unsigned long long)limit.rlim_cur);
+	else if (rc == -EFAULT)
+		snprintf(remedy, sizeof(remedy), "; is all of it mapped, and writable if it is to be written?");
+	return report_error(rc,
+			    "memory descriptor %#x (%llu bytes at %p): transport %s cannot register the %llu bytes at "
+			    "offset %llu: %s%s",
+			    md->handle, (unsigned long long)md->region.length, md->user_start,
+			    op->peer->transport->ops->name, (unsigned long long)length, (unsigned long long)offset,
+			    strerror(-rc), remedy);
 }
 
-int operation_expose(struct nic *nic, struct operation *op, const struct region *region, uint64_t offset,
-		     uint64_t length, unsigned uses)
+int operation_expose(struct nic *nic, struct operation *op, uint64_t offset, uint64_t length, enum exposure_use use)
 {
+	struct transport *transport = op->peer->transport;
 	struct iovec iov[REGION_MAX_PIECES];
-	unsigned count = (unsigned)region_range(region, offset, length, iov);
-	int rc = 0;
 
-	if (count == 1) {
-		rc = expose_piece(nic, op, &iov[0], uses, &op->exposures.one);
-		op->exposures.count = rc == 0;
-		op->exposures.one_length = length;
-	} else if (count > 1) {
-		rc = expose_many(nic, op, iov, count, uses);
+	if (transport->limits.pins && (op->registration = registration_take(nic, op->pinned, transport, use))) {
+		op->exposed_from = offset;
+		return 0;
 	}
-	if (rc)
-		operation_withdraw(nic, op);
-	return rc;
+	unsigned count = (unsigned)region_range(&op->pinned->region, offset, length, iov);
+	int rc = expose_pieces(nic, op, iov, count, use);
+
+	return rc ? report_unexposed(op, rc, offset, length) : 0;
 }
 
-int operation_expose_packed(struct nic *nic, struct operation *op, const struct region *region, uint64_t offset,
-			    uint64_t length)
+static int expose_packed(struct nic *nic, struct operation *op)
 {
-	struct exposures *exposures = &op->exposures;
-	struct iovec piece = {malloc(length), length};
+	struct iovec piece = {malloc(op->payload_length), op->payload_length};
 
 	if (!piece.iov_base)
-		return report_error(-ENOMEM, "no memory to pack %llu bytes", (unsigned long long)length);
-	region_read(region, offset, piece.iov_base, length);
-	exposures->packed = piece.iov_base;
-	exposures->one_length = length;
-	int rc = expose_piece(nic, op, &piece, EXPOSE_READ, &exposures->one);
+		return report_error(-ENOMEM, "no memory to pack %llu bytes", (unsigned long long)op->payload_length);
+	region_read(&op->pinned->region, op->payload_offset, piece.iov_base, op->payload_length);
+	op->packed = piece.iov_base;
+	int rc = expose_pieces(nic, op, &piece, 1, EXPOSE_READ);
 
-	exposures->count = rc == 0;
+	return rc ? report_unexposed(op, rc, op->payload_offset, op->payload_length) : 0;
+}
+
+int operation_expose_source(struct nic *nic, struct operation *op)
+{
+	const struct transport *transport = op->peer->transport;
+	size_t room = transport->limits.short_max - WIRE_MAX_HEADER;
+
+	if (op->payload_length == 0 || operation_exposures(op)->transport == transport)
+		return 0;
+	operation_withdraw(op); /* what was exposed for a way that was given up: its keys mean nothing here */
+	int rc = op->pinned->region.count <= room / WIRE_SEGMENT_SIZE
+			 ? operation_expose(nic, op, op->payload_offset, op->payload_length, EXPOSE_READ)
+			 : expose_packed(nic, op);
+
 	if (rc)
-		operation_withdraw(nic, op);
+		operation_withdraw(op);
 	return rc;
 }
 
-void operation_withdraw(struct nic *nic, struct operation *op)
+void operation_withdraw(struct operation *op)
 {
-	struct exposures *exposures = &op->exposures;
-	struct transport *transport = exposures->transport;
-
-	(void)nic;
-	for (unsigned i = 0; i < exposures->count; i++)
-		transport->ops->withdraw(transport, exposures->many ? &exposures->many[i] : &exposures->one);
-	free(exposures->many);
-	free(exposures->lengths);
-	free(exposures->packed);
-	*exposures = (struct exposures){0};
+	if (op->registration)
+		registration_leave(op->registration);
+	else if (op->exposures.transport)
+		exposures_end(&op->exposures);
+	free(op->packed);
+	op->registration = NULL;
+	op->exposed_from = 0;
+	op->packed = NULL;
 }
 
 struct wire_message request_of(const struct put_arguments *arguments, enum wire_operation operation)

@@ -7,6 +7,7 @@
 #define PORTALS_OFFLOAD_OPERATION_H
 
 #include "offload/descriptor.h"
+#include "offload/exposure.h"
 #include "offload/nic.h"
 #include "offload/wire.h"
 
@@ -51,17 +52,6 @@ struct protocol {
 /* A message that is over when it has been sent. */
 extern const struct protocol protocol_once;
 
-/* Memory exposed for one operation: mostly one piece. */
-struct exposures {
-	unsigned count;
-	struct transport *transport; /* to which; the peer may be reached another way by the time they are withdrawn */
-	struct exposure one;
-	uint64_t one_length;
-	struct exposure *many;
-	uint64_t *lengths;
-	void *packed; /* a copy of the source, if its pieces are too many for one message to name */
-};
-
 /* Reading the peer's segments into our region, piece by piece (transfer.c). */
 struct transfer {
 	struct wire_segment one, *segments;
@@ -94,7 +84,10 @@ struct operation {
 	struct wire_message message;             /* what is to be sent */
 	uint64_t payload_offset, payload_length; /* part of md's region sent behind the header */
 	uint16_t inline_length;                  /* or this many bytes of `inline_data` */
-	struct exposures exposures;
+	struct exposures exposures;              /* of this operation alone, */
+	struct registration *registration;       /* or its descriptor's */
+	uint64_t exposed_from;                   /* where in either the operation's bytes begin */
+	void *packed; /* a copy of the source, if its pieces are too many for one message to name */
 	struct transfer transfer;
 	uint8_t inline_data[WIRE_SWAP_MAX]; /* last, and not cleared: see nic_open() */
 };
@@ -124,17 +117,21 @@ struct operation *operation_find(struct nic *, uint32_t token);
 /* The descriptor if it still lives and takes another operation, or NULL. */
 struct descriptor *operation_live_md(struct descriptor *, uint32_t generation);
 
-/* Exposes a range of a region; all or nothing. */
-int operation_expose(struct nic *, struct operation *, const struct region *, uint64_t offset, uint64_t length,
-		     unsigned uses);
-/* The same for a source whose pieces cannot all be named: exposes a contiguous copy. */
-int operation_expose_packed(struct nic *, struct operation *, const struct region *, uint64_t offset, uint64_t length);
-void operation_withdraw(struct nic *, struct operation *);
+/* Exposes a range of the pinned descriptor's region to the peer's transport; reports why it cannot. */
+int operation_expose(struct nic *, struct operation *, uint64_t offset, uint64_t length, enum exposure_use);
+/* Exposes the payload to be read, or a contiguous copy if its pieces are more than a message can name. */
+int operation_expose_source(struct nic *, struct operation *);
+void operation_withdraw(struct operation *);
+
+static inline const struct exposures *operation_exposures(const struct operation *op)
+{
+	return op->registration ? &op->registration->exposures : &op->exposures;
+}
 
 /* --- transfers (transfer.c) --- */
 
 /* Begins reading `total` bytes of the message's segments into md's region at info.offset; ends with OP_PULLED. */
-int transfer_start(struct nic *, struct operation *, const struct wire_message *, uint64_t total);
+void transfer_start(struct nic *, struct operation *, const struct wire_message *, uint64_t total);
 /* What its END has to say. */
 ptl_ni_fail_t transfer_failure(const struct operation *);
 void transfer_done(void *owner, void *context, int status); /* transport_sink.rdma_done */

@@ -316,29 +316,14 @@ int peer_send_notice(struct nic *nic, struct peer *peer, struct wire_message *me
 static int expose_source(struct nic *nic, struct operation *op, uint8_t *bytes, struct iovec *iov)
 {
 	struct wire_segment segments[WIRE_MAX_SEGMENTS];
-	struct exposures *exposures = &op->exposures;
+	int rc = operation_expose_source(nic, op);
 
-	/* Exposed for a way that was given up: its keys mean nothing here. */
-	if (exposures->count > 0 && exposures->transport != op->peer->transport)
-		operation_withdraw(nic, op);
-	if (exposures->count == 0 && op->payload_length > 0) {
-		const struct region *region = &op->pinned->region;
-		size_t room = op->peer->transport->limits.short_max - WIRE_MAX_HEADER;
-		int rc =
-			region->count <= room / WIRE_SEGMENT_SIZE
-				? operation_expose(nic, op, region, op->payload_offset, op->payload_length, EXPOSE_READ)
-				: operation_expose_packed(nic, op, region, op->payload_offset, op->payload_length);
-		if (rc)
-			return rc;
-	}
-	for (unsigned i = 0; i < exposures->count; i++) {
-		const struct exposure *exposure = exposures->many ? &exposures->many[i] : &exposures->one;
+	if (rc)
+		return rc;
+	unsigned count = exposures_name(operation_exposures(op), op->exposed_from, op->payload_length, segments);
 
-		segments[i] = (struct wire_segment){exposure->address, exposure->key,
-						    exposures->many ? exposures->lengths[i] : exposures->one_length};
-	}
-	op->message.segment_count = (uint16_t)exposures->count;
-	*iov = (struct iovec){bytes, wire_encode_segments(segments, exposures->count, bytes)};
+	op->message.segment_count = (uint16_t)count;
+	*iov = (struct iovec){bytes, wire_encode_segments(segments, count, bytes)};
 	return 0;
 }
 
@@ -359,7 +344,11 @@ static int transmit_operation(struct nic *nic, struct operation *op)
 				? region_range(&op->pinned->region, op->payload_offset, op->payload_length, iov)
 				: 0;
 	}
-	return transmit(nic, op->peer, &op->message, iov, count);
+	int rc = transmit(nic, op->peer, &op->message, iov, count);
+
+	return rc && rc != -EAGAIN ? report_error(rc, "message to %u:%u cannot be sent: error %d", op->peer->id.nid,
+						  op->peer->id.pid, -rc)
+				   : rc;
 }
 
 /* Sends the head of a list.  0: sent, or failed for good; -EAGAIN: the transport has no room. */
@@ -374,7 +363,6 @@ static int send_head(struct nic *nic, struct peer *peer, struct operation *op)
 	operation_unlist(op);
 	operation_append(&peer->active, op);
 	if (rc) {
-		report_error(rc, "message to %u:%u cannot be sent: error %d", peer->id.nid, peer->id.pid, -rc);
 		op->failure = rc == -EHOSTUNREACH ? PTL_NI_UNREACHABLE : PTL_NI_FAIL;
 		operation_advance(nic, op, OP_FAILED, NULL);
 	} else {

@@ -29,21 +29,10 @@ static int keep_segments(struct transfer *transfer, const struct wire_message *m
 	return 0;
 }
 
-/* The exposure that covers the local piece at `asked`, for providers that register local buffers too. */
+/* For providers that register local buffers too. */
 static const struct exposure *local_exposure(const struct operation *op)
 {
-	uint64_t offset = op->transfer.asked;
-
-	if (op->exposures.count == 0)
-		return NULL;
-	if (!op->exposures.many)
-		return &op->exposures.one;
-	for (unsigned i = 0; i < op->exposures.count; i++) {
-		if (offset < op->exposures.lengths[i])
-			return &op->exposures.many[i];
-		offset -= op->exposures.lengths[i];
-	}
-	return NULL;
+	return exposures_at(operation_exposures(op), op->exposed_from + op->transfer.asked);
 }
 
 /* Asks for the next piece that is contiguous on both sides. */
@@ -105,11 +94,11 @@ static void transfer_progress(struct nic *nic, struct operation *op)
 	    (transfer->status == 0 && transfer->asked < transfer->total))
 		return;
 	timing_stop(&nic->timing, PTL_STAGE_RDMA, transfer->started);
-	operation_withdraw(nic, op);
+	operation_withdraw(op);
 	operation_advance(nic, op, OP_PULLED, NULL);
 }
 
-int transfer_start(struct nic *nic, struct operation *op, const struct wire_message *message, uint64_t total)
+void transfer_start(struct nic *nic, struct operation *op, const struct wire_message *message, uint64_t total)
 {
 	struct transfer *transfer = &op->transfer;
 	int rc = keep_segments(transfer, message);
@@ -117,11 +106,11 @@ int transfer_start(struct nic *nic, struct operation *op, const struct wire_mess
 	transfer->total = total;
 	transfer->started = timing_start(&nic->timing);
 	nic->counters.long_messages++;
-	if (!rc && total > 0 && op->peer->transport->limits.local_registration)
-		rc = operation_expose(nic, op, &op->pinned->region, op->info.offset, total, EXPOSE_LOCAL);
+	if (!rc && total > 0 && op->peer->transport->limits.local_registration &&
+	    operation_expose(nic, op, op->info.offset, total, EXPOSE_LOCAL))
+		rc = -ENOMEM; /* whatever the reason, which is reported: the trouble is ours */
 	transfer->status = rc;
 	transfer_progress(nic, op);
-	return rc;
 }
 
 ptl_ni_fail_t transfer_failure(const struct operation *op)
@@ -133,6 +122,8 @@ ptl_ni_fail_t transfer_failure(const struct operation *op)
 	case -ECANCELED:
 	case -ENOTCONN:
 		return op->failure ? op->failure : PTL_NI_PEER_DIED;
+	case -ENOMEM:
+		return op->failure ? op->failure : PTL_NI_FAIL;
 	default:
 		return op->failure ? op->failure : PTL_NI_PROTOCOL;
 	}

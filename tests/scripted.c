@@ -17,6 +17,8 @@ struct endpoint {
 	struct scripted_message *in[SCRIPTED_ENDPOINTS], **in_end[SCRIPTED_ENDPOINTS];
 	struct scripted_read *reads;
 	unsigned refuse_sends, refuse_reads;
+	size_t expose_most;
+	int expose_error;
 	uint32_t nid;
 	bool open;
 	/* What the next poll hands out. */
@@ -114,9 +116,26 @@ static int scripted_send(struct transport *transport, transport_address to, cons
 
 /* --- memory --- */
 
+static size_t bytes_exposed(unsigned owner)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < script.exposure_count; i++)
+		if (script.exposures[i]->owner == owner && script.exposures[i]->uses)
+			bytes += script.exposures[i]->length;
+	return bytes;
+}
+
 static int scripted_expose(struct transport *transport, void *base, size_t length, unsigned uses,
 			   struct exposure *exposure)
 {
+	const struct scripted *scripted = scripted_of(transport);
+	const struct endpoint *endpoint = &script.endpoints[scripted->endpoint];
+
+	if (uses != EXPOSE_READ && uses != EXPOSE_LOCAL)
+		broken("a source may be constant: it is exposed to be read and nothing else");
+	if (length > endpoint->expose_most || bytes_exposed(scripted->endpoint) > endpoint->expose_most - length)
+		return endpoint->expose_error;
 	struct scripted_exposure *known = malloc(sizeof(*known));
 
 	if (script.exposure_count == script.exposure_room) {
@@ -126,7 +145,7 @@ static int scripted_expose(struct transport *transport, void *base, size_t lengt
 	if (!known || !script.exposures)
 		broken("no memory");
 	*known = (struct scripted_exposure){
-		.owner = scripted_of(transport)->endpoint, .uses = uses, .base = base, .length = length};
+		.owner = scripted->endpoint, .own = scripted->self, .uses = uses, .base = base, .length = length};
 	script.exposures[script.exposure_count++] = known;
 	*exposure = (struct exposure){
 		.address = script.exposure_count * KEY_ADDRESS, .key = script.exposure_count, .region = known};
@@ -137,9 +156,12 @@ static void scripted_withdraw(struct transport *transport, struct exposure *expo
 {
 	struct scripted_exposure *known = exposure->region;
 
-	if (known->owner != scripted_of(transport)->endpoint || !known->uses)
+	if (known->owner != scripted_of(transport)->endpoint || known->own != scripted_of(transport)->self ||
+	    !known->uses)
 		broken("memory is withdrawn that is not exposed");
 	known->uses = 0;
+	if (script.observer->withdrawn)
+		script.observer->withdrawn(known);
 }
 
 static bool covers(const struct scripted_exposure *exposure, unsigned owner, unsigned use, const void *start,
@@ -294,6 +316,7 @@ static int claim(struct transport_config *config, struct transport **out, bool s
 		.rma_chunk = script.terms.rma_chunk,
 		.rma_depth = script.terms.rma_depth,
 		.local_registration = script.terms.local_registration,
+		.pins = script.terms.pins,
 		.revocable = true,
 		.sleepable = true,
 	};
@@ -319,6 +342,10 @@ static void scripted_stop(struct transport *transport)
 	struct endpoint *endpoint = &script.endpoints[scripted->endpoint];
 	struct scripted_read *read;
 
+	for (unsigned i = 0; i < script.exposure_count; i++)
+		if (script.exposures[i]->uses && script.exposures[i]->owner == scripted->endpoint &&
+		    script.exposures[i]->own == scripted->self)
+			broken("memory is still exposed to a transport that closes");
 	for (unsigned i = 0; (read = read_at(endpoint, i));)
 		if (read->own == scripted->self)
 			free(read_take(endpoint, i));
@@ -411,9 +438,11 @@ static const struct transport_ops scripted_ops = {
 void scripted_open(const struct scripted_terms *terms, const struct scripted_observer *observer)
 {
 	memset(script.endpoints, 0, sizeof(script.endpoints));
-	for (unsigned to = 0; to < SCRIPTED_ENDPOINTS; to++)
+	for (unsigned to = 0; to < SCRIPTED_ENDPOINTS; to++) {
+		script.endpoints[to].expose_most = SIZE_MAX;
 		for (unsigned from = 0; from < SCRIPTED_ENDPOINTS; from++)
 			script.endpoints[to].in_end[from] = &script.endpoints[to].in[from];
+	}
 	script.open = true;
 	script.terms = *terms;
 	script.observer = observer;
@@ -437,6 +466,46 @@ void scripted_close(void)
 	script.open = false;
 }
 
+/* --- an observer --- */
+
+static void see_message(struct scripted_message *message, bool taken)
+{
+	(void)message, (void)taken;
+}
+
+static void see_arrival(const struct scripted_message *message)
+{
+	(void)message;
+}
+
+static void see_read(struct scripted_read *read, bool taken)
+{
+	(void)read, (void)taken;
+}
+
+static void see_end(const struct scripted_read *read, int status)
+{
+	(void)read, (void)status;
+}
+
+static void see_poll(unsigned endpoint)
+{
+	(void)endpoint;
+}
+
+static void see_unknown(unsigned endpoint, uint32_t nid, uint32_t pid)
+{
+	(void)endpoint, (void)nid, (void)pid;
+}
+
+const struct scripted_observer scripted_blind = {.sending = see_message,
+						 .arriving = see_arrival,
+						 .arrived = see_arrival,
+						 .reading = see_read,
+						 .read_ended = see_end,
+						 .polled = see_poll,
+						 .unknown = see_unknown};
+
 /* --- the script --- */
 
 unsigned scripted_waiting(unsigned from, unsigned to)
@@ -457,13 +526,27 @@ unsigned scripted_reads(unsigned reader)
 	return count;
 }
 
-unsigned scripted_exposed(void)
+unsigned scripted_exposed_of(unsigned owner)
 {
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < script.exposure_count; i++)
-		count += script.exposures[i]->uses != 0;
+		count += script.exposures[i]->uses != 0 && script.exposures[i]->owner == owner;
 	return count;
+}
+
+unsigned scripted_exposed(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < SCRIPTED_ENDPOINTS; i++)
+		count += scripted_exposed_of(i);
+	return count;
+}
+
+unsigned scripted_exposed_ever(void)
+{
+	return script.exposure_count;
 }
 
 struct scripted_exposure *scripted_exposure(uint64_t key)
@@ -506,6 +589,12 @@ void scripted_lose(unsigned one, unsigned other)
 
 	while ((message = message_take(one, other)) || (message = message_take(other, one)))
 		free(message);
+}
+
+void scripted_limit_exposures(unsigned endpoint, size_t most, int error)
+{
+	script.endpoints[endpoint].expose_most = most;
+	script.endpoints[endpoint].expose_error = error;
 }
 
 void scripted_refuse_sends(unsigned endpoint, unsigned count)

@@ -34,6 +34,7 @@ struct scripted_message {
 
 struct scripted_exposure {
 	unsigned owner;
+	bool own;      /* to itself */
 	unsigned uses; /* 0: withdrawn */
 	uint8_t *base;
 	size_t length;
@@ -49,7 +50,8 @@ struct scripted_read {
 	void *local;
 	size_t length;
 	void *context;
-	bool own; /* of the endpoint's own memory */
+	bool own;    /* of the endpoint's own memory */
+	uint64_t at; /* the observer's */
 };
 
 /* What the test sees; all inside a call of the library that takes the step. */
@@ -59,18 +61,22 @@ struct scripted_observer {
 	/* The endpoint is about to see it, and has seen it. */
 	void (*arriving)(const struct scripted_message *);
 	void (*arrived)(const struct scripted_message *);
-	void (*reading)(const struct scripted_read *, bool taken);
+	void (*reading)(struct scripted_read *, bool taken);
 	/* The bytes are in place unless status is an error; the endpoint is about to hear of it. */
 	void (*read_ended)(const struct scripted_read *, int status);
 	/* The endpoint was told all that was for it in this step. */
 	void (*polled)(unsigned endpoint);
 	/* It asked for the address of somebody who does not exist. */
 	void (*unknown)(unsigned endpoint, uint32_t nid, uint32_t pid);
+	/* May be NULL: what is exposed no longer. */
+	void (*withdrawn)(const struct scripted_exposure *);
 };
+
+extern const struct scripted_observer scripted_blind; /* does nothing */
 
 struct scripted_terms {
 	size_t short_max, rma_chunk, rma_depth;
-	bool local_registration;
+	bool local_registration, pins;
 	bool anonymous; /* it does not say from whom a message comes */
 	uint64_t seed;  /* of random numbers */
 };
@@ -83,6 +89,8 @@ void scripted_close(void);
 unsigned scripted_waiting(unsigned from, unsigned to); /* messages */
 unsigned scripted_reads(unsigned reader);              /* reads in flight */
 unsigned scripted_exposed(void);                       /* exposures not withdrawn */
+unsigned scripted_exposed_of(unsigned owner);
+unsigned scripted_exposed_ever(void); /* and those that were */
 struct scripted_exposure *scripted_exposure(uint64_t key);
 
 /*
@@ -95,6 +103,9 @@ void scripted_gone(unsigned endpoint, unsigned peer);
 
 /* Messages on the way between the two are lost, in both directions. */
 void scripted_lose(unsigned one, unsigned other);
+
+/* So many bytes in all can be exposed at a time, as with RLIMIT_MEMLOCK; what is too much fails. */
+void scripted_limit_exposures(unsigned endpoint, size_t most, int error);
 
 /* So many sends or reads from now on are refused. */
 void scripted_refuse_sends(unsigned endpoint, unsigned count);

@@ -42,7 +42,8 @@ static int bind_to_endpoint(struct ofi *ofi, struct fid_mr *mr)
 	return error ? error : fi_mr_enable(mr);
 }
 
-int ofi_register(struct ofi *ofi, const void *base, size_t length, uint64_t access, struct fid_mr **out)
+/* 0 or a libfabric code. */
+static int register_memory(struct ofi *ofi, const void *base, size_t length, uint64_t access, struct fid_mr **out)
 {
 	int mode = ofi->info->domain_attr->mr_mode;
 	struct fid_mr *mr;
@@ -54,20 +55,25 @@ int ofi_register(struct ofi *ofi, const void *base, size_t length, uint64_t acce
 			return error;
 		error = fi_mr_reg(ofi->domain, base, length, access, 0, key, 0, &mr, NULL);
 	}
-	if (error) {
-		report_error(ofi_errno(error), "%s cannot register %zu bytes: %s%s", ofi->profile.name, length,
-			     ofi->library->strerror(-error),
-			     error == -FI_ENOMEM ? "; raise ulimit -l (RLIMIT_MEMLOCK)" : "");
-		return ofi_errno(error);
-	}
+	if (error)
+		return error;
 	if ((mode & FI_MR_ENDPOINT) && (error = bind_to_endpoint(ofi, mr)) != 0) {
 		fi_close(&mr->fid);
-		report_error(ofi_errno(error), "%s cannot bind a registration to its endpoint: %s", ofi->profile.name,
-			     ofi->library->strerror(-error));
-		return ofi_errno(error);
+		return error;
 	}
 	*out = mr;
 	return 0;
+}
+
+int ofi_register(struct ofi *ofi, const void *base, size_t length, uint64_t access, struct fid_mr **out)
+{
+	int error = register_memory(ofi, base, length, access, out);
+
+	if (error)
+		report_error(ofi_errno(error), "%s cannot register %zu bytes: %s%s", ofi->profile.name, length,
+			     ofi->library->strerror(-error),
+			     error == -FI_ENOMEM ? "; raise ulimit -l (RLIMIT_MEMLOCK)" : "");
+	return ofi_errno(error);
 }
 
 static uint64_t access_for(unsigned uses)
@@ -100,10 +106,10 @@ int ofi_expose(struct transport *transport, void *base, size_t length, unsigned 
 
 	if (!region)
 		return -ENOMEM;
-	int error = ofi_register(ofi, base, length, access_for(uses), &region->mr);
+	int error = register_memory(ofi, base, length, access_for(uses), &region->mr);
 	if (error) {
 		give_region(ofi, region);
-		return error;
+		return ofi_errno(error);
 	}
 	region->previous = NULL;
 	region->next = ofi->regions;

@@ -43,6 +43,7 @@ struct transport_limits {
 	size_t rma_chunk;        /* preferred size of one read or write, bytes */
 	size_t rma_depth;        /* reads and writes worth having in flight for one message */
 	bool local_registration; /* read() and write() need an exposure of the local buffer (FI_MR_LOCAL) */
+	bool pins;               /* expose() pins pages by a system call: worth doing once in a descriptor's life */
 	bool ordered_write;      /* a message sent after a write arrives after its data */
 	bool revocable;          /* after withdraw() no late read or write can touch the memory, and peers survive it */
 	bool verified_uid;       /* the transport proves the peer's uid */
@@ -125,7 +126,10 @@ struct transport_ops {
 	int (*write)(struct transport *, transport_address, const void *local, size_t length, const struct exposure *,
 		     uint64_t remote, uint64_t key, void *context);
 
-	/* Registers memory for the uses (enum exposure_use).  0, -ENOMEM (RLIMIT_MEMLOCK), ... */
+	/*
+	 * Registers memory for the uses (enum exposure_use).  0, -ENOMEM (RLIMIT_MEMLOCK), -EFAULT (not mapped) ...;
+	 * whoever asks reports the failure, because it may try with less.
+	 */
 	int (*expose)(struct transport *, void *base, size_t length, unsigned uses, struct exposure *);
 	void (*withdraw)(struct transport *, struct exposure *);
 

@@ -202,7 +202,7 @@ static void finish_everything(void)
 		while (settle())
 			compare_memory();
 		unfinished = reference_unfinished(exact.reference, &request, is_lossy);
-		if (!unfinished && scripted_exposed() == 0)
+		if (!unfinished && observe_exposures() == 0)
 			break;
 		if (round == ROUNDS)
 			disagree("nothing moves any more, but %s", unfinished ? unfinished : "memory is still exposed");
@@ -250,6 +250,8 @@ static void end_program(void)
 	for (unsigned ni = 0; ni < exact.program->interfaces; ni++) {
 		take_everything(ni);
 		unlink_everything(ni);
+		if (scripted_exposed_of(ni) > 0)
+			disagree("memory of interface %u is exposed, but no descriptor is left", ni);
 		compare_registers(ni);
 	}
 	for (unsigned ni = 0; ni < exact.program->interfaces; ni++)
@@ -304,6 +306,7 @@ static void begin_program(struct program *program)
 		.rma_chunk = program->chunk,
 		.rma_depth = program->depth,
 		.local_registration = program->local_registration,
+		.pins = program->pins,
 		.anonymous = program->anonymous,
 		.seed = program->seed,
 	};
@@ -339,6 +342,7 @@ static void do_step(const struct step *step)
 	else
 		happen(step);
 	compare_memory();
+	observe_exposures();
 	outcome->steps++;
 }
 

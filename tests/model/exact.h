@@ -106,4 +106,9 @@ void observe_disturbance(unsigned one, unsigned other);
 /* until they do again; to be called after every step that may have brought that about. */
 void observe_reconciled(void);
 
+/* --- what is exposed (exact_exposed.c) --- */
+
+/* All of it belongs to something that lives.  Returns how much is exposed for operations under way. */
+unsigned observe_exposures(void);
+
 #endif

@@ -24,7 +24,8 @@
 struct reading {
 	unsigned ni, peer, request;
 	bool reply;
-	uint64_t done, total;
+	const void *context; /* by which the library knows it, once it has asked for anything */
+	uint64_t asked, done, total;
 	unsigned in_flight, stalled; /* stalled: its place in the line for room, or 0 */
 	bool failed, lost;           /* lost: with its conversation */
 	ptl_ni_fail_t failure;
@@ -72,12 +73,36 @@ static void must(const char *wrong)
 
 /* --- transfers --- */
 
-static struct reading *find_reading(unsigned ni, unsigned request)
+/* The one of this context, or the one that has begun and is about to get it. */
+static struct reading *find_reading(const struct scripted_read *read)
 {
-	for (unsigned i = 0; i < seen.readings; i++)
-		if (seen.reading[i].ni == ni && seen.reading[i].request == request)
-			return &seen.reading[i];
-	disagree("interface %u reads for a request that has nothing to be read", ni);
+	struct reading *found = NULL;
+
+	for (unsigned i = 0; i < seen.readings; i++) {
+		struct reading *reading = &seen.reading[i];
+
+		if (reading->ni == read->reader && reading->context == read->context)
+			return reading;
+		if (reading->ni == read->reader && !reading->context)
+			found = reading;
+	}
+	if (!found)
+		disagree("interface %u reads for a request that has nothing to be read", read->reader);
+	found->context = read->context;
+	return found;
+}
+
+/* Bytes are asked for in order; memory exposed for one message alone says which of them are there. */
+static void check_read(const struct scripted_read *read, const struct reading *reading)
+{
+	const struct scripted_exposure *source = read->source;
+
+	if (!(source->uses & EXPOSE_READ) && !exact.disturbed[read->reader][source->owner])
+		disagree("memory is read that is not exposed any more");
+	if (source->owner != reading->peer ||
+	    (!exact.program->pins &&
+	     (source->about != reading->request || source->offset + read->offset != reading->asked)))
+		disagree("other memory is read than what the request offers");
 }
 
 /* Nothing is in flight and nothing more will be asked for. */
@@ -108,13 +133,14 @@ static void begin_reading(unsigned ni, unsigned peer, unsigned request, bool rep
 		finish_reading(reading);
 }
 
-static void reading(const struct scripted_read *read, bool taken)
+static void reading(struct scripted_read *read, bool taken)
 {
-	struct reading *reading = find_reading(read->reader, read->source->about);
+	struct reading *reading = find_reading(read);
 
-	if (!(read->source->uses & EXPOSE_READ) && !exact.disturbed[read->reader][read->source->owner])
-		disagree("memory is read that is not exposed any more");
+	check_read(read, reading);
+	read->at = reading->asked;
 	if (taken) {
+		reading->asked += read->length;
 		if (reading->in_flight++ == exact.program->depth)
 			disagree("more reads are in flight for one message than its transport wants");
 		reading->stalled = 0;
@@ -132,7 +158,7 @@ static void fail_reading(struct reading *reading, ptl_ni_fail_t failure)
 
 static void read_ended(const struct scripted_read *read, int status)
 {
-	struct reading *reading = find_reading(read->reader, read->source->about);
+	struct reading *reading = find_reading(read);
 
 	if (status == -EACCES && !reading->lost && !exact.disturbed[read->reader][read->source->owner])
 		disagree("memory is withdrawn while it is read");
@@ -140,8 +166,7 @@ static void read_ended(const struct scripted_read *read, int status)
 	if (status) {
 		fail_reading(reading, status == -ECONNRESET ? PTL_NI_PEER_DIED : PTL_NI_PROTOCOL);
 	} else {
-		reference_moved(exact.reference, reading->request, reading->reply, read->source->offset + read->offset,
-				read->length);
+		reference_moved(exact.reference, reading->request, reading->reply, read->at, read->length);
 		reading->done += read->length;
 	}
 	if (is_over(reading))

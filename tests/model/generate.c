@@ -103,6 +103,8 @@ void generator_begin(struct generator *generator, struct program *program, uint6
 	generator->queue_size = ONE_OF(generator, unsigned, 1, 5, 16, 200);
 	generator->portals = ONE_OF(generator, unsigned, 1, 2, 3);
 	generator->bits = ONE_OF(generator, unsigned, 1, 2, 4);
+	/* Drawn apart from the rest, which depends on it in nothing. */
+	program->pins = chance(&(struct generator){.state = ~seed}, 50);
 	choose_weights(generator);
 	choose_lengths(generator);
 }

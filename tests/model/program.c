@@ -430,9 +430,9 @@ void program_print(FILE *out, const struct program *program)
 {
 	fprintf(out,
 		"/* seed %" PRIu64 ": %u interfaces, PTL_SHORT_MAX=%" PRIu32 ", reads of %" PRIu32 " bytes, %" PRIu32
-		" at a time%s%s */\n",
+		" at a time%s%s%s */\n",
 		program->seed, program->interfaces, program->short_max, program->chunk, program->depth,
-		program->local_registration ? ", local registration" : "",
+		program->local_registration ? ", local registration" : "", program->pins ? ", which lasts" : "",
 		program->anonymous ? ", senders unknown" : "");
 	print_declarations(out);
 	fprintf(out, "void the_program(void)\n{\n");

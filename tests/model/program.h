@@ -93,7 +93,7 @@ struct program {
 	uint64_t seed;
 	unsigned interfaces;
 	uint32_t short_max, chunk, depth;
-	bool local_registration, anonymous;
+	bool local_registration, pins, anonymous;
 	unsigned count;
 	struct step steps[PROGRAM_STEPS];
 };

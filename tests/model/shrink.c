@@ -132,7 +132,7 @@ static bool simplify_circumstances(struct shrinking *shrinking)
 	bool any = false;
 
 	*trial = *shrinking->program;
-	trial->local_registration = trial->anonymous = false;
+	trial->local_registration = trial->pins = trial->anonymous = false;
 	any |= try(shrinking);
 	*trial = *shrinking->program;
 	trial->depth = 1;

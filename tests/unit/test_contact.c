@@ -21,44 +21,6 @@ static ptl_handle_ni_t ni[INTERFACES];
 static ptl_process_id_t id[INTERFACES];
 static char memory[8];
 
-static void see_message(struct scripted_message *message, bool taken)
-{
-	(void)message, (void)taken;
-}
-
-static void see_arrival(const struct scripted_message *message)
-{
-	(void)message;
-}
-
-static void see_read(const struct scripted_read *read, bool taken)
-{
-	(void)read, (void)taken;
-}
-
-static void see_end(const struct scripted_read *read, int status)
-{
-	(void)read, (void)status;
-}
-
-static void see_poll(unsigned endpoint)
-{
-	(void)endpoint;
-}
-
-static void see_unknown(unsigned endpoint, uint32_t nid, uint32_t pid)
-{
-	(void)endpoint, (void)nid, (void)pid;
-}
-
-static const struct scripted_observer blind = {.sending = see_message,
-					       .arriving = see_arrival,
-					       .arrived = see_arrival,
-					       .reading = see_read,
-					       .read_ended = see_end,
-					       .polled = see_poll,
-					       .unknown = see_unknown};
-
 static int open_interfaces(void **state)
 {
 	const struct scripted_terms terms = {.short_max = 1024, .rma_chunk = 1024, .rma_depth = 1};
@@ -69,7 +31,7 @@ static int open_interfaces(void **state)
 	setenv("PTL_NIC_MODE", "host", 1);
 	setenv("PTL_IFACE", "lo", 1);
 	setenv("PTL_LINGER", "0", 1);
-	scripted_open(&terms, &blind);
+	scripted_open(&terms, &scripted_blind);
 	assert_int_equal(PtlInit(&most), PTL_OK);
 	for (unsigned i = 0; i < INTERFACES; i++) {
 		assert_int_equal(PtlNIInit(i, SCRIPTED_PID + i, NULL, NULL, &ni[i]), PTL_OK);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory that a transport can reach: the source of a peer's reads, the destination of our own.
+ *
+ * How long it stays exposed depends on what exposing costs (measured with 64 KiB: tcp and net, a row in a table;
+ * verbs, a system call that pins every page):
+ *
+ *   Where it is a row in a table, an exposure belongs to one operation and covers its bytes.  A key is worth nothing
+ *   once its operation has ended, and short messages never have one.
+ *
+ *   Where it pins pages (limits.pins), an exposure belongs to the descriptor: a registration.  It is made by the first
+ *   operation that needs it, not when the descriptor is bound, because most descriptors only ever move short messages,
+ *   which are copied.  It covers the whole region, serves all later operations, and is withdrawn before anybody can
+ *   know that the descriptor is gone: before PtlMDUnlink returns, before the UNLINK event is posted, when PtlMDUpdate
+ *   states other memory (or the same anew: it may have been unmapped in between), and when the interface closes.
+ *   Nothing outlives the descriptor, so there is no cache that has to guess whether an address still means the same
+ *   pages.  What the user owes for that: memory stays mapped as long as its descriptor lives.
+ *
+ * A registration is for one transport and one use.  Sources are registered for reading only, as they may be constant.
+ *
+ * Not every region can be registered whole: it may reach over memory that is not mapped, it may be greater than
+ * RLIMIT_MEMLOCK, or so great that pinning would commit memory which nobody ever touches.  Then, for the rest of the
+ * descriptor's life, each operation exposes its own bytes.  If even these cannot be registered, registrations that no
+ * operation uses at the time give way, so that many descriptors do not take all that may be pinned away from one; they
+ * are made again when they are needed.
+ */
+#ifndef PORTALS_OFFLOAD_EXPOSURE_H
+#define PORTALS_OFFLOAD_EXPOSURE_H
+
+#include "transports/transport.h"
+
+struct descriptor;
+struct nic;
+struct wire_segment;
+
+struct exposed_piece {
+	struct exposure exposure;
+	uint64_t length;
+};
+
+/* Contiguous bytes of a region, exposed piece by piece; mostly one. */
+struct exposures {
+	struct transport *transport; /* to which; NULL: nothing is exposed */
+	unsigned count;
+	struct exposed_piece one, *many; /* many: NULL if count is 1 */
+};
+
+/* All or nothing; 0 or the transport's error, which is not reported. */
+int exposures_make(struct nic *, struct transport *, const struct iovec *pieces, unsigned count, enum exposure_use,
+		   struct exposures *);
+void exposures_end(struct exposures *);
+
+/* The exposure of the byte at `offset`, or NULL. */
+const struct exposure *exposures_at(const struct exposures *, uint64_t offset);
+
+/* How the peer names a range: fills segments[] and returns their number. */
+unsigned exposures_name(const struct exposures *, uint64_t offset, uint64_t length, struct wire_segment *segments);
+
+/* A descriptor's region, exposed for as long as the descriptor lives. */
+struct registration {
+	struct registration *next; /* of the same descriptor */
+	struct transport *transport;
+	enum exposure_use use;
+	unsigned users;             /* operations that rely on it */
+	struct exposures exposures; /* nothing: the region cannot be registered as a whole */
+};
+
+/* The descriptor's registration, made now if this is its first use, with one user more; NULL: there can be none. */
+struct registration *registration_take(struct nic *, struct descriptor *, struct transport *, enum exposure_use);
+void registration_leave(struct registration *);
+
+/* No operation may use them any more. */
+void registrations_withdraw(struct descriptor *);
+
+/* Those of all descriptors that no operation uses.  False: there was none. */
+bool registrations_make_room(struct nic *);
+
+#endif
