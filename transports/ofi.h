@@ -247,7 +247,7 @@ int ofi_write(struct transport *, transport_address, const void *local, size_t l
 	      uint64_t remote, uint64_t key, void *context);
 void ofi_rma_done(struct ofi *, struct ofi_operation *, int status);
 void ofi_rma_destroy(struct ofi *);
-/* Memory of our own, with the provider's modes honoured; the key is random where we choose it.  Reports. */
+/* Registers with the provider's modes honoured; the key is random where we choose it. */
 int ofi_register(struct ofi *, const void *base, size_t length, uint64_t access, struct fid_mr **);
 
 /* ofi_sleep.c */
