@@ -98,12 +98,19 @@ void event_log(struct nic *nic, const struct descriptor *md, ptl_event_kind_t ki
 		waiters_notify(nic, md->eq);
 }
 
+/* Descriptors of short messages have none. */
+static void withdraw(struct descriptor *md)
+{
+	if (unlikely(md->registrations != NULL))
+		registrations_withdraw(md);
+}
+
 /* The last operation on memory that PtlMDUpdate replaced has ended: the heir is no longer pinned by it. */
 static void bury_predecessor(struct nic *nic, struct descriptor *md)
 {
 	struct descriptor *heir = md->heir;
 
-	registrations_withdraw(md);
+	withdraw(md);
 	region_clear(&md->region);
 	pool_give(&nic->descriptors, md);
 	heir->pending--;
@@ -118,7 +125,7 @@ void descriptor_settle(struct nic *nic, struct descriptor *md)
 		bury_predecessor(nic, md);
 	} else if (md->unlink_due) {
 		timing_lap(&nic->timing, PTL_STAGE_EVENT);
-		registrations_withdraw(md); /* whoever sees the event may unmap the memory */
+		withdraw(md); /* whoever sees the event may unmap the memory */
 		event_log(nic, md, PTL_EVENT_UNLINK, &md->cause, PTL_NI_OK);
 		descriptor_unlink(nic, md, false);
 		timing_lap(&nic->timing, PTL_STAGE_UNLINK);
@@ -230,7 +237,7 @@ int descriptor_update(struct nic *nic, struct descriptor *md, const ptl_md_t *us
 		leave_to_heir(nic, md, old);
 		fresh.pending = md->pending;
 	}
-	registrations_withdraw(md);
+	withdraw(md);
 	region_clear(&md->region);
 	fresh.registrations = NULL;
 	fresh.unlink_due = false;
@@ -255,7 +262,7 @@ void descriptor_unlink(struct nic *nic, struct descriptor *md, bool entry_too)
 {
 	struct match_entry *entry = md->entry;
 
-	registrations_withdraw(md);
+	withdraw(md);
 	region_clear(&md->region);
 	pool_give(&nic->descriptors, md);
 	if (!entry)
