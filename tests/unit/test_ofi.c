@@ -657,6 +657,34 @@ static void exposures_come_and_go(void)
 	shut(); /* withdraws the other two */
 }
 
+/* Nor does a cache of the provider keep it alive. */
+static void a_withdrawn_key_reads_nothing(void)
+{
+	open_and_greet();
+	unsigned char *bytes = new_memory(LONG);
+	struct exposure own = {0}, theirs = publish(bytes, LONG, EXPOSE_READ);
+	int status;
+
+	if (my_rank == 1) {
+		fill(bytes, LONG, 5);
+		transport_ofi.withdraw(transport, &theirs);
+		barrier();
+	} else {
+		barrier();
+		if (transport->limits.local_registration)
+			CHECK_EQUAL(transport_ofi.expose(transport, bytes, LONG, EXPOSE_LOCAL, &own), 0);
+		CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, own.region ? &own : NULL, theirs.address,
+				 theirs.key, &status),
+			    0);
+		drive_until("wait for a read to fail", has_ended, &status);
+		CHECK(status != 0);
+		for (size_t i = 0; i < LONG; i++)
+			CHECK_EQUAL(bytes[i], 0);
+	}
+	barrier();
+	shut();
+}
+
 static bool gone(const void *unused)
 {
 	(void)unused;
@@ -1286,6 +1314,7 @@ static const struct test tests[] = {
 	ROW(2, reads_and_writes_move_the_bytes),
 	ROW(2, a_message_behind_a_write_finds_its_data),
 	ROW(1, exposures_come_and_go),
+	ROW(2, a_withdrawn_key_reads_nothing),
 	ROW(2, a_killed_peer_fails_the_outstanding_read),
 	ROW(2, reads_of_one_peer_are_held_to_a_window),
 	ROW(2, messages_keep_their_order_among_reads),
