@@ -2,11 +2,11 @@
 /*
  * Memory that a transport can reach: the source of a peer's reads, the destination of our own.
  *
- * How long it stays exposed depends on what exposing costs (measured with 64 KiB: tcp and net, a row in a table;
- * verbs, a system call that pins every page):
+ * How long it stays exposed depends on what exposing costs.  Measured with 64 KiB: 0.18 us over tcp and net, whose
+ * messages take 23 us and more; 54 to 66 us over verbs on soft-RoCE in an emulated machine (1 MiB: 240 us).
  *
  *   Where it is a row in a table, an exposure belongs to one operation and covers its bytes.  A key is worth nothing
- *   once its operation has ended, and short messages never have one.
+ *   once its operation has ended.
  *
  *   Where it pins pages (limits.pins), an exposure belongs to the descriptor: a registration.  It is made by the first
  *   operation that needs it, not when the descriptor is bound, because most descriptors only ever move short messages,
