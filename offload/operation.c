@@ -115,7 +115,8 @@ static int expose_pieces(struct nic *nic, struct operation *op, const struct iov
 	return rc;
 }
 
-static int report_unexposed(const struct operation *op, int rc, uint64_t offset, uint64_t length)
+/* No call is there to return it: the operation's event says that it failed, but not why. */
+static int report_unexposed(const struct nic *nic, const struct operation *op, int rc, uint64_t offset, uint64_t length)
 {
 	const struct descriptor *md = op->pinned;
 	char remedy[160] = "";
@@ -127,12 +128,13 @@ static int report_unexposed(const struct operation *op, int rc, uint64_t offset,
 			 (unsigned long long)limit.rlim_cur);
 	else if (rc == -EFAULT)
 		snprintf(remedy, sizeof(remedy), "; is all of it mapped, and writable if it is to be written?");
-	return report_error(rc,
-			    "memory descriptor %#x (%llu bytes at %p): transport %s cannot register the %llu bytes at "
-			    "offset %llu: %s%s",
-			    md->handle, (unsigned long long)md->region.length, md->user_start,
-			    op->peer->transport->ops->name, (unsigned long long)length, (unsigned long long)offset,
-			    strerror(-rc), remedy);
+	report_error(rc,
+		     "memory descriptor %#x (%llu bytes at %p): transport %s cannot register the %llu bytes at offset "
+		     "%llu: %s%s",
+		     md->handle, (unsigned long long)md->region.length, md->user_start, op->peer->transport->ops->name,
+		     (unsigned long long)length, (unsigned long long)offset, strerror(-rc), remedy);
+	report(LOG_ERROR, "interface %u: %s", nic->index, report_last_error());
+	return rc;
 }
 
 int operation_expose(struct nic *nic, struct operation *op, uint64_t offset, uint64_t length, enum exposure_use use)
@@ -147,7 +149,7 @@ int operation_expose(struct nic *nic, struct operation *op, uint64_t offset, uin
 	unsigned count = (unsigned)region_range(&op->pinned->region, offset, length, iov);
 	int rc = expose_pieces(nic, op, iov, count, use);
 
-	return rc ? report_unexposed(op, rc, offset, length) : 0;
+	return rc ? report_unexposed(nic, op, rc, offset, length) : 0;
 }
 
 static int expose_packed(struct nic *nic, struct operation *op)
@@ -160,7 +162,7 @@ static int expose_packed(struct nic *nic, struct operation *op)
 	op->packed = piece.iov_base;
 	int rc = expose_pieces(nic, op, &piece, 1, EXPOSE_READ);
 
-	return rc ? report_unexposed(op, rc, op->payload_offset, op->payload_length) : 0;
+	return rc ? report_unexposed(nic, op, rc, op->payload_offset, op->payload_length) : 0;
 }
 
 int operation_expose_source(struct nic *nic, struct operation *op)
