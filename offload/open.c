@@ -46,7 +46,8 @@ static int parse_transport(const char *wanted, struct choice *choice)
 	} else if (strcmp(wanted, "ofi") == 0) {
 		choice->network = true;
 	} else if (strcmp(wanted, "self") != 0) {
-		return report_error(-EINVAL, "PTL_TRANSPORT=%s is none of auto, self, node, ofi, ofi:PROVIDER", wanted);
+		return report_setting(-EINVAL, "PTL_TRANSPORT=%s is none of auto, self, node, ofi, ofi:PROVIDER",
+				      wanted);
 	}
 	return 0;
 }
@@ -59,10 +60,11 @@ static int choose_transports(const struct nic *nic, struct choice *choice)
 	if (rc)
 		return rc;
 	if (nic->settings->verified_uid && choice->network && !choice->node)
-		return report_error(-ENOTSUP,
-				    "PTL_REQUIRE_VERIFIED_UID is set, but PTL_TRANSPORT=%s cannot prove user ids: use "
-				    "self, node or auto, which is node then",
-				    wanted);
+		return report_setting(
+			-ENOTSUP,
+			"PTL_REQUIRE_VERIFIED_UID is set, but PTL_TRANSPORT=%s cannot prove user ids: use "
+			"self, node or auto, which is node then",
+			wanted);
 	/* Nobody who is not on this node can reach the loopback, and opening libfabric costs 100 ms. */
 	if (choice->node && (nic->settings->verified_uid || nic->id.nid >> 24 == LOOPBACK_NET))
 		choice->network = false;

@@ -91,10 +91,10 @@ licences()
 settings()
 {
 	printf '%s\n' '#include "base/settings.h"' '#include <stdio.h>' \
-		'#define ROW(field, variable, type, value, text) puts(variable " " value);' \
+		'#define ROW(field, variable, type, value, text) puts(variable " " value " " text);' \
 		'int main(void) { PORTALS_SETTINGS(ROW) return 0; }' >"$work/settings.c" &&
 		cc -Iinclude -o "$work/settings" "$work/settings.c" && "$work/settings" | sort >"$work/compiled" &&
-		tr -d '`' <README.md | awk -F ' *[|] *' '$2 ~ /^PTL_[A-Z_]+$/ { print $2 " " $3 }' | sort >"$work/documented" &&
+		tr -d '`' <README.md | awk -F ' *[|] *' '$2 ~ /^PTL_[A-Z_]+$/ { print $2 " " $3 " " $4 }' | sort >"$work/documented" &&
 		diff -u --label README.md --label include/base/settings.h "$work/documented" "$work/compiled"
 }
 

@@ -10,6 +10,8 @@
 
 /* Returns `error` so that a detector can write: return report_error(-EINVAL, "..."). */
 int report_error(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same about a setting, which the user got wrong and not the program: printed as an error. */
+int report_setting(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void report(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void report_set_level(enum log_level level);
 

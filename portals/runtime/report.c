@@ -28,17 +28,35 @@ static void print(enum log_level level, const char *text)
 		fprintf(out, "portals3: %s: %s\n", names[level], text);
 }
 
+static void keep(const char *format, va_list arguments)
+{
+	char text[sizeof(last_error)]; /* arguments may point into last_error */
+
+	vsnprintf(text, sizeof(text), format, arguments);
+	snprintf(last_error, sizeof(last_error), "%s", text);
+}
+
 /* An error is the caller's to tell, so it is printed only by those who ask for everything. */
 int report_error(int error, const char *format, ...)
 {
-	char text[sizeof(last_error)]; /* arguments may point into last_error */
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
+	keep(format, arguments);
 	va_end(arguments);
-	snprintf(last_error, sizeof(last_error), "%s", text);
 	print(LOG_INFO, last_error);
+	return error;
+}
+
+/* Few programs tell what is wrong with their environment, and nobody else could. */
+int report_setting(int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	keep(format, arguments);
+	va_end(arguments);
+	print(LOG_ERROR, last_error);
 	return error;
 }
 

@@ -210,16 +210,27 @@ static void warn_of_unknown(void)
 	}
 }
 
+/* What is wrong with the others is told as loudly as this one asks. */
+static void set_level_first(void)
+{
+	const char *text = getenv("PTL_LOG");
+	uint64_t level;
+
+	if (text && find_word(levels, text, &level))
+		report_set_level((enum log_level)level);
+}
+
 int settings_read(struct settings *settings)
 {
 	struct settings read;
 
+	set_level_first();
 	for (size_t i = 0; i < SETTINGS; i++) {
 		const char *text = getenv(table[i].variable);
 
 		if (!parse(&table[i], text ? text : table[i].preset, &read))
-			return report_error(-EINVAL, "%s=%s makes no sense (default %s): %s", table[i].variable, text,
-					    table[i].preset, table[i].text);
+			return report_setting(-EINVAL, "%s=%s makes no sense (default %s): %s", table[i].variable, text,
+					      table[i].preset, table[i].text);
 	}
 	*settings = read;
 	report_set_level(read.log);

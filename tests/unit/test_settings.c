@@ -334,6 +334,33 @@ static void reports_are_printed_as_loudly_as_the_log_setting_asks(void **state)
 	}
 }
 
+/* Also where that is the first call of all, and whatever order the variables come in. */
+static void a_senseless_setting_is_printed_even_if_nobody_asks_for_its_text(void **state)
+{
+	static const char *const levels[] = {NULL, "off", "error", "warn"};
+	struct settings settings;
+
+	(void)state;
+	setenv("PTL_NIC_MODE", "lazy", 1);
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		int before = lines_so_far();
+
+		unsetenv("PTL_LOG");
+		if (levels[i])
+			setenv("PTL_LOG", levels[i], 1);
+		else
+			report_set_level(LOG_WARN); /* as in a process that begins */
+		assert_int_equal(settings_read(&settings), -EINVAL);
+		assert_int_equal(lines_so_far() - before, i != 1);
+		assert_non_null(strstr(report_last_error(), "PTL_NIC_MODE=lazy"));
+	}
+	assert_non_null(strstr(text_so_far(), "portals3: error: PTL_NIC_MODE=lazy makes no sense"));
+	unsetenv("PTL_NIC_MODE");
+	setenv("PTL_LOG", "loud", 1);
+	assert_int_equal(settings_read(&settings), -EINVAL);
+	unsetenv("PTL_LOG");
+}
+
 static void an_error_is_told_to_the_caller_and_printed_to_those_who_ask_for_more(void **state)
 {
 	(void)state;
@@ -424,6 +451,7 @@ int main(void)
 		TEST(strings_are_kept_when_the_environment_changes),
 		TEST(strings_are_read_anew),
 		TEST(reports_are_printed_as_loudly_as_the_log_setting_asks),
+		TEST(a_senseless_setting_is_printed_even_if_nobody_asks_for_its_text),
 		TEST(an_error_is_told_to_the_caller_and_printed_to_those_who_ask_for_more),
 		TEST(errors_are_kept_for_the_thread_on_whose_behalf_they_happened),
 		TEST(errors_of_other_threads_are_not_mine),
