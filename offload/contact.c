@@ -204,6 +204,9 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 		return rc;
 	if (from != TRANSPORT_ADDRESS_UNKNOWN && from != address)
 		return -EPERM; /* somebody else's identity */
+	/* Likewise, or it comes from an address unknown until now: then the next HELLO will show its source. */
+	if (from == TRANSPORT_ADDRESS_UNKNOWN && peer->source_shown && !same)
+		return -EPERM;
 	if (ready && !same)
 		peer_reset(nic, peer);
 	else if (ready && peer->path != nic->polling)
@@ -229,9 +232,23 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 	return 0;
 }
 
+/* However often it is asked for, one that still waits is enough. */
+static bool replace_waiting(struct peer *peer, const struct wire_message *notice)
+{
+	for (struct operation *op = peer->responses.head; op; op = op->next) {
+		if (op->message.operation == notice->operation) {
+			op->message = *notice;
+			return true;
+		}
+	}
+	return false;
+}
+
 static void queue_notice(struct nic *nic, struct peer *peer, const struct wire_message *notice)
 {
-	struct operation *op = operation_new(nic, peer, &protocol_once);
+	if (replace_waiting(peer, notice))
+		return;
+	struct operation *op = operation_owed(nic, peer, &protocol_once);
 
 	if (!op)
 		return;
@@ -240,14 +257,15 @@ static void queue_notice(struct nic *nic, struct peer *peer, const struct wire_m
 }
 
 /* Answers somebody who may not be a peer, where it spoke from: best effort, the asker repeats itself. */
-static void answer(struct nic *nic, const struct wire_message *message, transport_address from,
+static void answer(struct nic *nic, const struct peer *peer, const struct wire_message *message, transport_address from,
 		   struct wire_message *reply)
 {
 	struct transport *transport = nic->transports[nic->polling];
 	uint8_t bytes[WIRE_MAX_HEADER];
 
 	if (from == TRANSPORT_ADDRESS_UNKNOWN &&
-	    transport->ops->resolve(transport, message->source_nid, message->source_pid, message->attempt, &from))
+	    ((!peer && !stranger_affordable(nic)) ||
+	     transport->ops->resolve(transport, message->source_nid, message->source_pid, message->attempt, &from)))
 		return;
 	reply->source_nid = nic->id.nid;
 	reply->source_pid = nic->id.pid;
@@ -270,7 +288,7 @@ static void hello_for_another(struct nic *nic, struct peer *peer, const struct w
 
 	/* Over another way than we talk with it ourselves: without patience, it will ask again. */
 	if (peer->state != PEER_UNKNOWN && peer->path != nic->polling) {
-		answer(nic, hello, from, &refusal);
+		answer(nic, peer, hello, from, &refusal);
 		return;
 	}
 	take_path(nic, peer, nic->polling);
@@ -308,7 +326,8 @@ static void welcome_arrived(struct nic *nic, struct peer *peer, const struct wir
 
 static bool comes_from(const struct nic *nic, const struct peer *peer, transport_address from)
 {
-	return peer->path == nic->polling && (from == TRANSPORT_ADDRESS_UNKNOWN || from == peer->address);
+	return peer->path == nic->polling &&
+	       (from == peer->address || (from == TRANSPORT_ADDRESS_UNKNOWN && !peer->source_shown));
 }
 
 /* The refuser need not be known: it answers for the address at which we looked for somebody else. */
@@ -351,7 +370,7 @@ void contact_notice(struct nic *nic, const struct wire_message *message, transpo
 		[WIRE_STALE] = stale_arrived,
 	};
 	const ptl_process_id_t id = {message->source_nid, message->source_pid};
-	struct peer *peer = message->operation == WIRE_HELLO ? peer_get(nic, id) : peer_find(nic, id);
+	struct peer *peer = message->operation == WIRE_HELLO ? peer_admit(nic, id) : peer_find(nic, id);
 	bool self = id.nid == nic->id.nid && id.pid == nic->id.pid;
 
 	/* Only ourselves speak with our own id. */
@@ -377,7 +396,7 @@ void contact_dropped(struct nic *nic, struct peer *peer, const struct wire_messa
 {
 	struct wire_message stale = {.operation = WIRE_STALE};
 
-	answer(nic, message, from, &stale);
+	answer(nic, peer, message, from, &stale);
 	disown(peer, message);
 }
 
@@ -387,7 +406,7 @@ void contact_answer_version(struct nic *nic, const struct wire_message *message,
 		.operation = WIRE_REFUSED, .reason = REFUSED_VERSION, .their_version = WIRE_VERSION};
 
 	if (message->operation == WIRE_HELLO)
-		answer(nic, message, from, &refusal);
+		answer(nic, NULL, message, from, &refusal);
 }
 
 /* --- liveness --- */

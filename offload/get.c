@@ -191,7 +191,7 @@ static int answer_at_once(struct nic *nic, struct peer *peer, const struct wire_
 static void answer_later(struct nic *nic, struct peer *peer, const struct wire_message *request, struct descriptor *md,
 			 const struct event_info *info, const struct protocol *protocol)
 {
-	struct operation *op = operation_new(nic, peer, protocol);
+	struct operation *op = operation_owed(nic, peer, protocol);
 
 	if (!op) {
 		operation_end(nic, md, PTL_EVENT_GET_END, info, PTL_NI_FAIL);

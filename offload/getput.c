@@ -106,7 +106,7 @@ int getput_issue(struct nic *nic, const struct put_arguments *swap)
 void getput_arrived(struct nic *nic, struct peer *peer, const struct wire_message *request)
 {
 	struct event_info info;
-	struct operation *op = operation_new(nic, peer, &protocol_once);
+	struct operation *op = operation_owed(nic, peer, &protocol_once);
 	struct descriptor *md = op ? receive_match(nic, peer, request, PTL_MD_OP_PUT | PTL_MD_OP_GET, &info) : NULL;
 
 	if (!op)

@@ -25,6 +25,9 @@
 #define NIC_MAX_OBJECTS    65536
 #define NIC_MAX_QUEUES     1024
 #define NIC_MAX_OPERATIONS (1 << 18)
+#define NIC_STRANGERS      1024     /* known at a time: peer_admit() */
+#define NIC_STRANGER_BURST 256      /* answered at a time: stranger_affordable() */
+#define NIC_STRANGER_NS    5000000u /* and one more after each such time */
 #define NIC_NEVER          UINT64_MAX
 
 /* Generations of objects and operations; with the index they make handles (portals/handle.h) and tokens. */
@@ -101,6 +104,12 @@ struct nic {
 		struct peer **buckets;
 		uint32_t mask, count;
 	} peers;
+	struct {
+		struct peer *ring[NIC_STRANGERS]; /* who said HELLO and nothing else so far */
+		uint32_t next;
+		uint32_t credit; /* strangers that may be answered now */
+		uint64_t credited_at;
+	} strangers;
 	struct {
 		struct peer **
 			peers; /* whom we met at which address of a brief transport: true if peer->address says so too */

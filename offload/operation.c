@@ -46,9 +46,24 @@ struct operation *operation_new(struct nic *nic, struct peer *peer, const struct
 	return op;
 }
 
+struct operation *operation_owed(struct nic *nic, struct peer *peer, const struct protocol *protocol)
+{
+	struct operation *op = peer->owed < PEER_OWED_MAX ? operation_new(nic, peer, protocol) : NULL;
+
+	if (op) {
+		op->owed = true;
+		peer->owed++;
+	}
+	return op;
+}
+
 static void operation_leave(struct operation *op)
 {
 	operation_unlist(op);
+	if (op->owed) {
+		op->owed = false;
+		op->peer->owed--;
+	}
 	if (op->windowed) {
 		op->windowed = false;
 		op->peer->outstanding--;
@@ -236,7 +251,7 @@ void respond(struct nic *nic, struct peer *peer, enum wire_operation what, uint3
 	/* A conversation that is over wants no answers. */
 	if (peer->state != PEER_READY || peer_send_now(nic, peer, &message, NULL, 0) == 0)
 		return;
-	struct operation *op = operation_new(nic, peer, &protocol_once);
+	struct operation *op = operation_owed(nic, peer, &protocol_once);
 	if (!op)
 		return; /* the initiator's window makes this impossible for 1 000 peers at once; then its timeout helps */
 	op->message = message;

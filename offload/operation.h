@@ -74,6 +74,7 @@ struct operation {
 	uint8_t state;
 	bool counted;          /* wants an answer: occupies one place of the peer's window once sent */
 	bool windowed;         /* does so now */
+	bool owed;             /* held for a message of the peer's: counts in peer->owed */
 	ptl_ni_fail_t failure; /* why OP_FAILED */
 	struct descriptor *md; /* whose operation it is; may be gone: see md_generation */
 	uint32_t md_generation;
@@ -101,6 +102,8 @@ void operation_unlist(struct operation *);
 
 /* NULL if the pool is exhausted (reported). */
 struct operation *operation_new(struct nic *, struct peer *, const struct protocol *);
+/* The same for something that the peer asked for.  NULL also if it has asked for more than any peer may. */
+struct operation *operation_owed(struct nic *, struct peer *, const struct protocol *);
 void operation_free(struct nic *, struct operation *);
 
 /* Moves the operation on.  -EPROTO if its state does not expect this. */

@@ -32,6 +32,7 @@
 #define FIRST_BUCKETS        64
 #define TICK_NS              250000000u
 #define PATIENT_REFUSALS     256 /* retried at every poll; after that with growing pauses */
+#define STRANGER_TRIES       12
 #define PAUSE_MIN_NS         50000u
 #define PAUSE_MAX_NS         50000000u
 #define SHORT_BEFORE_OPENING 1024 /* what every transport takes: for peers whose transport is still opening */
@@ -54,9 +55,14 @@ struct peer *peer_find(struct nic *nic, ptl_process_id_t id)
 	return peer;
 }
 
+static struct peer *met_at(const struct nic *nic, enum nic_path path, transport_address address)
+{
+	return address < nic->met[path].room ? nic->met[path].peers[address] : NULL;
+}
+
 struct peer *peer_met(const struct nic *nic, transport_address address)
 {
-	struct peer *peer = address < nic->met[nic->polling].room ? nic->met[nic->polling].peers[address] : NULL;
+	struct peer *peer = met_at(nic, nic->polling, address);
 
 	return peer && peer->path == nic->polling && peer->address == address ? peer : NULL;
 }
@@ -110,12 +116,10 @@ static int grow(struct nic *nic)
 	return 0;
 }
 
-struct peer *peer_get(struct nic *nic, ptl_process_id_t id)
+static struct peer *create(struct nic *nic, ptl_process_id_t id)
 {
-	struct peer *peer = peer_find(nic, id);
+	struct peer *peer;
 
-	if (likely(peer != NULL))
-		return peer;
 	if ((!nic->peers.buckets || nic->peers.count > nic->peers.mask) && grow(nic) && !nic->peers.buckets)
 		return NULL;
 	peer = calloc(1, sizeof(*peer));
@@ -130,6 +134,26 @@ struct peer *peer_get(struct nic *nic, ptl_process_id_t id)
 	peer->next = *bucket;
 	*bucket = peer;
 	nic->peers.count++;
+	return peer;
+}
+
+void peer_prove(struct nic *nic, struct peer *peer)
+{
+	if (!peer->stranger)
+		return;
+	nic->strangers.ring[peer->stranger - 1] = NULL;
+	nic->strangers.credit++; /* an honest one costs the others nothing */
+	peer->stranger = 0;
+}
+
+struct peer *peer_get(struct nic *nic, ptl_process_id_t id)
+{
+	struct peer *peer = peer_find(nic, id);
+
+	if (unlikely(!peer))
+		return create(nic, id);
+	if (unlikely(peer->stranger))
+		peer_prove(nic, peer);
 	return peer;
 }
 
@@ -198,11 +222,36 @@ static void count_sent(struct nic *nic, const struct wire_message *message)
 	nic->send_length += data;
 }
 
+static void fail_list(struct nic *nic, struct operation_list *, ptl_ni_fail_t);
+
+/*
+ * Whoever said HELLO is perhaps not there, and every try may cost an attempt to connect: after STRANGER_TRIES, 150 ms, we
+ * wait until it says so again.
+ */
+static void doubt_stranger(struct nic *nic, struct peer *peer)
+{
+	if (peer->refusals < STRANGER_TRIES) {
+		uint64_t pause = (uint64_t)PAUSE_MIN_NS << peer->refusals;
+
+		peer->retry_at = monotonic_ns() + (pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS);
+		nic_timer_at(nic, peer->retry_at);
+		return;
+	}
+	fail_list(nic, &peer->responses, PTL_NI_UNREACHABLE);
+	peer->refusals = 0;
+	peer->retry_at = 0;
+}
+
 /* A transport that refuses again and again is asked less and less often; it may be connecting, full or dead. */
 static void note_refusal(struct nic *nic, struct peer *peer)
 {
 	nic->counters.retries++;
-	if (++peer->refusals <= PATIENT_REFUSALS) {
+	peer->refusals++;
+	if (peer->stranger) {
+		doubt_stranger(nic, peer);
+		return;
+	}
+	if (peer->refusals <= PATIENT_REFUSALS) {
 		nic_timer_at(nic, monotonic_ns() + PAUSE_MIN_NS);
 		return;
 	}
@@ -477,6 +526,65 @@ void peer_reset(struct nic *nic, struct peer *peer)
 {
 	report(LOG_INFO, "peer %u:%u started a new conversation", peer->id.nid, peer->id.pid);
 	forget_conversation(nic, peer, PTL_NI_PEER_DIED);
+}
+
+/* --- strangers --- */
+
+/*
+ * Anybody can say HELLO in any name, as fast as the network goes.  Only who is there gets the WELCOME and can repeat the
+ * tag that it tells; until then it is a stranger.  There is room for NIC_STRANGERS of them: the oldest is forgotten for
+ * the next one.  If it was honest, what it says afterwards is answered by STALE, and it greets again.
+ */
+static void forget_stranger(struct nic *nic, struct peer *peer)
+{
+	struct peer **link = &nic->busy;
+
+	fail_list(nic, &peer->responses, PTL_NI_PEER_DIED);
+	while (*link && *link != peer)
+		link = &(*link)->next_busy;
+	if (*link)
+		*link = peer->next_busy;
+	if (met_at(nic, peer->path, peer->address) == peer)
+		nic->met[peer->path].peers[peer->address] = NULL;
+	for (link = &nic->peers.buckets[bucket_of(nic, peer->id)]; *link != peer;)
+		link = &(*link)->next;
+	*link = peer->next;
+	nic->peers.count--;
+	free(peer);
+}
+
+bool stranger_affordable(struct nic *nic)
+{
+	uint64_t now = monotonic_ns(), due = (now - nic->strangers.credited_at) / NIC_STRANGER_NS;
+
+	if (due > 0) {
+		uint64_t credit = nic->strangers.credit + due;
+
+		nic->strangers.credit = (uint32_t)(credit < NIC_STRANGER_BURST ? credit : NIC_STRANGER_BURST);
+		nic->strangers.credited_at = now;
+	}
+	if (nic->strangers.credit == 0)
+		return false;
+	nic->strangers.credit--;
+	return true;
+}
+
+struct peer *peer_admit(struct nic *nic, ptl_process_id_t id)
+{
+	struct peer *peer = peer_find(nic, id), *oldest = nic->strangers.ring[nic->strangers.next];
+
+	if (peer && !peer->stranger)
+		return peer;
+	if (!stranger_affordable(nic))
+		return NULL;
+	if (peer || !(peer = create(nic, id)))
+		return peer;
+	if (oldest)
+		forget_stranger(nic, oldest);
+	nic->strangers.ring[nic->strangers.next] = peer;
+	peer->stranger = (uint16_t)(nic->strangers.next + 1);
+	nic->strangers.next = (nic->strangers.next + 1) % NIC_STRANGERS;
+	return peer;
 }
 
 /* --- time --- */

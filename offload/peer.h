@@ -13,6 +13,12 @@
 /* So many refused probes in a row are proof: the first may be an echo of the time before a restart. */
 #define PEER_PROBES_REFUSED 2
 
+/*
+ * Operations that one peer's messages may hold here: of one that keeps to its window some more than PEER_WINDOW, for
+ * what it has freed may be on its way still.  What others ask for is dropped, so that they cannot use up everybody's.
+ */
+#define PEER_OWED_MAX (4 * PEER_WINDOW)
+
 enum peer_state { PEER_UNKNOWN, PEER_CONTACTING, PEER_READY };
 
 struct peer {
@@ -40,6 +46,9 @@ struct peer {
 	uint64_t contact_deadline, slice_end;
 	unsigned slice;
 	uint32_t arrivals, arrivals_seen;
+	bool source_shown; /* the transport has named this peer as the source of a message: it can be told apart */
+	uint16_t stranger; /* place on nic->strangers + 1; 0: it has proven to be there, or we have asked for it */
+	unsigned owed;     /* operations held for what it has sent, at most PEER_OWED_MAX */
 	uint64_t silent_since, pinged_at;
 	unsigned pings, refused_probes;
 };
@@ -49,8 +58,17 @@ struct peer *peer_find(struct nic *, ptl_process_id_t);
 struct peer *peer_met(const struct nic *, transport_address);
 /* To be found so from now on.  0 or -ENOMEM. */
 int peer_meet(struct nic *, struct peer *);
-/* Finds or creates; NULL: no memory. */
+/* Finds or creates; NULL: no memory.  We have business with it: it is no stranger any more. */
 struct peer *peer_get(struct nic *, ptl_process_id_t);
+/* Finds or creates whoever says HELLO.  Of those that only ever said that, the oldest makes room.  NULL: too many come. */
+struct peer *peer_admit(struct nic *, ptl_process_id_t);
+/*
+ * May somebody be answered of whom a name is all that we know?  It costs an address and attempts to connect to it, up to
+ * a millisecond of the engine, so a flood of invented names must not decide how often that is done.
+ */
+bool stranger_affordable(struct nic *);
+/* A message came that only somebody who has read our WELCOME can have sent. */
+void peer_prove(struct nic *, struct peer *);
 void peers_free(struct nic *);
 
 /* Most bytes that travel to the peer behind the header of such a message. */

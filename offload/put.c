@@ -237,7 +237,7 @@ void put_arrived(struct nic *nic, struct peer *peer, const struct wire_message *
 	struct descriptor *md;
 	struct operation *op = NULL;
 
-	if (message->operation == WIRE_PUT_LONG && !(op = operation_new(nic, peer, &put_incoming))) {
+	if (message->operation == WIRE_PUT_LONG && !(op = operation_owed(nic, peer, &put_incoming))) {
 		receive_drop(nic, message->length);
 		discard(nic, peer, message);
 		return;

@@ -144,12 +144,21 @@ static const struct {
 	[WIRE_PONG] = {ping_arrived, 0},
 };
 
-static bool belongs(const struct nic *nic, const struct peer *peer, const struct wire_message *message,
+/* A transport that has named the source of a message before names that of all of them. */
+static bool comes_from(struct peer *peer, transport_address from)
+{
+	if (unlikely(from != peer->address))
+		return from == TRANSPORT_ADDRESS_UNKNOWN && !peer->source_shown;
+	peer->source_shown = true;
+	return true;
+}
+
+static bool belongs(const struct nic *nic, struct peer *peer, const struct wire_message *message,
 		    transport_address from)
 {
 	return peer && peer->state == PEER_READY && peer->path == nic->polling &&
 	       peer->remote_tag == message->source_tag && peer->local_tag == message->target_tag &&
-	       (from == TRANSPORT_ADDRESS_UNKNOWN || from == peer->address);
+	       comes_from(peer, from);
 }
 
 /*
@@ -203,6 +212,8 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 		return;
 	}
 	peer->arrivals++;
+	if (unlikely(peer->stranger))
+		peer_prove(nic, peer);
 	timing_lap(&nic->timing, PTL_STAGE_INSPECT);
 	conversation[message.operation].handle(nic, peer, &message, conversation[message.operation].occurrence);
 	timing_end(&nic->timing);
