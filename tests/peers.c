@@ -412,6 +412,8 @@ const char *unfit_for(const struct test *test, const char *over, const char *in)
 		{(test->traits & TRAIT_NO_TSAN) && UNDER_TSAN,
 		 "starts threads after fork, which the sanitizer forbids"},
 		{(test->traits & TRAIT_NO_SANITIZER) && UNDER_SANITIZER, "is disturbed by the sanitizer"},
+		{(test->traits & TRAIT_NODE) && strcmp(over, "node") != 0, "is about node"},
+		{(test->traits & TRAIT_OFI) && strncmp(over, "ofi", 3) != 0, "is about ofi"},
 		{(test->traits & TRAIT_USERS) && strcmp(over, "node") == 0, "node is for processes of one user"},
 		{(test->traits & TRAIT_ROOT) && geteuid() != 0, "takes another user's id, which only root can"},
 	};

@@ -26,6 +26,8 @@ enum trait {
 	TRAIT_NO_SANITIZER = 1024, /* what it counts or does is disturbed by a sanitizer's run-time */
 	TRAIT_ROOT = 2048,         /* takes another user's id */
 	TRAIT_USERS = 4096,        /* needs a transport that other users can reach */
+	TRAIT_OFI = 8192,          /* is about providers of libfabric */
+	TRAIT_NODE = 16384,        /* is about transport node */
 };
 
 /* Rows of a table of tests. */

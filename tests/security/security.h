@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Strangers at the door while honest processes talk.  In each test of a siege four processes play:
+ *
+ *   TALKER and TARGET exchange checked traffic from the beginning to the end: every message once, in order, unchanged;
+ *   the NEWCOMER meets the target again and again, each time as a process that it has never met;
+ *   the STRANGER attacks the target, and where it can the talker.
+ *
+ * What is measured goes to the file that PORTALS_TEST_FIGURES names.
+ */
+#ifndef TESTS_SECURITY_SECURITY_H
+#define TESTS_SECURITY_SECURITY_H
+
+#include "tests/peers.h"
+
+enum part { TALKER, STRANGER, NEWCOMER, TARGET, PARTS };
+
+#define SIEGE_SILENT 200 /* connections that a stranger keeps open at most; each costs the target a descriptor */
+
+/* Whom the stranger sees, in its process. */
+struct victims {
+	ptl_process_id_t id[PARTS];
+	uint16_t port[PARTS]; /* TCP; 0: none */
+};
+
+/* The attack runs again and again for some seconds; `again` counts from 0. */
+#define siege(attack) siege_at(__func__, attack)
+void siege_at(const char *name, void (*attack)(const struct victims *, unsigned again));
+/* From inside an attack: the siege is long enough. */
+bool siege_is_over(void);
+
+/* Of an interface over ofi; 0: of another. */
+uint16_t tcp_port_of(ptl_handle_ni_t);
+
+extern const struct test tcp_tests[], protocol_tests[], letter_tests[], trust_tests[];
+
+#endif
