@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 source=$PWD
 builds=${PORTALS_TEST_BUILD:-$source/build-tests}
-daily="unit behaviour conformance model stress crash containers models fuzz lint install portability"
+daily="unit behaviour conformance model stress crash containers security models fuzz lint install portability"
 groups="$daily mutants"
 jobs=$(nproc)
 
@@ -28,6 +28,8 @@ usage()
 	  stress       many threads, dying peers, floods; release, address+undefined, thread
 	  crash        processes of a node killed or stopped at every step of their transport, 60 s (1500 runs with --nightly)
 	  containers   what containers forbid: tracing, user ids, pid namespaces; needs root for most of it
+	  security     strangers and liars at the doors of processes that talk, over ofi:tcp, ofi:net and node; what keys and
+	               user ids are worth. (Other users on a node: containers.)
 	  models       Spin: nobody sleeps through work, whoever owns the NIC, nothing in shared memory is lost;
 	               and the same broken on purpose
 	  fuzz         malformed bytes against the decoders of messages and of shared memory (libFuzzer)
@@ -287,6 +289,26 @@ group_containers()
 	suite address containers
 }
 
+# Release measures, and prints, how long strangers held up honest processes; under the sanitizer they must do no harm.
+group_security()
+{
+	local transport
+	build release && build address || return
+	export PORTALS_TEST_FIGURES=$logs/security-figures.txt
+	rm -f "$PORTALS_TEST_FIGURES"
+	for transport in ofi:tcp ofi:net node; do
+		limit=300 program "security-release-${transport#*:}" "$builds/release/tests/security" \
+			--transport $transport --mode shared
+	done
+	cat "$PORTALS_TEST_FIGURES"
+	unset PORTALS_TEST_FIGURES
+	for transport in ofi:tcp ofi:net node; do
+		[ $nightly = yes ] || [ $transport = ofi:net ] || continue
+		limit=600 program "security-address-${transport#*:}" "$builds/address/tests/security" \
+			--transport $transport --mode shared
+	done
+}
+
 group_models()
 {
 	need spin=spin || { skip models "no spin"; return; }
@@ -298,8 +320,8 @@ group_fuzz()
 	need clang=clang "/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a=libclang-rt-dev" ||
 		{ skip fuzz "no clang with libFuzzer"; return; }
 	local seconds=20
-	[ $nightly = no ] || seconds=900
-	check "fuzz wire and node, $seconds s each" tests/fuzz/run.sh "$builds/fuzz" $seconds
+	[ $nightly = no ] || seconds=600
+	limit=$((seconds * 10 + 600)) program fuzz tests/fuzz/run.sh "$builds/fuzz" $seconds
 }
 
 group_lint()

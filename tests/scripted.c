@@ -173,10 +173,26 @@ static bool covers(const struct scripted_exposure *exposure, unsigned owner, uns
 	       length <= exposure->length && (size_t)(first - exposure->base) <= exposure->length - length;
 }
 
+/* What a made-up key names. */
+static const struct scripted_exposure nowhere;
+
+static const struct scripted_exposure *find_source(uint64_t key, uint64_t remote, size_t length, unsigned owner)
+{
+	const struct scripted_exposure *source = scripted_exposure(key);
+	uint64_t offset = remote - key * KEY_ADDRESS;
+	bool given_out = source && source->owner == owner;
+
+	if (!script.terms.hostile)
+		return given_out ? source : NULL;
+	return given_out && offset <= source->length && length <= source->length - offset ? source : &nowhere;
+}
+
 static void read_check(const struct scripted_read *read, const struct exposure *exposure)
 {
 	if (read->length == 0 || read->length > script.terms.rma_chunk)
 		broken("a read is empty or longer than the chunk");
+	if (read->source == &nowhere)
+		return;
 	if (read->offset > read->source->length || read->length > read->source->length - read->offset)
 		broken("a read reaches beyond what is exposed");
 	if (script.terms.local_registration &&
@@ -189,11 +205,11 @@ static int scripted_begin_read(struct transport *transport, transport_address fr
 {
 	struct scripted *scripted = scripted_of(transport);
 	struct endpoint *endpoint = &script.endpoints[scripted->endpoint];
-	struct scripted_exposure *source = scripted_exposure(key);
+	const struct scripted_exposure *source = find_source(key, remote, length, (unsigned)from);
 	struct scripted_read *read = malloc(sizeof(*read)), **end = &endpoint->reads;
 	bool refused = endpoint->refuse_reads > 0;
 
-	if (!read || !source || source->owner != from)
+	if (!read || !source)
 		broken("a read uses a key that its owner has not given out");
 	*read = (struct scripted_read){.reader = scripted->endpoint,
 				       .source = source,
@@ -552,6 +568,11 @@ unsigned scripted_exposed_ever(void)
 struct scripted_exposure *scripted_exposure(uint64_t key)
 {
 	return key > 0 && key <= script.exposure_count ? script.exposures[key - 1] : NULL;
+}
+
+void scripted_inject(unsigned from, unsigned to, const void *bytes, size_t length)
+{
+	message_queue(message_new(from, to, bytes, length, NULL, 0));
 }
 
 bool scripted_deliver(unsigned from, unsigned to)

@@ -78,6 +78,7 @@ struct scripted_terms {
 	size_t short_max, rma_chunk, rma_depth;
 	bool local_registration, pins;
 	bool anonymous; /* it does not say from whom a message comes */
+	bool hostile;   /* messages may be made up, and with them keys: reads of what nobody exposed fail */
 	uint64_t seed;  /* of random numbers */
 };
 
@@ -92,6 +93,9 @@ unsigned scripted_exposed(void);                       /* exposures not withdraw
 unsigned scripted_exposed_of(unsigned owner);
 unsigned scripted_exposed_ever(void); /* and those that were */
 struct scripted_exposure *scripted_exposure(uint64_t key);
+
+/* Bytes that no engine has made, behind what was sent before. */
+void scripted_inject(unsigned from, unsigned to, const void *bytes, size_t length);
 
 /*
  * Chooses what the endpoint's next poll hands out; without a choice it hands out nothing.  False: there is no such

@@ -1,25 +1,80 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# usage: tests/fuzz/run.sh DIRECTORY SECONDS
-# Builds the targets and their seeds in DIRECTORY, fuzzes each for so long, and leaves there the corpora and any input that
-# broke something.
+# usage: tests/fuzz/run.sh DIRECTORY SECONDS [TARGET...]
+# Builds the targets in DIRECTORY, fuzzes each for so long, as many at a time as there are processors, and leaves there
+# the corpora, the logs and any input that broke something.  Ends with the line "N passed, N failed, N skipped".
 set -eu
 directory=$1 seconds=$2
+shift 2
+[ $# -gt 0 ] || set -- wire node letter settings engine
 cd "$(dirname "$0")/../.."
-mkdir -p "$directory/seeds" "$directory/corpus" "$directory/corpus_node"
-rm -f "$directory"/seeds/* "$directory"/broke-*
+mkdir -p "$directory"
+rm -f "$directory"/broke-*
 
-flags=(-std=gnu11 -g -O1 -Wall -Wextra -Werror -I. -Iinclude "-fsanitize=address,undefined" -fno-sanitize-recover=all)
-clang "${flags[@]}" -o "$directory/wire_seeds" tests/fuzz/wire_seeds.c offload/wire.c
-clang "${flags[@]}" -fsanitize=fuzzer -o "$directory/fuzz_wire" tests/fuzz/fuzz_wire.c offload/wire.c
-clang "${flags[@]}" -D_GNU_SOURCE -fsanitize=fuzzer -o "$directory/fuzz_node" tests/fuzz/fuzz_node.c transports/node.c \
-	transports/node_{copy,copy_life,expose,pull,queue,split}.c
+flags=(-std=gnu11 -D_GNU_SOURCE -g -O1 -Wall -Wextra -Werror -I. -Iinclude "-fsanitize=address,undefined" -fno-sanitize-recover=all)
 
-"$directory/wire_seeds" "$directory/seeds"
-# 6300 bytes: a little more than the longest header with the most segments.
-"$directory/fuzz_wire" -max_total_time="$seconds" -max_len=6300 -timeout=5 -print_final_stats=1 \
-	-artifact_prefix="$directory/broke-" "$directory/corpus" "$directory/seeds"
-# Some hundred steps of a few bytes each.
-"$directory/fuzz_node" -max_total_time="$seconds" -max_len=3000 -timeout=5 -print_final_stats=1 \
-	-artifact_prefix="$directory/broke-node-" "$directory/corpus_node"
+# What a target is linked with besides tests/fuzz/fuzz_TARGET.c, and the length of its longest input.
+sources_of() # TARGET
+{
+	case $1 in
+	wire) echo offload/wire.c ;;
+	node) echo transports/node.c transports/node_{copy,copy_life,expose,pull,queue,split}.c ;;
+	letter) echo transports/node_{name,segment}.c ;;
+	settings) echo portals/runtime/{settings,report}.c ;;
+	engine) echo portals/*.c portals/runtime/*.c offload/*.c transports/*.c tests/scripted.c -ldl -lpthread \
+		-Wl,--wrap=transport_ofi,--wrap=transport_self,--wrap=clock_gettime,--wrap=getrandom ;;
+	esac
+}
+
+longest_of() # TARGET
+{
+	case $1 in
+	wire) echo 6300 ;; # a little more than the longest header with the most segments
+	node) echo 3000 ;; # some hundred steps of a few bytes each
+	letter) echo 1000 ;;
+	settings) echo 600 ;;
+	engine) echo 4000 ;;
+	esac
+}
+
+build() # TARGET
+{
+	local sources
+	read -ra sources <<<"$(sources_of "$1")"
+	clang "${flags[@]}" -fsanitize=fuzzer -o "$directory/fuzz_$1" "tests/fuzz/fuzz_$1.c" "${sources[@]}"
+}
+
+run() # TARGET
+{
+	local log=$directory/fuzz_$1.txt corpora=("$directory/corpus_$1")
+	mkdir -p "$directory/corpus_$1"
+	if [ "$1" = wire ]; then
+		mkdir -p "$directory/seeds"
+		rm -f "$directory"/seeds/*
+		clang "${flags[@]}" -o "$directory/wire_seeds" tests/fuzz/wire_seeds.c offload/wire.c
+		"$directory/wire_seeds" "$directory/seeds"
+		corpora+=("$directory/seeds")
+	fi
+	if "$directory/fuzz_$1" -max_total_time="$seconds" -max_len="$(longest_of "$1")" -timeout=10 -rss_limit_mb=4096 \
+		-print_final_stats=1 -artifact_prefix="$directory/broke-$1-" "${corpora[@]}" >"$log" 2>&1; then
+		echo "ok   fuzz $1: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs in $seconds s"
+	else
+		tail -n 60 "$log"
+		echo "FAIL fuzz $1: see $log"
+	fi
+}
+
+for target in "$@"; do
+	build "$target"
+done
+: >"$directory/results.txt"
+for target in "$@"; do
+	[ "$(jobs -rp | wc -l)" -lt "$(nproc)" ] || wait -n
+	run "$target" >>"$directory/results.txt" &
+done
+wait
+cat "$directory/results.txt"
+passed=$(grep -c '^ok ' "$directory/results.txt" || true)
+echo "$passed passed, $(($# - passed)) failed, 0 skipped"
+[ "$passed" -eq $# ]
