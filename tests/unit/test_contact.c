@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "offload/nic.h"
+#include "offload/peer.h"
 #include "portals/process.h"
 #include "tests/scripted.h"
 
@@ -116,11 +117,114 @@ static void a_request_behind_a_lost_welcome_does_not_vanish(void **state)
 	assert_int_equal(wait_for(eq, PTL_EVENT_ACK).ni_fail_type, PTL_NI_PEER_DIED);
 }
 
+/* --- strangers --- */
+
+static void inject(unsigned to, struct wire_message message)
+{
+	uint8_t bytes[WIRE_MAX_HEADER];
+
+	scripted_inject(1, to, bytes, wire_encode(&message, bytes));
+	deliver(1, to);
+}
+
+static void greet_as(uint32_t pid)
+{
+	inject(0, (struct wire_message){.operation = WIRE_HELLO,
+					.source_nid = id[1].nid,
+					.source_pid = pid,
+					.source_tag = 1,
+					.wanted_nid = id[0].nid,
+					.wanted_pid = id[0].pid});
+}
+
+static int count_peers(struct nic *nic, void *unused)
+{
+	(void)unused;
+	return (int)nic->peers.count;
+}
+
+static int peers_of(unsigned which)
+{
+	return nic_call(process_ni(ni[which]), count_peers, NULL);
+}
+
+static void talk(void)
+{
+	ptl_handle_eq_t eq;
+
+	assert_int_equal(PtlEQAlloc(ni[1], 8, PTL_EQ_HANDLER_NONE, &eq), PTL_OK);
+	assert_int_equal(PtlGet(bind_memory(1, eq), id[0], 0, 0, 0, 0), PTL_OK);
+	go_on();
+}
+
+/* However many names are invented, and however slowly: so many are remembered, and a peer that is there is not forgotten. */
+static void invented_processes_are_forgotten_for_the_next(void **state)
+{
+	const int most = NIC_STRANGERS;
+
+	(void)state;
+	talk();
+	assert_int_equal(peers_of(0), 1);
+	for (uint32_t pid = 1; pid <= 3 * NIC_STRANGERS; pid++) {
+		scripted_pass_time(NIC_STRANGER_NS);
+		greet_as(1000 + pid);
+		assert_true(peers_of(0) <= most + 1);
+	}
+	assert_int_equal(peers_of(0), most + 1);
+	talk();
+	assert_int_equal(peers_of(0), most + 1);
+}
+
+/* They cost time to answer: so many at once, then so many a second. */
+static void no_more_strangers_are_answered_than_can_be_afforded(void **state)
+{
+	const int burst = NIC_STRANGER_BURST;
+
+	(void)state;
+	scripted_pass_time(burst * (uint64_t)NIC_STRANGER_NS); /* quiet until now */
+	for (uint32_t pid = 1; pid <= 3 * NIC_STRANGER_BURST; pid++)
+		greet_as(1000 + pid);
+	assert_int_equal(peers_of(0), burst);
+	scripted_pass_time(10 * (uint64_t)NIC_STRANGER_NS);
+	for (uint32_t pid = 1; pid <= 100; pid++)
+		greet_as(5000 + pid);
+	assert_int_equal(peers_of(0), burst + 10);
+}
+
+static int count_operations(struct nic *nic, void *unused)
+{
+	(void)unused;
+	return (int)nic->operations.live;
+}
+
+/* A peer that asks and asks, and takes no answers, holds no more than its share. */
+static void what_one_peer_can_hold_is_bounded(void **state)
+{
+	struct wire_message ping = {.operation = WIRE_PING, .source_nid = id[1].nid, .source_pid = id[1].pid};
+	const struct peer *peer;
+
+	(void)state;
+	talk();
+	peer = peer_find(process_ni(ni[0]), id[1]); /* nothing else runs: host mode */
+	assert_non_null(peer);
+	ping.source_tag = peer->remote_tag;
+	ping.target_tag = peer->local_tag;
+	scripted_refuse_sends(0, UINT32_MAX);
+	for (int i = 0; i < 2 * PEER_OWED_MAX; i++)
+		inject(0, ping);
+	assert_int_equal(nic_call(process_ni(ni[0]), count_operations, NULL), PEER_OWED_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_request_behind_a_lost_welcome_does_not_vanish, open_interfaces,
 						close_interfaces),
+		cmocka_unit_test_setup_teardown(invented_processes_are_forgotten_for_the_next, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(no_more_strangers_are_answered_than_can_be_afforded, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(what_one_peer_can_hold_is_bounded, open_interfaces, close_interfaces),
 	};
 
 	return cmocka_run_group_tests_name("contact", tests, NULL, NULL);
