@@ -572,7 +572,7 @@ struct scripted_exposure *scripted_exposure(uint64_t key)
 
 void scripted_inject(unsigned from, unsigned to, const void *bytes, size_t length)
 {
-	message_queue(message_new(from, to, bytes, length, NULL, 0));
+	message_queue(message_new(from, to, bytes, length, &(struct iovec){0}, 0));
 }
 
 bool scripted_deliver(unsigned from, unsigned to)

@@ -156,7 +156,7 @@ static void print_figures(const struct size *before, const struct size *after)
 static void be_target(void)
 {
 	struct line line = open_line();
-	ptl_event_t event = {.mlength = 0};
+	ptl_event_t event;
 
 	open_window(DOOR_BITS, md_over(NULL, 0, PTL_MD_OP_PUT | PTL_MD_TRUNCATE, PTL_EQ_NONE));
 	put_to_myself(); /* what is allocated at first use is there */

@@ -237,9 +237,10 @@ bool stranger_say(struct stranger *me, fi_addr_t to, const void *bytes, size_t l
 
 bool stranger_say_message(struct stranger *me, fi_addr_t to, const struct wire_message *message)
 {
-	uint8_t bytes[WIRE_MAX_HEADER];
+	uint8_t bytes[WIRE_MAX_HEADER] = {0};
+	size_t length = wire_encode(message, bytes);
 
-	return stranger_say(me, to, bytes, wire_encode(message, bytes));
+	return stranger_say(me, to, bytes, length);
 }
 
 bool stranger_hear(struct stranger *me, unsigned ms, struct wire_message *message)

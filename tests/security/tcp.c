@@ -98,6 +98,7 @@ static void replay(const struct victims *victims, unsigned again)
 	}
 	if (length == 0)
 		length = tcp_record_greeting(greeting, sizeof greeting);
+	CHECK(length > 0);
 	int fd = tcp_connect(victims->port[again % 4 ? TARGET : TALKER]);
 
 	for (size_t i = 0; i < length; i++)
