@@ -158,7 +158,7 @@ static int spy(struct nic *nic, void *argument)
 
 static struct wire_message make_lie(struct conversation *truth)
 {
-	uint8_t doubt = (uint8_t)input_number(1);
+	uint8_t doubt = (uint8_t)(input_number(1) & input_number(1) & input_number(1)); /* mostly none */
 	uint64_t length = doubt & 16 ? input_number(8) : input_number(2) % (2 * WINDOW);
 
 	return (struct wire_message){
