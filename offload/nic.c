@@ -161,8 +161,12 @@ int nic_arm(struct nic *nic, uint64_t *until)
 
 		if (rc < 0)
 			return -EAGAIN;
-		if ((rc > 0 || nic->stalled || !transport->limits.sleepable) && monotonic_ns() + BACKOFF_NS < *until)
-			*until = monotonic_ns() + BACKOFF_NS;
+		uint64_t nap = transport->limits.nap * (uint64_t)1000;
+
+		if (rc > 0 || nic->stalled || !transport->limits.sleepable)
+			nap = BACKOFF_NS;
+		if (nap && monotonic_ns() + nap < *until)
+			*until = monotonic_ns() + nap;
 	}
 	return 0;
 }
