@@ -88,12 +88,20 @@ static int object_contains(struct dl_phdr_info *info, size_t size, void *argumen
 }
 
 /* Objects are listed in the order they were loaded. */
-static bool loaded_since(uintptr_t code, size_t objects)
+static size_t object_of(uintptr_t code)
 {
 	struct object_search search = {.address = code, .found = 0};
 
 	dl_iterate_phdr(object_contains, &search);
-	return search.found >= objects;
+	return search.found;
+}
+
+/* Loaded in between, or libfabric itself, which may have been there before: its shm replaces handlers later. */
+static bool is_foreign(uintptr_t code, size_t objects)
+{
+	size_t object = object_of(code);
+
+	return object >= objects || (library.getinfo && object == object_of((uintptr_t)library.getinfo));
 }
 
 /*
@@ -120,7 +128,7 @@ void ofi_signals_save(struct ofi_signals *signals)
 			signals->saved[number].sa_handler = SIG_ERR;
 }
 
-/* Only handlers that live in what was loaded meanwhile are undone: another thread may have installed its own. */
+/* Only handlers of libfabric and of what was loaded with it are undone: another thread may have installed its own. */
 void ofi_signals_restore(const struct ofi_signals *signals)
 {
 	for (int number = 1; number < NSIG; number++) {
@@ -129,7 +137,7 @@ void ofi_signals_restore(const struct ofi_signals *signals)
 		if (saved->sa_handler == SIG_ERR || sigaction(number, NULL, &current) != 0)
 			continue;
 		if (current.sa_handler != saved->sa_handler &&
-		    loaded_since((uintptr_t)current.sa_handler, signals->objects))
+		    is_foreign((uintptr_t)current.sa_handler, signals->objects))
 			sigaction(number, saved, NULL);
 	}
 }
