@@ -8,7 +8,7 @@
 
 #include "transports/ofi.h"
 
-static void ofi_close(struct transport *transport)
+void ofi_close(struct transport *transport)
 {
 	struct ofi *ofi = ofi_of(transport);
 
@@ -17,12 +17,12 @@ static void ofi_close(struct transport *transport)
 	free(ofi);
 }
 
-static unsigned ofi_own_attempt(const struct transport *transport)
+unsigned ofi_own_attempt(const struct transport *transport)
 {
 	return ((const struct ofi *)transport)->attempt;
 }
 
-static int ofi_describe(const struct transport *transport, char *text, size_t size)
+int ofi_describe(const struct transport *transport, char *text, size_t size)
 {
 	const struct ofi *ofi = (const struct ofi *)transport;
 	struct in_addr address = {htonl(ofi->nid)};
@@ -43,13 +43,13 @@ static int ofi_describe(const struct transport *transport, char *text, size_t si
 			ofi->refusals);
 }
 
-static unsigned ofi_unsent(const struct transport *transport)
+unsigned ofi_unsent(const struct transport *transport)
 {
 	return ((const struct ofi *)(const void *)transport)->outstanding;
 }
 
 /* The child's copies of these would keep the pid and port taken, and look alive to probes, after the parent's death. */
-static void ofi_forked(struct transport *transport)
+void ofi_forked(struct transport *transport)
 {
 	struct ofi *ofi = ofi_of(transport);
 

@@ -33,6 +33,7 @@
 #define OFI_PEER_SENDS     64           /* sends the provider may hold for one peer, unless its profile says less */
 #define OFI_INJECTED_MAX   32           /* injected sends to one peer between two whose end we are told */
 #define OFI_REFUSAL_LENGTH 512
+#define OFI_UNNUMBERED     UINT32_MAX
 
 /* The few functions libfabric exports; everything else goes through the tables of the objects they make. */
 struct ofi_library {
@@ -57,6 +58,8 @@ void ofi_library_prepare(void);
 void ofi_signals_save(struct ofi_signals *);
 void ofi_signals_restore(const struct ofi_signals *);
 
+struct ofi;
+
 /* What we know of a provider that it does not tell. */
 struct ofi_profile {
 	const char *alias;     /* what users call it */
@@ -68,12 +71,17 @@ struct ofi_profile {
 	bool false_source;     /* its FI_SOURCE is a number of its own, not ours (rxd) */
 	bool never_inject;     /* injected sends would escape peer_sends, which its correctness needs (rxd) */
 	uint8_t peer_sends;    /* sends it may hold for one peer, 0: OFI_PEER_SENDS */
+	bool named;            /* its addresses are names, FI_ADDR_STR; it has no sockets */
+	bool lone_rma;         /* a failed read or write does not say which: one at a time */
 	size_t short_max;      /* default size of the greatest message, below any rendezvous of the provider */
 	size_t short_greatest; /* what PTL_SHORT_MAX can raise it to */
 	size_t rma_chunk;      /* bytes of one read or write */
 	unsigned rma_depth;    /* of them in flight for one message */
 	size_t rma_window;     /* bytes of reads and writes in flight per peer, 0: no limit */
 	size_t rma_least;      /* of them one read or write counts at least */
+	/* What is special about it beyond that; NULL: nothing. */
+	const struct transport_ops *ops;
+	int (*take_name)(struct ofi *); /* makes what our address needs; -EADDRINUSE: try another port */
 };
 #define OFI_HEADER_ALLOWANCE 256 /* PTL_SHORT_MAX counts payload; the engine's header travels in the same message */
 
@@ -112,8 +120,9 @@ struct ofi_region {
 	struct ofi_region *previous, *next;
 };
 
-/* One (nid, port) that was ever resolved; its index is its fi_addr_t. */
+/* One (nid, port) that was ever resolved; its index is its transport_address. */
 struct ofi_address {
+	fi_addr_t number;   /* what the provider calls it now, FI_ADDR_NOTAVAIL: nothing */
 	uint64_t rma_bytes; /* in flight */
 	uint32_t nid;
 	uint32_t probe;   /* number of the last probe sent */
@@ -133,7 +142,8 @@ struct ofi {
 	const struct transport_sink *sink;
 	void *owner;
 	struct ofi_address *addresses;
-	size_t address_count, address_room;
+	uint32_t *numbered; /* the provider's number -> index, or OFI_UNNUMBERED */
+	size_t address_count, address_room, numbered_room;
 	unsigned suspicion; /* polls since `suspect` lost something, 0: there is no suspect */
 	uint32_t suspect;
 	uint64_t received, receive_errors, send_errors;
@@ -143,7 +153,8 @@ struct ofi {
 	uint8_t peer_sends;
 	struct ofi_operation *free_slots;
 	struct ofi_operation *free_rma;
-	void *slot_descriptor; /* FI_MR_LOCAL */
+	struct ofi_operation *lone_rma; /* profile.lone_rma: the one that is in flight */
+	void *slot_descriptor;          /* FI_MR_LOCAL */
 	unsigned outstanding, outstanding_max;
 	size_t rma_greatest, rma_window;
 
@@ -163,6 +174,8 @@ struct ofi {
 	int name_fd, port_fd, probe_fd, listener_fd; /* the last belongs to the provider */
 	uint32_t *address_index;                     /* (nid, port) -> index + 1; open addressing */
 	size_t address_index_size;
+
+	struct shm *shm; /* ofi_shm.c */
 
 	/* Made by open(). */
 	const struct ofi_library *library;
@@ -191,6 +204,14 @@ static inline struct ofi *ofi_of(struct transport *transport)
 	return (struct ofi *)transport;
 }
 
+/* Whom the provider means. */
+static inline transport_address ofi_source(const struct ofi *ofi, fi_addr_t number)
+{
+	uint32_t index = number < ofi->numbered_room ? ofi->numbered[number] : OFI_UNNUMBERED;
+
+	return index == OFI_UNNUMBERED ? TRANSPORT_ADDRESS_UNKNOWN : index;
+}
+
 /* An errno value for a libfabric code; its own codes start at 256. */
 static inline int ofi_errno(ssize_t code)
 {
@@ -198,7 +219,8 @@ static inline int ofi_errno(ssize_t code)
 }
 
 /* ofi_provider.c: what there is to open */
-#define OFI_PROFILES 7
+#define OFI_PROFILES 8
+const struct transport_ops *ofi_choose_ops(const char *provider);
 size_t ofi_choose_profiles(const char *provider, struct ofi_profile chosen[OFI_PROFILES]);
 int ofi_check_addresses(struct ofi *); /* -ENOTSUP, noted, unless we can compute them */
 int ofi_query(struct ofi *);           /* finds ofi->info for ofi->profile */
@@ -221,6 +243,11 @@ int ofi_claim_next_port(struct ofi *); /* the next free candidate after the pres
 void ofi_yield_port(struct ofi *);     /* for a provider whose endpoint binds it itself */
 int ofi_resolve(struct transport *, uint32_t nid, uint32_t pid, unsigned attempt, transport_address *);
 struct ofi_address *ofi_find_address(struct ofi *, uint32_t nid, uint16_t port);
+uint16_t ofi_candidate_port(uint32_t pid, unsigned attempt);
+/* Finds it or makes it, unknown to the provider.  0 or -ENOMEM.  Pointers into ofi->addresses may change. */
+int ofi_make_address(struct ofi *, uint32_t nid, uint16_t port, transport_address *out);
+/* From now on the provider calls it so; FI_ADDR_NOTAVAIL: it does not know it any more.  0 or -ENOMEM. */
+int ofi_number_address(struct ofi *, transport_address, fi_addr_t number);
 
 /* ofi_probe.c: is a peer's port still held? */
 int ofi_probe(struct transport *, transport_address);
@@ -246,13 +273,27 @@ int ofi_read(struct transport *, transport_address, void *local, size_t length, 
 int ofi_write(struct transport *, transport_address, const void *local, size_t length, const struct exposure *,
 	      uint64_t remote, uint64_t key, void *context);
 void ofi_rma_done(struct ofi *, struct ofi_operation *, int status);
+/* Its peer has died and nothing will be heard of it: as ofi_rma_done(), but what the provider holds stays its own. */
+void ofi_rma_abandon(struct ofi *, struct ofi_operation *, int status);
 void ofi_rma_destroy(struct ofi *);
 /* Registers with the provider's modes honoured; the key is random where we choose it. */
 int ofi_register(struct ofi *, const void *base, size_t length, uint64_t access, struct fid_mr **);
 
+/* ofi_shm.c: libfabric's shm, whose peers need to meet before they may be addressed */
+extern const struct transport_ops transport_ofi_shm;
+int ofi_shm_take_name(struct ofi *);
+
+/* ofi.c */
+void ofi_close(struct transport *);
+void ofi_forked(struct transport *);
+unsigned ofi_own_attempt(const struct transport *);
+int ofi_describe(const struct transport *, char *text, size_t size);
+unsigned ofi_unsent(const struct transport *);
+
 /* ofi_sleep.c */
 void ofi_sleep_prepare(struct ofi *);
 void ofi_sleep_destroy(struct ofi *);
+int ofi_fill_stash(struct ofi *); /* 0: nothing has come; otherwise poll() is to be called */
 int ofi_arm(struct transport *);
 int ofi_wait_fd(const struct transport *);
 

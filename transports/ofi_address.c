@@ -44,7 +44,7 @@ static uint32_t mix(uint32_t value)
 	return value ^ value >> 16;
 }
 
-static uint16_t candidate_port(uint32_t pid, unsigned attempt)
+uint16_t ofi_candidate_port(uint32_t pid, unsigned attempt)
 {
 	return (uint16_t)(FIRST_PORT + (mix(pid) % PORTS + attempt * PORT_STEP) % PORTS);
 }
@@ -99,7 +99,7 @@ static int claim_port(struct ofi *ofi, unsigned attempt)
 	int fd = -EADDRINUSE;
 
 	for (; attempt < OFI_CANDIDATES; attempt++) {
-		fd = bind_port(ofi->nid, candidate_port(ofi->pid, attempt));
+		fd = bind_port(ofi->nid, ofi_candidate_port(ofi->pid, attempt));
 		if (fd >= 0)
 			break;
 		if (fd != -EADDRINUSE && fd != -EACCES)
@@ -110,7 +110,7 @@ static int claim_port(struct ofi *ofi, unsigned attempt)
 	close_fd(&ofi->port_fd);
 	ofi->port_fd = fd;
 	ofi->attempt = attempt;
-	ofi->port = candidate_port(ofi->pid, attempt);
+	ofi->port = ofi_candidate_port(ofi->pid, attempt);
 	return 0;
 }
 
@@ -173,7 +173,6 @@ int ofi_claim(struct transport_config *config, struct transport **out)
 	if (!ofi)
 		return -ENOMEM;
 
-	ofi->base.ops = &transport_ofi;
 	ofi->name_fd = ofi->port_fd = ofi->probe_fd = ofi->listener_fd = ofi->cq_fd = ofi->edge_fd = -1;
 	ofi->nid = config->nid;
 	ofi->sink = config->sink;
@@ -181,6 +180,7 @@ int ofi_claim(struct transport_config *config, struct transport **out)
 	ofi->short_setting = config->settings->short_max;
 	snprintf(ofi->provider, sizeof ofi->provider, "%s", config->provider ? config->provider : "");
 	snprintf(ofi->iface, sizeof ofi->iface, "%s", config->iface ? config->iface : "?");
+	ofi->base.ops = ofi_choose_ops(ofi->provider);
 	ofi_library_prepare();
 	int error = claim(ofi, config);
 	if (error) {
@@ -198,6 +198,7 @@ void ofi_unclaim(struct ofi *ofi)
 	close_fd(&ofi->name_fd);
 	free(ofi->addresses);
 	free(ofi->address_index);
+	free(ofi->numbered);
 }
 
 static uint32_t *index_slot(const struct ofi *ofi, uint32_t nid, uint16_t port)
@@ -220,14 +221,12 @@ struct ofi_address *ofi_find_address(struct ofi *ofi, uint32_t nid, uint16_t por
 	return entry ? &ofi->addresses[entry - 1] : NULL;
 }
 
-/* The table, with room for index `last`, or NULL; the hash stays at most half full. */
-static struct ofi_address *grow_addresses(struct ofi *ofi, size_t last)
+/* The table, with room for one more, or NULL; the hash stays at most half full. */
+static struct ofi_address *grow_addresses(struct ofi *ofi)
 {
-	if (last < ofi->address_room)
+	if (ofi->address_count < ofi->address_room)
 		return ofi->addresses;
 	size_t room = ofi->address_room ? ofi->address_room * 2 : ADDRESSES_FIRST;
-	while (room <= last)
-		room *= 2;
 	struct ofi_address *addresses = realloc(ofi->addresses, room * sizeof *addresses);
 	if (!addresses)
 		return NULL;
@@ -241,31 +240,70 @@ static struct ofi_address *grow_addresses(struct ofi *ofi, size_t last)
 	ofi->address_index_size = room * 2;
 	ofi->address_room = room;
 	for (size_t i = 0; i < ofi->address_count; i++)
-		if (addresses[i].port)
-			*index_slot(ofi, addresses[i].nid, addresses[i].port) = (uint32_t)i + 1;
+		*index_slot(ofi, addresses[i].nid, addresses[i].port) = (uint32_t)i + 1;
 	return addresses;
 }
 
-/* The provider numbers its addresses from 0 (FI_AV_TABLE), so the number is our index too. */
-static int insert_address(struct ofi *ofi, uint32_t nid, uint16_t port, transport_address *out)
+int ofi_make_address(struct ofi *ofi, uint32_t nid, uint16_t port, transport_address *out)
 {
-	struct sockaddr_in name = socket_address(nid, port);
+	const struct ofi_address *known = ofi_find_address(ofi, nid, port);
+
+	if (known) {
+		*out = (transport_address)(known - ofi->addresses);
+		return 0;
+	}
+	struct ofi_address *addresses = grow_addresses(ofi);
+	if (!addresses)
+		return -ENOMEM;
+	size_t index = ofi->address_count++;
+	addresses[index] = (struct ofi_address){.number = FI_ADDR_NOTAVAIL, .nid = nid, .port = port};
+	*index_slot(ofi, nid, port) = (uint32_t)index + 1;
+	*out = index;
+	return 0;
+}
+
+/* The provider numbers its addresses from 0 (FI_AV_TABLE). */
+static bool grow_numbered(struct ofi *ofi, fi_addr_t last)
+{
+	size_t room = ofi->numbered_room ? ofi->numbered_room : ADDRESSES_FIRST;
+
+	while (room <= last)
+		room *= 2;
+	uint32_t *numbered = realloc(ofi->numbered, room * sizeof *numbered);
+	if (!numbered)
+		return false;
+	for (size_t i = ofi->numbered_room; i < room; i++)
+		numbered[i] = OFI_UNNUMBERED;
+	ofi->numbered = numbered;
+	ofi->numbered_room = room;
+	return true;
+}
+
+int ofi_number_address(struct ofi *ofi, transport_address index, fi_addr_t number)
+{
+	struct ofi_address *address = &ofi->addresses[index];
+
+	if (number != FI_ADDR_NOTAVAIL && number >= ofi->numbered_room && !grow_numbered(ofi, number))
+		return -ENOMEM;
+	if (address->number != FI_ADDR_NOTAVAIL)
+		ofi->numbered[address->number] = OFI_UNNUMBERED;
+	if (number != FI_ADDR_NOTAVAIL)
+		ofi->numbered[number] = (uint32_t)index;
+	address->number = number;
+	return 0;
+}
+
+static int insert_address(struct ofi *ofi, transport_address index)
+{
+	const struct ofi_address *address = &ofi->addresses[index];
+	struct sockaddr_in name = socket_address(address->nid, address->port);
 	fi_addr_t number = FI_ADDR_NOTAVAIL;
 	int inserted = fi_av_insert(ofi->av, &name, 1, &number, 0, NULL);
 
 	if (inserted != 1 || number >= ADDRESS_GREATEST)
 		return report_error(inserted < 0 ? ofi_errno(inserted) : -EIO, "%s refuses the address %s:%u",
-				    ofi->profile.name, inet_ntoa(name.sin_addr), port);
-	struct ofi_address *addresses = grow_addresses(ofi, number);
-	if (!addresses)
-		return -ENOMEM;
-	addresses[number].nid = nid;
-	addresses[number].port = port;
-	if (number >= ofi->address_count)
-		ofi->address_count = number + 1;
-	*index_slot(ofi, nid, port) = (uint32_t)number + 1;
-	*out = number;
-	return 0;
+				    ofi->profile.name, inet_ntoa(name.sin_addr), address->port);
+	return ofi_number_address(ofi, index, number);
 }
 
 int ofi_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigned attempt, transport_address *out)
@@ -274,10 +312,8 @@ int ofi_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigne
 
 	if (attempt >= OFI_CANDIDATES)
 		return -ENOENT;
-	uint16_t port = candidate_port(pid, attempt);
-	const struct ofi_address *known = ofi_find_address(ofi, nid, port);
-	if (!known)
-		return insert_address(ofi, nid, port, out);
-	*out = (transport_address)(known - ofi->addresses);
-	return 0;
+	int error = ofi_make_address(ofi, nid, ofi_candidate_port(pid, attempt), out);
+	if (error || ofi->addresses[*out].number != FI_ADDR_NOTAVAIL)
+		return error;
+	return insert_address(ofi, *out);
 }

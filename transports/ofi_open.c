@@ -68,27 +68,43 @@ static int open_domain(struct ofi *ofi)
 	return open_queue(ofi);
 }
 
+static int set_least_room(struct ofi *ofi)
+{
+	size_t least = ofi->base.limits.short_max;
+
+	return fi_setopt(&ofi->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least);
+}
+
 /* Receives always complete, sends only if asked to (FI_COMPLETION). */
 static int bind_and_enable(struct ofi *ofi)
 {
-	size_t least = ofi->base.limits.short_max;
 	int error = fi_ep_bind(ofi->ep, &ofi->av->fid, 0);
 
 	if (!error)
 		error = fi_ep_bind(ofi->ep, &ofi->cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
 	if (!error)
 		error = fi_ep_bind(ofi->ep, &ofi->cq->fid, FI_RECV);
+	if (!error && !ofi->profile.named)
+		error = set_least_room(ofi);
 	if (!error)
-		error = fi_setopt(&ofi->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least);
-	return error ? error : fi_enable(ofi->ep);
+		error = fi_enable(ofi->ep);
+	/* shm keeps it in an object that fi_enable() makes; setting it before is a segmentation fault. */
+	return error || !ofi->profile.named ? error : set_least_room(ofi);
 }
 
 static int try_endpoint(struct ofi *ofi)
 {
-	((struct sockaddr_in *)ofi->info->src_addr)->sin_port = htons(ofi->port);
+	int error = 0;
+
+	if (ofi->profile.take_name)
+		error = ofi->profile.take_name(ofi);
+	else
+		((struct sockaddr_in *)ofi->info->src_addr)->sin_port = htons(ofi->port);
+	if (error)
+		return error;
 	if (ofi->profile.owns_udp_port)
 		ofi_yield_port(ofi);
-	int error = fi_endpoint(ofi->domain, ofi->info, &ofi->ep, NULL);
+	error = fi_endpoint(ofi->domain, ofi->info, &ofi->ep, NULL);
 	if (error)
 		return error;
 	error = bind_and_enable(ofi);
@@ -127,7 +143,8 @@ static bool is_ours(const struct ofi *ofi, int fd)
 
 static void for_each_socket_of_ours(struct ofi *ofi, void (*act)(struct ofi *, int fd))
 {
-	DIR *directory = opendir("/proc/self/fd");
+	DIR *directory = ofi->profile.named ? NULL : opendir("/proc/self/fd");
+
 	if (!directory)
 		return;
 	for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
@@ -189,11 +206,6 @@ static int open_some_provider(struct ofi *ofi)
 {
 	char available[256];
 
-	if (strncasecmp(ofi->provider, "shm", 3) == 0)
-		return report_error(-ENOTSUP,
-				    "interface %s (%s): provider shm is refused: a process killed while it sends can "
-				    "hang its peers for good, and unborn peers share one address; use tcp or net",
-				    ofi->iface, ofi_address_text(ofi));
 	ofi->library = ofi_library_load();
 	if (!ofi->library)
 		return -ELIBACC;

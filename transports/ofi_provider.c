@@ -105,6 +105,17 @@ static const struct ofi_profile profiles[OFI_PROFILES] = {
 	 .short_greatest = 2 * KIB,
 	 .rma_chunk = 1024 * KIB,
 	 .rma_depth = 4},
+	/* Never the best: see ofi_shm.c.  Above 4096 bytes it has a rendezvous that does not notice a peer's death. */
+	{.alias = "shm",
+	 .name = "shm",
+	 .named = true,
+	 .lone_rma = true,
+	 .short_max = 4 * KIB,
+	 .short_greatest = 4 * KIB,
+	 .rma_chunk = 256 * KIB,
+	 .rma_depth = 1,
+	 .ops = &transport_ofi_shm,
+	 .take_name = ofi_shm_take_name},
 };
 
 /* For a provider that is only known by its full name. */
@@ -130,6 +141,14 @@ size_t ofi_choose_profiles(const char *provider, struct ofi_profile chosen[OFI_P
 		chosen[count++].name = provider;
 	}
 	return count;
+}
+
+const struct transport_ops *ofi_choose_ops(const char *provider)
+{
+	struct ofi_profile chosen[OFI_PROFILES];
+
+	ofi_choose_profiles(provider, chosen);
+	return chosen[0].ops ? chosen[0].ops : &transport_ofi;
 }
 
 int ofi_refuse(struct ofi *ofi, int error, const char *format, ...)
@@ -174,7 +193,9 @@ static struct fi_info *make_hints(const struct ofi *ofi, uint64_t order)
 
 	hints->caps = NETWORK_CAPS;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
-	hints->addr_format = ofi->profile.addresses ? ofi->profile.addresses : FI_SOCKADDR_IN;
+	hints->addr_format = ofi->profile.named       ? FI_ADDR_STR
+			     : ofi->profile.addresses ? ofi->profile.addresses
+						      : FI_SOCKADDR_IN;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->ep_attr->protocol = ofi->profile.protocol;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
@@ -197,7 +218,10 @@ static int query_with_order(struct ofi *ofi, uint64_t order)
 
 	if (!hints)
 		return -ENOMEM;
-	inet_ntop(AF_INET, &address, node, sizeof node);
+	if (ofi->profile.named)
+		snprintf(node, sizeof node, "%08x", ofi->nid);
+	else
+		inet_ntop(AF_INET, &address, node, sizeof node);
 	snprintf(service, sizeof service, "%u", ofi->port);
 	int error = ofi->library->getinfo(OFI_API, ours ? node : NULL, ours ? service : NULL, ours ? FI_SOURCE : 0,
 					  hints, &list);
@@ -212,10 +236,13 @@ static int query_with_order(struct ofi *ofi, uint64_t order)
 	return ofi->info ? 0 : -FI_ENODATA;
 }
 
-/* Order of a message behind a write is worth having but not needed; order of messages is. */
+/*
+ * Order of a message behind a write is worth having but not needed; order of messages is.  Not on shm, which gives up
+ * reading a peer's memory directly for any order of reads or writes.
+ */
 int ofi_query(struct ofi *ofi)
 {
-	int error = query_with_order(ofi, FI_ORDER_SAS | FI_ORDER_SAW);
+	int error = ofi->profile.named ? -FI_ENODATA : query_with_order(ofi, FI_ORDER_SAS | FI_ORDER_SAW);
 
 	if (error == -FI_ENODATA)
 		error = query_with_order(ofi, FI_ORDER_SAS);

@@ -131,13 +131,14 @@ static void receive(struct ofi *ofi, const struct fi_cq_data_entry *entry, fi_ad
 {
 	struct ofi_buffer *buffer = entry->op_context;
 
-	if (unlikely(ofi->profile.false_source))
-		source = TRANSPORT_ADDRESS_UNKNOWN;
+	transport_address from =
+		unlikely(ofi->profile.false_source) ? TRANSPORT_ADDRESS_UNKNOWN : ofi_source(ofi, source);
+
 	if (likely(entry->len > 0)) {
-		if (likely(source < ofi->address_count))
-			ofi->addresses[source].heard = true;
+		if (likely(from < ofi->address_count))
+			ofi->addresses[from].heard = true;
 		ofi->received++;
-		ofi->sink->arrived(ofi->owner, source, entry->buf, entry->len, NULL, 0);
+		ofi->sink->arrived(ofi->owner, from, entry->buf, entry->len, NULL, 0);
 		buffer->received += entry->len;
 	}
 	if (entry->flags & FI_MULTI_RECV)
@@ -177,7 +178,7 @@ static void look_after_suspect(struct ofi *ofi)
 
 	if (polls & (polls - 1))
 		return;
-	if (ofi_probe(&ofi->base, ofi->suspect) == -ECONNREFUSED) {
+	if (ofi->base.ops->probe(&ofi->base, ofi->suspect) == -ECONNREFUSED) {
 		ofi->suspicion = 0;
 		ofi->sink->peer_gone(ofi->owner, ofi->suspect);
 	} else if (polls == SUSPICION_POLLS) {
@@ -194,7 +195,7 @@ static void suspect(struct ofi *ofi, uint32_t peer)
 
 static void complete_in_error(struct ofi *ofi, const struct fi_cq_err_entry *entry)
 {
-	struct ofi_operation *operation = entry->op_context;
+	struct ofi_operation *operation = entry->op_context ? entry->op_context : ofi->lone_rma;
 	uint32_t peer;
 
 	if (!operation)

@@ -166,7 +166,7 @@ static void give_operation(struct ofi *ofi, struct ofi_operation *operation)
 /* What is in flight to one peer is bounded over all messages: see the sizes in ofi_provider.c. */
 static bool window_is_full(const struct ofi *ofi, const struct ofi_address *peer, size_t length)
 {
-	return ofi->outstanding >= ofi->outstanding_max ||
+	return ofi->outstanding >= ofi->outstanding_max || ofi->lone_rma ||
 	       (ofi->rma_window && peer->rma_bytes && peer->rma_bytes + length > ofi->rma_window);
 }
 
@@ -189,12 +189,14 @@ static int start(struct ofi *ofi, bool write, struct fi_msg_rma *message, void *
 	operation->length = cost;
 	operation->owner_context = context;
 	message->context = operation;
+	message->addr = ofi->addresses[to].number;
 	ssize_t code =
 		write ? fi_writemsg(ofi->ep, message, FI_COMPLETION) : fi_readmsg(ofi->ep, message, FI_COMPLETION);
 	if (code) {
 		give_operation(ofi, operation);
 		return ofi_post_error(ofi, write ? "a write" : "a read", to, code);
 	}
+	ofi->lone_rma = ofi->profile.lone_rma ? operation : NULL;
 	ofi->addresses[to].rma_bytes += cost;
 	ofi->outstanding++;
 	return 0;
@@ -228,10 +230,19 @@ int ofi_write(struct transport *transport, transport_address to, const void *loc
 	return move(transport, true, to, (struct iovec){(void *)local, length}, exposure, remote, key, context);
 }
 
+void ofi_rma_abandon(struct ofi *ofi, struct ofi_operation *operation, int status)
+{
+	ofi->lone_rma = NULL;
+	ofi->addresses[operation->peer].rma_bytes -= operation->length;
+	ofi->outstanding--;
+	ofi->sink->rdma_done(ofi->owner, operation->owner_context, status);
+}
+
 void ofi_rma_done(struct ofi *ofi, struct ofi_operation *operation, int status)
 {
 	void *context = operation->owner_context;
 
+	ofi->lone_rma = NULL;
 	ofi->addresses[operation->peer].rma_bytes -= operation->length;
 	ofi->outstanding--;
 	give_operation(ofi, operation);
@@ -254,5 +265,5 @@ void ofi_rma_destroy(struct ofi *ofi)
 		ofi->rma_blocks = block->next;
 		free(block);
 	}
-	ofi->free_rma = NULL;
+	ofi->free_rma = ofi->lone_rma = NULL;
 }

@@ -122,9 +122,13 @@ static void gather(char *to, const void *header, size_t header_length, const str
 
 static ssize_t send_slot(struct ofi *ofi, transport_address to, struct ofi_operation *slot, size_t length)
 {
+	struct ofi_address *peer = &ofi->addresses[to];
 	struct iovec bytes = {slot->bytes, length};
-	struct fi_msg message = {
-		.msg_iov = &bytes, .desc = &ofi->slot_descriptor, .iov_count = 1, .addr = to, .context = slot};
+	struct fi_msg message = {.msg_iov = &bytes,
+				 .desc = &ofi->slot_descriptor,
+				 .iov_count = 1,
+				 .addr = peer->number,
+				 .context = slot};
 	struct ofi_operation *rest = slot->next;
 
 	ssize_t code = fi_sendmsg(ofi->ep, &message, FI_COMPLETION);
@@ -133,8 +137,8 @@ static ssize_t send_slot(struct ofi *ofi, transport_address to, struct ofi_opera
 	ofi->free_slots = rest;
 	slot->peer = (uint32_t)to;
 	ofi->outstanding++;
-	ofi->addresses[to].sends++;
-	ofi->addresses[to].injected = 0;
+	peer->sends++;
+	peer->injected = 0;
 	return 0;
 }
 
@@ -156,7 +160,7 @@ int ofi_send(struct transport *transport, transport_address to, const void *head
 			gather(slot->bytes, header, header_length, payload, count);
 			header = slot->bytes;
 		}
-		code = fi_inject(ofi->ep, header, length, to);
+		code = fi_inject(ofi->ep, header, length, peer->number);
 		if (likely(code == 0))
 			peer->injected++;
 	} else {

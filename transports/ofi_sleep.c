@@ -28,7 +28,7 @@ static bool is_readable(int fd)
 }
 
 /* Keeps what it finds for poll().  0: there is nothing. */
-static int fill_stash(struct ofi *ofi)
+int ofi_fill_stash(struct ofi *ofi)
 {
 	if (ofi->stashed)
 		return -EAGAIN;
@@ -48,7 +48,7 @@ static int try_wait(struct ofi *ofi)
 static bool signal_goes_stale(struct ofi *ofi)
 {
 	fi_cq_signal(ofi->cq);
-	return is_readable(ofi->cq_fd) && fill_stash(ofi) == 0 && try_wait(ofi) == 0 && is_readable(ofi->cq_fd);
+	return is_readable(ofi->cq_fd) && ofi_fill_stash(ofi) == 0 && try_wait(ofi) == 0 && is_readable(ofi->cq_fd);
 }
 
 /* The signal's event must be the only one that is ready, so that it is known from now on. */
@@ -91,7 +91,7 @@ static int arm_beside_stale_signal(struct ofi *ofi)
 	struct epoll_event events[EVENTS];
 
 	epoll_wait(ofi->edge_fd, events, 1, 0);
-	if (fill_stash(ofi))
+	if (ofi_fill_stash(ofi))
 		return -EAGAIN;
 	int count = epoll_wait(ofi->cq_fd, events, EVENTS, 0);
 	for (int i = 0; i < count; i++)
@@ -106,7 +106,7 @@ int ofi_arm(struct transport *transport)
 
 	if (ofi->edge_fd >= 0)
 		return arm_beside_stale_signal(ofi);
-	int error = fill_stash(ofi);
+	int error = ofi_fill_stash(ofi);
 	return error || ofi->cq_fd < 0 ? error : try_wait(ofi);
 }
 
