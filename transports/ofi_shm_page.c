@@ -204,17 +204,19 @@ static int note_process(struct shm_page *page)
 	return 0;
 }
 
-static int fill_page(const struct place *place, uint32_t nid, uint16_t port, struct shm_page **page)
+static int fill_page(const struct place *place, uint32_t nid, uint16_t port, struct shm_page **out)
 {
-	int error = map_own_page(place, page);
+	struct shm_page *page = NULL;
+	int error = map_own_page(place, &page);
 
-	if (error)
+	if (error || !page)
 		return error;
-	(*page)->nid = nid;
-	(*page)->port = port;
-	if (getrandom(&(*page)->nonce, sizeof(*page)->nonce, 0) != sizeof(*page)->nonce)
+	*out = page;
+	page->nid = nid;
+	page->port = port;
+	if (getrandom(&page->nonce, sizeof page->nonce, 0) != sizeof page->nonce)
 		return -errno;
-	return note_process(*page);
+	return note_process(page);
 }
 
 int shm_page_claim(uint32_t nid, uint16_t port, struct shm_page **page, int *lock)
@@ -275,30 +277,30 @@ static int map_ready(int fd, struct shm_page **page)
 		return -ENOENT; /* not yet */
 	int error = map_page(fd, page);
 
-	if (error || is_ready(*page))
+	if (error || (*page && is_ready(*page)))
 		return error;
 	shm_page_unmap(*page);
 	return -ENOENT;
 }
 
-int shm_page_find(uint32_t nid, uint16_t port, uint64_t *nonce, struct shm_page **out)
+int shm_page_find(uint32_t nid, uint16_t port, uint64_t *nonce, struct shm_page **page)
 {
 	const struct place place = place_of(nid, port);
 	int fd = open_page(place.page, O_RDWR);
 
 	if (fd < 0)
 		return fd;
-	struct shm_page *page;
-	int error = is_locked(fd) ? map_ready(fd, &page) : -ENOENT;
+	struct shm_page *found = NULL;
+	int error = is_locked(fd) ? map_ready(fd, &found) : -ENOENT;
 
 	close(fd);
-	if (error)
+	if (error || !found)
 		return error;
-	*nonce = page->nonce;
-	if (out)
-		*out = page;
+	*nonce = found->nonce;
+	if (page)
+		*page = found;
 	else
-		shm_page_unmap(page);
+		shm_page_unmap(found);
 	return 0;
 }
 
@@ -323,7 +325,7 @@ int shm_segment_check(uint32_t nid, uint16_t port)
 /* Not locked, its owner was killed; unless it is just being made, which does not take a minute. */
 static bool is_abandoned(int fd)
 {
-	struct shm_page *page;
+	struct shm_page *page = NULL;
 	struct stat status;
 
 	if (is_locked(fd))
