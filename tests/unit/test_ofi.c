@@ -1435,12 +1435,12 @@ static void what_the_killed_leave_is_removed(void)
 static void who_has_left_gets_nothing_more(void)
 {
 	open_and_greet();
+	harness_while_waiting(NULL); /* rank 1 has nothing to drive any more */
 	if (my_rank == 1) {
 		shut();
 		barrier();
 		return;
 	}
-	harness_while_waiting(NULL);
 	barrier();
 	CHECK_EQUAL(try_send(address_of[1], 1, 40), -ENOENT);
 	drive_until("wait for the verdict", gone, NULL);
