@@ -12,9 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/hosts/host.h"
+
 #define DOOR     0xd00full
-#define OWN_BITS 0x53e1full  /* of put_to_myself() */
-#define LOOPBACK 0x7f000001u /* the node of every process here */
+#define OWN_BITS 0x53e1full /* of put_to_myself() */
+#define LOOPBACK 0x7f000001u
 
 ptl_handle_ni_t ni = PTL_INVALID_HANDLE;
 ptl_process_id_t id_of[MAX_PROCESSES];
@@ -24,6 +26,8 @@ const size_t short_and_long[2] = {64, LONG};
 static const char *transport = "self";
 static const char *mode = "shared";
 static bool nightly;
+static int hosts; /* over which the processes are spread; 0: they all are where the runner is */
+static void (*enter_host)(int host);
 static const struct test *const *core_tables;
 static ptl_handle_eq_t idle_eq = PTL_INVALID_HANDLE;
 
@@ -76,6 +80,11 @@ void open_interface(ptl_pid_t pid)
 	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, pid, NULL, NULL, &ni));
 }
 
+static ptl_nid_t nid_of(int rank)
+{
+	return hosts ? host_nid(rank % hosts) : LOOPBACK;
+}
+
 /* Process ids of the system are unique and below 2^22. */
 ptl_pid_t own_pid(unsigned series)
 {
@@ -84,12 +93,12 @@ ptl_pid_t own_pid(unsigned series)
 
 ptl_process_id_t nobody(void)
 {
-	return (ptl_process_id_t){LOOPBACK, own_pid(256)};
+	return (ptl_process_id_t){nid_of(my_rank + 1), own_pid(256)};
 }
 
 void announce_ids(unsigned series)
 {
-	const ptl_process_id_t mine = {LOOPBACK, own_pid(series)};
+	const ptl_process_id_t mine = {nid_of(my_rank), own_pid(series)};
 	gather(&mine, sizeof mine, id_of);
 }
 
@@ -131,6 +140,8 @@ void drive_while_waiting(void)
 
 static void begin(const struct test *test)
 {
+	if (hosts)
+		enter_host(my_rank % hosts);
 	if (test->traits & TRAIT_BARE)
 		return;
 	open_interface(PTL_PID_ANY);
@@ -403,6 +414,7 @@ const char *unfit_for(const struct test *test, const char *over, const char *in)
 	} rules[] = {
 		{(test->traits & TRAIT_SEVERAL) && self, "needs several processes, transport self has one"},
 		{(test->traits & TRAIT_NETWORK) && self, "transport self reaches nobody else"},
+		{hosts && (self || strcmp(over, "node") == 0), "joins processes of one host only"},
 		{(test->traits & TRAIT_SELF) && !self, "is about transport self"},
 		{(test->traits & TRAIT_NIC_THREAD) && host, "needs a NIC thread, host mode has none"},
 		{(test->traits & TRAIT_SLEEPS) && strcmp(in, "dedicated") == 0, "a dedicated NIC thread never sleeps"},
@@ -460,7 +472,7 @@ void peers_choose(const char *wanted_transport, const char *wanted_mode)
 {
 	transport = wanted_transport;
 	mode = wanted_mode;
-	setenv("PTL_IFACE", "lo", 1);
+	setenv("PTL_IFACE", hosts ? HOST_DEVICE : "lo", 1);
 	setenv("PTL_TRANSPORT", transport, 1);
 	setenv("PTL_NIC_MODE", mode, 1);
 }
@@ -475,6 +487,7 @@ static int usage(const char *program)
 	fprintf(stderr,
 		"usage: %s [--transport self|node|ofi:tcp|ofi:net|ofi:PROVIDER] [--mode shared|dedicated|host]\n"
 		"       [--only PART-OF-A-NAME]%s [--repeat TIMES] [--first-failure] [--nightly] [--cold] [--list]\n"
+		"       [--hosts]  spread the processes over two network namespaces (root)\n"
 		"without --transport or --mode: over self, node, ofi:tcp and ofi:net, in all modes\n",
 		program, core_tables ? " [--core]" : "");
 	return 2;
@@ -492,13 +505,13 @@ static bool is_one_of(const char *name, const char *const *names)
 /* What the command line asks for. */
 struct request {
 	const char *transport, *mode; /* NULL: all */
-	bool list, cold, core;
+	bool list, cold, core, hosts;
 };
 
-/* A provider that not every machine has must be named: it is not part of "all". */
+/* A provider that not every machine has must be named, as must the choice by peer: they are not part of "all". */
 static bool is_transport(const char *name)
 {
-	return is_one_of(name, transports) || strncmp(name, "ofi:", strlen("ofi:")) == 0;
+	return is_one_of(name, transports) || strncmp(name, "ofi:", strlen("ofi:")) == 0 || strcmp(name, "auto") == 0;
 }
 
 static void perform_everywhere(const struct harness *harness, const struct request *request, struct tally *tally)
@@ -527,6 +540,7 @@ static bool parse(int argc, char **argv, struct harness *harness, struct request
 		{"nightly", no_argument, NULL, 'n'},
 		{"cold", no_argument, NULL, 'c'},
 		{"core", no_argument, NULL, 'C'},
+		{"hosts", no_argument, NULL, 'H'},
 		{"first-failure", no_argument, NULL, 'f'},
 		{"list", no_argument, NULL, 'l'},
 		{NULL, 0, NULL, 0},
@@ -554,6 +568,9 @@ static bool parse(int argc, char **argv, struct harness *harness, struct request
 		case 'C':
 			request->core = true;
 			break;
+		case 'H':
+			request->hosts = true;
+			break;
 		case 'n':
 			nightly = true;
 			break;
@@ -576,6 +593,23 @@ int list_names(const struct test *const *tables)
 	return 0;
 }
 
+void peers_on_hosts(int count, void (*enter)(int host))
+{
+	hosts = count;
+	enter_host = enter;
+}
+
+static void enter_one_of_pair(int host)
+{
+	CHECK_EQUAL(host_enter(host_of_pair(host)), 0);
+}
+
+int peers_skip(const char *name, const char *reason)
+{
+	printf("skip %s: %s\n0 passed, 0 failed, 1 skipped\n", name, reason);
+	return 0;
+}
+
 void peers_core(const struct test *const *tables)
 {
 	core_tables = tables;
@@ -592,6 +626,12 @@ int peers_main(int argc, char **argv, const struct test *const *tables, int (*li
 		return usage(argv[0]);
 	if (request.list)
 		return list(tables);
+	if (request.hosts) {
+		const char *unable = hosts_make_pair();
+		if (unable)
+			return peers_skip("hosts", unable);
+		peers_on_hosts(HOSTS_IN_PAIR, enter_one_of_pair);
+	}
 	if (request.core)
 		harness.tables = core_tables;
 	if (!(request.transport && strcmp(request.transport, "self") == 0) && !request.cold)

@@ -184,6 +184,10 @@ const char *unfit_for(const struct test *, const char *over, const char *in);
 int peers_main(int argc, char **argv, const struct test *const *tables, int (*list)(const struct test *const *));
 /* Called before: the tables `--core` is content with, for transports on which everything would take too long. */
 void peers_core(const struct test *const *tables);
+/* Called before: rank r runs on host r % count, and enter() takes it there; PTL_IFACE is HOST_DEVICE (hosts/host.h). */
+void peers_on_hosts(int count, void (*enter)(int host));
+/* Instead: nothing can be tested here.  Returns the exit code of the program. */
+int peers_skip(const char *name, const char *reason);
 /* The usual `list`: the names. */
 int list_names(const struct test *const *tables);
 

@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 source=$PWD
 builds=${PORTALS_TEST_BUILD:-$source/build-tests}
-daily="unit behaviour conformance model stress crash containers security models fuzz lint install portability"
+daily="unit behaviour conformance model stress crash containers hosts security models fuzz lint install portability"
 groups="$daily mutants"
 jobs=$(nproc)
 
@@ -30,6 +30,8 @@ usage()
 	  containers   what containers forbid: tracing, user ids, pid namespaces; needs root for most of it
 	  security     strangers and liars at the doors of processes that talk, over ofi:tcp, ofi:net and node; what keys and
 	               user ids are worth. (Other users on a node: containers.)
+	  hosts        processes on two or three hosts (network namespaces; needs root): conformance over the network
+	               between them, node and network at once, delay, loss, a link that fails, a host that vanishes
 	  models       Spin: nobody sleeps through work, whoever owns the NIC, nothing in shared memory is lost;
 	               and the same broken on purpose
 	  fuzz         malformed bytes against the decoders of messages and of shared memory (libFuzzer)
@@ -306,6 +308,17 @@ group_security()
 		[ $nightly = yes ] || [ $transport = ofi:net ] || continue
 		limit=600 program "security-address-${transport#*:}" "$builds/address/tests/security" \
 			--transport $transport --mode shared
+group_hosts()
+{
+	need ip=iproute2 || { skip hosts "no ip to make devices with"; return; }
+	build release || return
+	local transport mode modes="shared dedicated"
+	[ $nightly = no ] || modes="$modes host"
+	for transport in tcp net; do
+		for mode in $modes; do
+			program "hosts-conformance-$transport-$mode" "$builds/release/tests/conformance" --core --hosts \
+				--transport "ofi:$transport" --mode "$mode"
+		done
 	done
 }
 
