@@ -160,8 +160,19 @@ void contact_start(struct nic *nic, struct peer *peer)
 	greet(nic, peer, now);
 }
 
+/* What reads of its memory wait for is that the transport gives them up. */
+static void sever(struct peer *peer, bool certain)
+{
+	const struct transport_ops *ops = peer->transport->ops;
+
+	if (ops->sever)
+		ops->sever(peer->transport, peer->address, certain);
+}
+
 void contact_tick(struct nic *nic, struct peer *peer, uint64_t now)
 {
+	if (peer->given_up && peer->active.head)
+		sever(peer, false);
 	if (now >= peer->contact_deadline)
 		peer_fail(nic, peer, PTL_NI_UNREACHABLE, "no answer to HELLO within PTL_CONNECT_TIMEOUT");
 	else if (now >= peer->slice_end)
@@ -226,6 +237,7 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 	peer->incarnation[0] = message->incarnation_high;
 	peer->incarnation[1] = message->incarnation_low;
 	peer->state = PEER_READY;
+	peer->given_up = false;
 	peer->refusals = 0;
 	peer->retry_at = 0;
 	peer->arrivals++;
@@ -429,6 +441,28 @@ static bool probably_dead(struct peer *peer)
 	return peer->refused_probes >= PEER_PROBES_REFUSED;
 }
 
+/* Three of them fit into PTL_PEER_TIMEOUT. */
+static uint64_t ping_interval(const struct nic *nic)
+{
+	uint64_t timeout = nic->settings->peer_timeout;
+
+	return timeout && timeout / (PINGS_BEFORE_DEATH + 1) < SILENCE_NS ? timeout / (PINGS_BEFORE_DEATH + 1)
+									  : SILENCE_NS;
+}
+
+static bool silent_for_too_long(const struct nic *nic, const struct peer *peer, uint64_t now)
+{
+	return peer->pings >= PINGS_BEFORE_DEATH && nic->settings->peer_timeout &&
+	       (peer->abilities & WIRE_HAS_NIC_THREAD) && now - peer->silent_since > nic->settings->peer_timeout;
+}
+
+static void give_up(struct nic *nic, struct peer *peer)
+{
+	peer_fail(nic, peer, PTL_NI_PEER_DIED, "silent for PTL_PEER_TIMEOUT");
+	peer->given_up = true;
+	sever(peer, true);
+}
+
 /*
  * Kernel evidence first: the peer's port is closed.  It is asked for after some silence, or always where it costs
  * nothing.  Only then silence itself, and only of peers that would answer by themselves.
@@ -436,12 +470,17 @@ static bool probably_dead(struct peer *peer)
 void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 {
 	const struct transport *transport = peer->transport;
+	uint64_t interval = ping_interval(nic);
 
+	if (peer->given_up) {
+		sever(peer, false);
+		return;
+	}
 	if (peer->arrivals != peer->arrivals_seen || peer->silent_since == 0) {
 		note_life(peer, now);
 		return;
 	}
-	bool silent = now - peer->silent_since >= SILENCE_NS;
+	bool silent = now - peer->silent_since >= interval;
 
 	if (!transport || peer->path == PATH_SELF || !(silent || transport->limits.rings))
 		return;
@@ -449,13 +488,14 @@ void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 		peer_fail(nic, peer, PTL_NI_PEER_DIED, "its port is closed");
 		return;
 	}
-	if (!silent || peer->state != PEER_READY || now - peer->pinged_at < SILENCE_NS)
+	if (!silent || peer->state != PEER_READY)
 		return;
-	if (peer->pings >= PINGS_BEFORE_DEATH && nic->settings->peer_timeout &&
-	    (peer->abilities & WIRE_HAS_NIC_THREAD) && now - peer->silent_since > nic->settings->peer_timeout) {
-		peer_fail(nic, peer, PTL_NI_PEER_DIED, "silent for PTL_PEER_TIMEOUT");
+	if (silent_for_too_long(nic, peer, now)) {
+		give_up(nic, peer);
 		return;
 	}
+	if (now - peer->pinged_at < interval)
+		return;
 	peer->pinged_at = now;
 	peer->pings++;
 	if (!peer->responses.head) /* what waits there will do as well */

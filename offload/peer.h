@@ -51,6 +51,7 @@ struct peer {
 	unsigned owed;     /* operations held for what it has sent, at most PEER_OWED_MAX */
 	uint64_t silent_since, pinged_at;
 	unsigned pings, refused_probes;
+	bool given_up; /* silent for too long: what still connects us with it is to be severed */
 };
 
 struct peer *peer_find(struct nic *, ptl_process_id_t);

@@ -134,7 +134,9 @@ void transfer_done(void *owner, void *context, int status)
 	struct operation *op = context;
 
 	op->transfer.in_flight--;
-	if (status && op->transfer.status == 0)
+	if (status == 0)
+		op->peer->arrivals++; /* a sign of life, though the peer's answers to PING may be far behind its data */
+	else if (op->transfer.status == 0)
 		op->transfer.status = status;
 	transfer_progress(owner, op);
 }

@@ -312,14 +312,16 @@ group_hosts()
 {
 	need ip=iproute2 || { skip hosts "no ip to make devices with"; return; }
 	build release || return
-	local transport mode modes="shared dedicated"
+	local transport mode modes="shared dedicated" limit=300
 	[ $nightly = no ] || modes="$modes host"
 	for transport in tcp net; do
 		for mode in $modes; do
 			program "hosts-conformance-$transport-$mode" "$builds/release/tests/conformance" --core --hosts \
 				--transport "ofi:$transport" --mode "$mode"
+			program "hosts-$transport-$mode" "$builds/release/tests/hosts" --transport "ofi:$transport" --mode "$mode"
 		done
 	done
+	program hosts-auto "$builds/release/tests/hosts" --transport auto --mode shared
 }
 
 group_models()

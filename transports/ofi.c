@@ -77,5 +77,6 @@ const struct transport_ops transport_ofi = {
 	.unsent = ofi_unsent,
 	.wait_fd = ofi_wait_fd,
 	.probe = ofi_probe,
+	.sever = ofi_sever,
 	.describe = ofi_describe,
 };

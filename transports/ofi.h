@@ -195,6 +195,7 @@ struct ofi {
 	unsigned key_count;
 
 	uint64_t short_setting; /* PTL_SHORT_MAX or SETTING_AUTO */
+	uint64_t peer_timeout;  /* ns, 0: never */
 	char provider[64], iface[32];
 	char refusals[OFI_REFUSAL_LENGTH];
 };
@@ -251,6 +252,11 @@ int ofi_number_address(struct ofi *, transport_address, fi_addr_t number);
 
 /* ofi_probe.c: is a peer's port still held? */
 int ofi_probe(struct transport *, transport_address);
+
+/* ofi_sockets.c: the provider's sockets */
+void ofi_note_listener(struct ofi *);
+void ofi_sever_leftovers(struct ofi *); /* after the endpoint was closed */
+void ofi_sever(struct transport *, transport_address, bool certain);
 
 /* ofi_send.c */
 int ofi_slots_create(struct ofi *);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opening the first provider that will do: fabric, domain, address vector, completion queue, endpoint, buffers. */
 #include <arpa/inet.h>
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include "transports/ofi.h"
 
@@ -129,50 +126,6 @@ static int open_endpoint(struct ofi *ofi)
 	}
 }
 
-/* A TCP socket at our address, which nobody else can use while the port is ours. */
-static bool is_ours(const struct ofi *ofi, int fd)
-{
-	struct sockaddr_in name = {0};
-	socklen_t length = sizeof name, size = sizeof(int);
-	int type = 0;
-
-	return getsockname(fd, (struct sockaddr *)&name, &length) == 0 && name.sin_family == AF_INET &&
-	       name.sin_port == htons(ofi->port) && name.sin_addr.s_addr == htonl(ofi->nid) &&
-	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
-}
-
-static void for_each_socket_of_ours(struct ofi *ofi, void (*act)(struct ofi *, int fd))
-{
-	DIR *directory = ofi->profile.named ? NULL : opendir("/proc/self/fd");
-
-	if (!directory)
-		return;
-	for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
-		if (entry->d_name[0] != '.' && is_ours(ofi, atoi(entry->d_name)))
-			act(ofi, atoi(entry->d_name));
-	closedir(directory);
-}
-
-/*
- * libfabric's listener would survive us in our children: programs they execute must not inherit it, and ofi_forked()
- * closes it.  Connections made later are out of our reach.
- */
-static void note_listener(struct ofi *ofi, int fd)
-{
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	ofi->listener_fd = fd;
-}
-
-/*
- * A connection whose handshake was under way when its endpoint closed stays open in libfabric 1.17, with nobody behind
- * it: the other side would take it for slow and wait for ever.
- */
-static void sever(struct ofi *ofi, int fd)
-{
-	(void)ofi;
-	shutdown(fd, SHUT_RDWR);
-}
-
 static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
 {
 	ofi->profile = *profile;
@@ -184,7 +137,7 @@ static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
 		return error;
 	if ((error = ofi_slots_create(ofi)) != 0 || (error = ofi_buffers_create(ofi)) != 0)
 		return ofi_refuse(ofi, error, "no memory for its buffers: %s", strerror(-error));
-	for_each_socket_of_ours(ofi, note_listener);
+	ofi_note_listener(ofi);
 	return 0;
 }
 
@@ -248,7 +201,7 @@ void ofi_release(struct ofi *ofi)
 	if (ofi->info)
 		ofi->library->freeinfo(ofi->info);
 	if (ofi->fabric)
-		for_each_socket_of_ours(ofi, sever);
+		ofi_sever_leftovers(ofi);
 	ofi->listener_fd = -1; /* was the endpoint's */
 	ofi->ep = NULL;
 	ofi->cq = NULL;

@@ -156,6 +156,14 @@ struct transport_ops {
 	 */
 	int (*probe)(struct transport *, transport_address);
 
+	/*
+	 * The engine has given up a silent peer: breaks what connects us with it, so that reads of its memory end and
+	 * whoever comes after it at that address is connected anew.  `certain`: whatever is known to be the peer's is
+	 * broken; otherwise only what the peer's host has long ceased to acknowledge.  What may belong to somebody who
+	 * lives is never touched.  NULL: nothing connects that could stay.
+	 */
+	void (*sever)(struct transport *, transport_address, bool certain);
+
 	/* One line for humans: provider, version, address, what was refused and why.  Returns its length. */
 	int (*describe)(const struct transport *, char *text, size_t size);
 };

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The provider's TCP sockets, of which it does not tell: we find them among our descriptors.
+ *
+ * SEVERING.  When a host vanishes, TCP retransmits for some 15 minutes before it gives up; so long the provider would
+ * keep its reads, which may still write into the user's memory, and hold back whatever is meant for the successor.
+ * When the engine has given up a peer, its connection is shut down; the provider sees the end of the stream, closes it
+ * and reports its reads as cancelled.  (TCP_USER_TIMEOUT would do it without us, but also to a living process that
+ * computes with a full window; and what was sent to it would be lost.)
+ *
+ * Which socket is the peer's?
+ *   - Connections that we made lead to its port: they are certain.
+ *   - Those that it made come to our port from its host, from a port that the kernel chose.  If we are reading from the
+ *     peer now and this is the only one from there, it is certain too.
+ *   - Of several, those are dead on which what we sent was retransmitted in vain for so long that the engine gives up:
+ *     not only this process but its host does not answer, and whoever else on it they belong to is as silent.
+ * So a process that stands still on a host that lives, beside another one that is connected to us, keeps its
+ * connection, and our reads from it end when it goes on or dies.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "transports/ofi.h"
+
+#define RETRANSMISSIONS 3 /* in vain: at least 1.4 s, for they begin after 0.2 s and double their distance */
+
+static bool is_tcp(int fd)
+{
+	socklen_t size = sizeof(int);
+	int domain = 0, type = 0;
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_INET &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+}
+
+/* All TCP sockets of the process, the application's among them. */
+static void for_each_socket(void (*act)(void *, int fd), void *argument)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	if (!directory)
+		return;
+	for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+		if (entry->d_name[0] != '.' && is_tcp(atoi(entry->d_name)))
+			act(argument, atoi(entry->d_name));
+	closedir(directory);
+}
+
+/* The listener, or a connection that came to it: nobody else can be at that address while the port is ours. */
+static bool is_ours(const struct ofi *ofi, int fd)
+{
+	struct sockaddr_in name = {0};
+	socklen_t length = sizeof name;
+
+	return getsockname(fd, (struct sockaddr *)&name, &length) == 0 && name.sin_port == htons(ofi->port) &&
+	       name.sin_addr.s_addr == htonl(ofi->nid);
+}
+
+/*
+ * libfabric's listener would survive us in our children: programs they execute must not inherit it, and ofi_forked()
+ * closes it.  Connections made later are out of our reach.
+ */
+static void note_listener(void *argument, int fd)
+{
+	struct ofi *ofi = argument;
+
+	if (!is_ours(ofi, fd))
+		return;
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	ofi->listener_fd = fd;
+}
+
+void ofi_note_listener(struct ofi *ofi)
+{
+	for_each_socket(note_listener, ofi);
+}
+
+static void sever_leftover(void *argument, int fd)
+{
+	if (is_ours(argument, fd))
+		shutdown(fd, SHUT_RDWR);
+}
+
+/*
+ * A connection whose handshake was under way when its endpoint closed stays open in libfabric 1.17, with nobody behind
+ * it: the other side would take it for slow and wait for ever.
+ */
+void ofi_sever_leftovers(struct ofi *ofi)
+{
+	for_each_socket(sever_leftover, ofi);
+}
+
+struct search {
+	const struct ofi *ofi;
+	const struct ofi_address *peer;
+	bool certain;
+	unsigned made; /* connections that lead to it */
+	unsigned came; /* connections from its host */
+	int last_to_come;
+};
+
+/* How long nothing has been acknowledged is counted from half the timeout: the engine began to wait a little earlier. */
+static bool is_unheard(const struct ofi *ofi, int fd)
+{
+	struct tcp_info info = {0};
+	socklen_t size = sizeof info;
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+	       info.tcpi_retransmits + info.tcpi_probes >= RETRANSMISSIONS &&
+	       info.tcpi_last_ack_recv >= ofi->peer_timeout / 2 / 1000000;
+}
+
+static void consider(void *argument, int fd)
+{
+	struct search *search = argument;
+	struct sockaddr_in name = {0};
+	socklen_t length = sizeof name;
+
+	if (getpeername(fd, (struct sockaddr *)&name, &length) != 0 || name.sin_addr.s_addr != htonl(search->peer->nid))
+		return;
+	bool made = name.sin_port == htons(search->peer->port);
+	if (!made && !is_ours(search->ofi, fd))
+		return;
+	if (made) {
+		search->made++;
+	} else {
+		search->came++;
+		search->last_to_come = fd;
+	}
+	if ((made && search->certain) || is_unheard(search->ofi, fd))
+		shutdown(fd, SHUT_RDWR);
+}
+
+void ofi_sever(struct transport *transport, transport_address to, bool certain)
+{
+	struct ofi *ofi = ofi_of(transport);
+
+	if (to >= ofi->address_count)
+		return;
+	struct search search = {.ofi = ofi, .peer = &ofi->addresses[to], .certain = certain};
+	for_each_socket(consider, &search);
+	if (certain && search.made == 0 && search.came == 1 && search.peer->rma_bytes > 0)
+		shutdown(search.last_to_come, SHUT_RDWR);
+}
