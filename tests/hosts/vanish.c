@@ -8,6 +8,7 @@
 #include "tests/hosts/hosts.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,6 +23,8 @@ enum { SURVIVOR, VICTIM, THIRD, FAR, SUCCESSOR, PARTS };
 #define PUT_BITS   0x100
 #define GET_BITS   0x200
 #define SWAP_BITS  0x300
+
+static int lost = VICTIM; /* who is lost to this process */
 
 /* What a survivor has under way with the victim. */
 enum under_way { LONG_PUT, LONG_GET, SHORT_PUT, SHORT_GET, SWAP, THEIR_PUT, THEIR_GET, KINDS };
@@ -107,7 +110,7 @@ static void be_the_victim(void)
 /* All long transfers have begun when this returns, and none has ended. */
 static void begin_long_ones(void)
 {
-	ptl_process_id_t victim = id_of[VICTIM];
+	ptl_process_id_t victim = id_of[lost];
 	barrier();
 	CHECK_OK(PtlGet(under_way[LONG_GET].md, victim, INDEX, 0, GET_BITS, 0));
 	CHECK_OK(PtlPut(under_way[LONG_PUT].md, PTL_ACK_REQ, victim, INDEX, 0, PUT_BITS, 0, 0));
@@ -119,14 +122,14 @@ static void begin_long_ones(void)
 
 static void issue_short_ones(void)
 {
-	ptl_process_id_t victim = id_of[VICTIM];
+	ptl_process_id_t victim = id_of[lost];
 	CHECK_OK(PtlPut(under_way[SHORT_PUT].md, PTL_ACK_REQ, victim, INDEX, 0, PUT_BITS, 0, 0));
 	CHECK_OK(PtlGet(under_way[SHORT_GET].md, victim, INDEX, 0, GET_BITS, 0));
 	CHECK_OK(PtlGetPut(under_way[SWAP].md, under_way[SWAP].md, victim, INDEX, 0, SWAP_BITS, 0, 0));
 }
 
 /* A SEND_END may be well: only ACK and REPLY prove anything.  The first failure ends the operation. */
-static void look_after(int what, uint64_t since)
+static void look_after(int what)
 {
 	ptl_event_t event;
 	while (!under_way[what].ended && PtlEQGet(under_way[what].eq, &event) == PTL_OK) {
@@ -135,28 +138,22 @@ static void look_after(int what, uint64_t since)
 			continue;
 		}
 		CHECK_EQUAL(event.ni_fail_type, PTL_NI_PEER_DIED);
-		CHECK_LESS((now_ns() - since) / 1000000, TIMEOUT + LATER);
 		under_way[what].ended = true;
 	}
 }
 
-static bool all_ended(uint64_t since)
-{
-	bool all = true;
-	for (int what = 0; what < KINDS; what++) {
-		look_after(what, since);
-		all = all && under_way[what].ended;
-	}
-	return all;
-}
+#define ALL     ((1u << KINDS) - 1)
+#define READING (1u << LONG_GET | 1u << THEIR_PUT) /* the other one's memory */
 
-static void name_the_unended(void)
+/* Of the kinds in the set, one bit each, those that have not. */
+static unsigned not_ended(unsigned kinds)
 {
-	char text[64] = "";
-	for (int what = 0; what < KINDS; what++)
-		if (!under_way[what].ended)
-			text[strlen(text)] = (char)('0' + what);
-	FAIL("operations %s (see enum under_way) have not ended", text);
+	unsigned left = 0;
+	for (int what = 0; what < KINDS; what++) {
+		look_after(what);
+		left |= under_way[what].ended ? 0 : kinds & 1u << what;
+	}
+	return left;
 }
 
 static void knock_in_time(int rank)
@@ -166,13 +163,13 @@ static void knock_in_time(int rank)
 	CHECK_LESS((now_ns() - began) / 1000000, UNTROUBLED);
 }
 
-/* The survivors talk with each other all the time and notice nothing. */
-static void outlive(uint64_t since)
+/* Until these kinds have ended, which must be in time, the survivors talk with each other and notice nothing. */
+static void outlive(unsigned kinds, uint64_t since)
 {
-	while (!all_ended(since)) {
+	for (unsigned left; (left = not_ended(kinds)) != 0;) {
 		if ((now_ns() - since) / 1000000 > TIMEOUT + LATER)
-			name_the_unended();
-		for (int rank = 0; rank < SUCCESSOR; rank++)
+			FAIL("operations 0x%x (see enum under_way) have not ended", left);
+		for (int rank = 0; rank < process_count; rank++)
 			if (is_survivor(rank) && rank != my_rank)
 				knock_in_time(rank);
 	}
@@ -252,7 +249,7 @@ static void lose_the_host(bool stopped)
 	uint64_t since = make_it_vanish();
 	if (is_survivor(my_rank)) {
 		issue_short_ones();
-		outlive(since);
+		outlive(ALL, since);
 		take_memory_back();
 	}
 	barrier();
@@ -273,15 +270,128 @@ static void operations_with_a_host_that_stood_still_and_vanished_fail_in_time(vo
 	lose_the_host(true);
 }
 
-#define VANISH(test)                                                                                                   \
+/*
+ * Nobody dies, the network is away for too long: both sides fail what was under way, and nothing that comes after it.
+ * All kinds of request meet their likes: each process is to the other what the victim is to a survivor.
+ */
+static void an_outage_longer_than_the_timeout_fails_only_what_was_under_way(void)
+{
+	uint64_t *since = shared_memory();
+	lost = 1 - my_rank;
+	open_interface(PTL_PID_ANY);
+	open_door();
+	exchange_ids();
+	knock(id_of[lost]);
+	prepare_survivor();
+	if (my_rank == 0)
+		wire_delay(DELAY);
+	begin_long_ones();
+	if (my_rank == 0) {
+		*since = now_ns();
+		wire_cut(0);
+	}
+	barrier();
+	issue_short_ones();
+	while (not_ended(ALL)) {
+		CHECK_LESS((now_ns() - *since) / 1000000, TIMEOUT + LATER);
+		lend_time();
+	}
+	take_memory_back();
+	barrier();
+	if (my_rank == 0) {
+		wire_join(0);
+		wire_delay(0);
+	}
+	barrier();
+	knock(id_of[lost]);
+	check_memory();
+	barrier();
+}
+
+/* What the survivors of a process that lives tell each other, since it comes to no barrier. */
+struct vigil {
+	uint64_t since;
+	_Atomic bool stopped;
+	_Atomic int over; /* survivors whose operations have ended in time */
+};
+#define MOURNERS 2 /* SURVIVOR and THIRD, on one host; the victim's neighbour is on the victim's */
+
+static void mourn(struct vigil *vigil)
+{
+	prepare_survivor();
+	begin_long_ones();
+	if (my_rank == SURVIVOR) {
+		stop_process(VICTIM);
+		vigil->since = now_ns();
+		wire_delay(0);
+		atomic_store(&vigil->stopped, true);
+	}
+	while (!atomic_load(&vigil->stopped))
+		lend_time();
+	issue_short_ones();
+	outlive(ALL & ~READING, vigil->since);
+	if (atomic_fetch_add(&vigil->over, 1) == MOURNERS - 1)
+		continue_process(VICTIM);
+	while (not_ended(ALL))
+		lend_time();
+	knock(id_of[VICTIM]);
+	take_memory_back();
+}
+
+static void live_beside_the_victim(const struct vigil *vigil)
+{
+	barrier();
+	barrier();
+	while (atomic_load(&vigil->over) < MOURNERS)
+		for (int rank = 0; rank < process_count; rank++)
+			if (rank != VICTIM && rank != my_rank)
+				knock_in_time(rank);
+}
+
+/*
+ * Its host lives, so nobody can tell its connection from its neighbour's if both were made from there: reads from it
+ * may wait until it goes on.  Everything else ends in time, its neighbour notices nothing, and it is reached again.
+ */
+static void one_that_stands_still_too_long_does_its_neighbour_no_harm(void)
+{
+	struct vigil *vigil = shared_memory();
+	open_interface(PTL_PID_ANY);
+	open_door();
+	exchange_ids();
+	for (int rank = 0; rank < process_count; rank++)
+		if (rank != my_rank)
+			knock(id_of[rank]);
+	if (my_rank == SURVIVOR)
+		wire_delay(DELAY);
+	barrier();
+	if (my_rank == VICTIM)
+		be_the_victim();
+	if (my_rank == FAR)
+		live_beside_the_victim(vigil);
+	else
+		mourn(vigil);
+	if (my_rank == FAR)
+		while (atomic_load(&vigil->over) < 2 * MOURNERS)
+			lend_time();
+	else if (atomic_fetch_add(&vigil->over, 1) == 2 * MOURNERS - 1)
+		murder(VICTIM);
+	barrier(); /* it is dead */
+	if (my_rank != FAR)
+		check_memory();
+	barrier();
+}
+
+#define VANISH(test, count)                                                                                            \
 	{                                                                                                              \
-		.name = #test, .run = test, .processes = PARTS,                                                        \
+		.name = #test, .run = test, .processes = (count),                                                      \
 		.traits = TRAIT_SEVERAL | TRAIT_BARE | TRAIT_NIC_THREAD, .environment = "PTL_PEER_TIMEOUT=3s",         \
 		.seconds = 60                                                                                          \
 	}
 
 const struct test vanish_tests[] = {
-	VANISH(operations_with_a_host_that_vanished_fail_in_time),
-	VANISH(operations_with_a_host_that_stood_still_and_vanished_fail_in_time),
+	VANISH(operations_with_a_host_that_vanished_fail_in_time, PARTS),
+	VANISH(operations_with_a_host_that_stood_still_and_vanished_fail_in_time, PARTS),
+	VANISH(an_outage_longer_than_the_timeout_fails_only_what_was_under_way, 2),
+	VANISH(one_that_stands_still_too_long_does_its_neighbour_no_harm, 4),
 	{0},
 };

@@ -732,6 +732,99 @@ static void a_killed_peer_fails_the_outstanding_read(void)
 	shut();
 }
 
+/* ---- Silent peers ---- */
+
+/* Who connects: everybody to rank 0, or rank 0 to everybody.  Answers follow on the same connections. */
+static void greet_from(bool zero_connects)
+{
+	for (int turn = 0; turn < 2; turn++) {
+		bool from_zero = (turn == 0) == zero_connects;
+		for (int rank = 1; rank < process_count; rank++) {
+			if (my_rank == (from_zero ? 0 : rank))
+				send_message(address_of[from_zero ? rank : 0], 0, 40);
+			if (my_rank == (from_zero ? rank : 0))
+				await_messages(from_zero ? 0 : rank, 1);
+		}
+		barrier();
+	}
+}
+
+/* Rank 1 stands still while rank 0 reads from it; rank 2, if there is one, goes on.  Returns when the read stands too. */
+static void read_from_one_who_stands_still(bool zero_connects, unsigned char *bytes, int *status)
+{
+	open_and_meet();
+	greet_from(zero_connects);
+	struct exposure theirs = publish(bytes, CHUNK_LONG, EXPOSE_READ);
+	expect_death(1);
+	while (my_rank == 1)
+		drive();
+	if (my_rank != 0)
+		return;
+	stop_process(1);
+	CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, status), 0);
+	for (int i = 0; i < 1000; i++)
+		drive();
+	CHECK_EQUAL(*status, PENDING);
+}
+
+static void check_severed(bool zero_connects, int *status)
+{
+	unsigned char *bytes = new_memory(CHUNK_LONG);
+	read_from_one_who_stands_still(zero_connects, bytes, status);
+	if (my_rank == 0) {
+		transport_ofi.sever(transport, address_of[1], false);
+		for (int i = 0; i < 1000; i++)
+			drive();
+		CHECK_EQUAL(*status, PENDING); /* its host acknowledges everything */
+		transport_ofi.sever(transport, address_of[1], true);
+		drive_until("wait for the read to fail", has_ended, status);
+		CHECK_LESS(*status, 0);
+		kill(pid_of(1), SIGKILL);
+	}
+}
+
+/* Rank 2, of the same host, must not have lost anything: messages are numbered. */
+static void check_unhurt(void)
+{
+	for (uint32_t i = 1; my_rank == 0 && i < 200; i++)
+		send_message(address_of[2], i, 1000);
+	if (my_rank == 2)
+		await_messages(0, 200);
+	barrier();
+	shut();
+}
+
+static void severing_ends_reads_over_a_connection_we_made(void)
+{
+	int status = PENDING;
+	check_severed(true, &status);
+	check_unhurt();
+}
+
+static void severing_ends_reads_over_the_only_connection_from_there(void)
+{
+	int status = PENDING;
+	check_severed(false, &status);
+	barrier();
+	shut();
+}
+
+static void severing_spares_connections_that_may_be_anybodys(void)
+{
+	int status = PENDING;
+	unsigned char *bytes = new_memory(CHUNK_LONG);
+	read_from_one_who_stands_still(false, bytes, &status);
+	if (my_rank == 0) {
+		transport_ofi.sever(transport, address_of[1], true);
+		for (int i = 0; i < 1000; i++)
+			drive();
+		CHECK_EQUAL(status, PENDING);
+		kill(pid_of(1), SIGKILL);
+		drive_until("wait for the read to fail", has_ended, &status);
+	}
+	check_unhurt();
+}
+
 static void reads_of_one_peer_are_held_to_a_window(void)
 {
 	open_and_greet();
@@ -1715,6 +1808,9 @@ static const struct test socket_tests[] = {
 	ROW(3, a_sender_stopped_in_mid_message_keeps_its_place),
 	ROW(2, a_message_behind_a_write_finds_its_data),
 	ROW(2, a_killed_peer_fails_the_outstanding_read),
+	ROW(3, severing_ends_reads_over_a_connection_we_made),
+	ROW(2, severing_ends_reads_over_the_only_connection_from_there),
+	ROW(3, severing_spares_connections_that_may_be_anybodys),
 	ROW(2, a_stranger_on_the_port_is_avoided),
 	ROW(2, reads_of_one_peer_are_held_to_a_window),
 	{.name = "a_larger_short_max_is_honoured",
