@@ -12,8 +12,9 @@
  *   - Connections that we made lead to its port: they are certain.
  *   - Those that it made come to our port from its host, from a port that the kernel chose.  If we are reading from the
  *     peer now and this is the only one from there, it is certain too.
- *   - Of several, those are dead on which what we sent was retransmitted in vain for so long that the engine gives up:
- *     not only this process but its host does not answer, and whoever else on it they belong to is as silent.
+ *   - Of several, those are dead on which what we sent is being retransmitted in vain and nothing was acknowledged for
+ *     half of PTL_PEER_TIMEOUT (the PINGs of the other half have to be retransmitted first): not only this process but
+ *     its host does not answer, and whoever else on it they belong to is as silent.
  * So a process that stands still on a host that lives, beside another one that is connected to us, keeps its
  * connection, and our reads from it end when it goes on or dies.
  */
@@ -25,7 +26,8 @@
 
 #include "transports/ofi.h"
 
-#define RETRANSMISSIONS 3 /* in vain: at least 1.4 s, for they begin after 0.2 s and double their distance */
+#define RETRANSMISSIONS                                                                                                \
+	2 /* in vain: after 0.6 s at least, for the first comes after 0.2 s and the next after twice that */
 
 static bool is_tcp(int fd)
 {
@@ -101,7 +103,6 @@ struct search {
 	int last_to_come;
 };
 
-/* How long nothing has been acknowledged is counted from half the timeout: the engine began to wait a little earlier. */
 static bool is_unheard(const struct ofi *ofi, int fd)
 {
 	struct tcp_info info = {0};

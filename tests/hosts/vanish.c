@@ -12,14 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The third host has rank FAR, the vanishing one VICTIM, and SUCCESSOR once it is back. */
-enum { SURVIVOR, VICTIM, THIRD, FAR, SUCCESSOR, PARTS };
+/* The third host has rank FAR, the vanishing one VICTIM and COMPANION, and SUCCESSOR once it is back. */
+enum { SURVIVOR, VICTIM, THIRD, FAR, SUCCESSOR, COMPANION, PARTS };
 
 #define BIG        ((size_t)32 << 20)      /* not moved before the host vanishes, with the delay below */
 #define DELAY      20000                   /* microseconds */
 #define TIMEOUT    3000                    /* ms, as VANISH() sets it */
 #define LATER      (500 + 1000 * SLOWNESS) /* ms that a verdict may take beyond it: two ticks, and this machine's moods */
-#define UNTROUBLED (1000 * SLOWNESS)       /* ms: longest time between others that do not notice */
+#define UNTROUBLED (TIMEOUT / 2 * SLOWNESS) /* ms: longest time between others, who do not notice */
 #define PUT_BITS   0x100
 #define GET_BITS   0x200
 #define SWAP_BITS  0x300
@@ -42,8 +42,17 @@ static bool is_survivor(int rank)
 	return rank == SURVIVOR || rank == THIRD || rank == FAR;
 }
 
+static void knock_at_all(void)
+{
+	for (int rank = 0; rank < process_count; rank++)
+		if (rank != my_rank && rank != SUCCESSOR)
+			knock(id_of[rank]);
+}
+
+/* The two that will be lost make the connections, so that only TCP can tell which of them is whose. */
 static void set_up(void)
 {
+	bool doomed = my_rank == VICTIM || my_rank == COMPANION;
 	if (my_rank == FAR)
 		wire_enter(2);
 	if (my_rank != SUCCESSOR) {
@@ -51,12 +60,14 @@ static void set_up(void)
 		open_door();
 	}
 	exchange_ids();
+	if (doomed)
+		knock_at_all();
+	barrier();
 	if (my_rank == SURVIVOR)
 		wire_delay(DELAY);
 	barrier();
-	for (int rank = 0; rank < SUCCESSOR && my_rank != SUCCESSOR; rank++)
-		if (rank != my_rank)
-			knock(id_of[rank]);
+	if (!doomed && my_rank != SUCCESSOR)
+		knock_at_all();
 	barrier();
 }
 
@@ -199,16 +210,16 @@ static void murder(int rank)
 	CHECK(kill(pid_of(rank), SIGKILL) == 0);
 }
 
-static uint64_t make_it_vanish(void)
+static uint64_t pull_the_cable_and_kill(void)
 {
 	uint64_t *since = shared_memory();
 	if (my_rank == SURVIVOR) {
 		*since = now_ns();
-		wire_vanish(1);
+		wire_cut(1);
 		murder(VICTIM);
-		wire_delay(0);
+		murder(COMPANION);
 	}
-	barrier(); /* the victim is dead: the runner has buried it */
+	barrier(); /* they are dead: the runner has buried them */
 	return *since;
 }
 
@@ -237,18 +248,26 @@ static void lose_the_host(bool stopped)
 	set_up();
 	if (my_rank == VICTIM)
 		be_the_victim();
-	if (my_rank == SUCCESSOR) {
-		barrier();
-		barrier();
-	} else {
+	if (is_survivor(my_rank)) {
 		prepare_survivor();
 		begin_long_ones();
+	} else {
+		barrier();
+		barrier();
 	}
+	while (my_rank == COMPANION)
+		pause();
 	if (stopped && my_rank == SURVIVOR)
 		stop_process(VICTIM);
-	uint64_t since = make_it_vanish();
-	if (is_survivor(my_rank)) {
+	uint64_t since = pull_the_cable_and_kill();
+	if (is_survivor(my_rank))
 		issue_short_ones();
+	if (my_rank == SURVIVOR) {
+		wire_vanish(1);
+		wire_delay(0);
+	}
+	barrier(); /* taking a device away takes time, in which the wire carries nothing */
+	if (is_survivor(my_rank)) {
 		outlive(ALL, since);
 		take_memory_back();
 	}
