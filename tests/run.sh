@@ -312,16 +312,15 @@ group_hosts()
 {
 	need ip=iproute2 || { skip hosts "no ip to make devices with"; return; }
 	build release || return
-	local transport mode modes="shared dedicated" limit=300
-	[ $nightly = no ] || modes="$modes host"
-	for transport in tcp net; do
-		for mode in $modes; do
-			program "hosts-conformance-$transport-$mode" "$builds/release/tests/conformance" --core --hosts \
-				--transport "ofi:$transport" --mode "$mode"
-			program "hosts-$transport-$mode" "$builds/release/tests/hosts" --transport "ofi:$transport" --mode "$mode"
-		done
+	local tests=$builds/release/tests transport mode combination limit=300
+	local combinations="tcp-shared net-dedicated"
+	[ $nightly = no ] || combinations="tcp-shared tcp-dedicated tcp-host net-shared net-dedicated net-host"
+	for combination in $combinations; do
+		transport=ofi:${combination%-*} mode=${combination#*-}
+		program "hosts-conformance-$combination" "$tests/conformance" --core --hosts --transport "$transport" --mode "$mode"
+		program "hosts-$combination" "$tests/hosts" --transport "$transport" --mode "$mode"
 	done
-	program hosts-auto "$builds/release/tests/hosts" --transport auto --mode shared
+	program hosts-auto "$tests/hosts" --transport auto --mode shared --only neighbour
 }
 
 group_models()

@@ -28,7 +28,7 @@ static int met_on_node(void)
 	return met;
 }
 
-static void everybody_reaches_everybody(void)
+static void everybody_reaches_neighbours_and_others(void)
 {
 	traffic_open(12);
 	traffic_finish();
@@ -64,7 +64,7 @@ static void without_the_network_neighbours_still_meet(void)
 }
 
 const struct test together_tests[] = {
-	FOUR(everybody_reaches_everybody),
+	FOUR(everybody_reaches_neighbours_and_others),
 	FOUR(without_the_network_neighbours_still_meet),
 	{0},
 };
