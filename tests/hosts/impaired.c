@@ -6,14 +6,22 @@
 
 #define MS 1000000ull
 
+/* The faults are there: a round trip takes twice the delay, and frames are lost. */
 static void run_over(unsigned delay, unsigned loss, int rounds)
 {
 	if (my_rank == 0) {
 		wire_delay(delay);
 		wire_lose(loss);
 	}
+	open_door();
 	traffic_open(rounds);
 	traffic_finish();
+	uint64_t began = now_ns();
+	knock(id_of[my_rank ^ 1]);
+	CHECK_LESS(2000ull * delay, now_ns() - began + 1);
+	barrier();
+	if (my_rank == 0)
+		CHECK_EQUAL(wire_lost() > 0, loss > 0);
 }
 
 static void delayed_messages_arrive(void)

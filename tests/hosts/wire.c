@@ -25,7 +25,7 @@
 #define FRAMES     4096 /* on their way at a time; more are lost, as in a switch */
 #define MILLION    1000000u
 
-enum command { RESET, DELAY, LOSE, CUT, JOIN, VANISH, RETURN };
+enum command { RESET, DELAY, LOSE, COUNT_LOST, CUT, JOIN, VANISH, RETURN };
 
 struct order {
 	enum command command;
@@ -43,6 +43,7 @@ struct wire {
 	int control, tap[WIRE_HOSTS]; /* -1: there is no such host now */
 	bool cut[WIRE_HOSTS];
 	unsigned delay, loss;
+	int lost;
 	uint64_t dice;
 	unsigned first, count; /* of frames[] */
 	struct frame frames[FRAMES];
@@ -96,7 +97,9 @@ static bool is_lost(struct wire *wire)
 	wire->dice ^= wire->dice << 13;
 	wire->dice ^= wire->dice >> 7;
 	wire->dice ^= wire->dice << 17;
-	return wire->dice % MILLION < wire->loss;
+	bool lost = wire->dice % MILLION < wire->loss;
+	wire->lost += lost;
+	return lost;
 }
 
 /* Broadcasts are for all. */
@@ -153,6 +156,7 @@ static int reset(struct wire *wire)
 	int error = 0;
 
 	wire->delay = wire->loss = wire->count = 0;
+	wire->lost = 0;
 	wire->dice = 0x9e3779b97f4a7c15u;
 	for (int host = 0; host < WIRE_HOSTS; host++) {
 		wire->cut[host] = false;
@@ -173,6 +177,8 @@ static int obey(struct wire *wire, struct order order, int home)
 	case LOSE:
 		wire->loss = order.value;
 		return 0;
+	case COUNT_LOST:
+		return wire->lost;
 	case CUT:
 	case JOIN:
 		wire->cut[order.value] = order.command == CUT;
@@ -262,14 +268,16 @@ void wire_enter(int host)
 	close(fd);
 }
 
-static void tell(enum command command, unsigned value)
+/* Returns the answer; below 0: it could not be done. */
+static int tell(enum command command, unsigned value)
 {
 	struct order order = {command, value};
 	int result = -1;
 
 	CHECK(send(orders, &order, sizeof order, MSG_NOSIGNAL) == sizeof order);
 	CHECK(recv(orders, &result, sizeof result, 0) == sizeof result);
-	CHECK_EQUAL(result, 0);
+	CHECK(result >= 0);
+	return result;
 }
 
 void wire_reset(void)
@@ -285,6 +293,11 @@ void wire_delay(unsigned microseconds)
 void wire_lose(unsigned frames_in_million)
 {
 	tell(LOSE, frames_in_million);
+}
+
+int wire_lost(void)
+{
+	return tell(COUNT_LOST, 0);
 }
 
 void wire_cut(int host)

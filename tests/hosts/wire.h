@@ -22,6 +22,8 @@ void wire_enter(int host);
 void wire_reset(void);
 void wire_delay(unsigned microseconds);
 void wire_lose(unsigned frames_in_million);
+/* Frames that were lost by dice since the wire was reset. */
+int wire_lost(void);
 /* A host's cable.  What is on its way is lost. */
 void wire_cut(int host);
 void wire_join(int host);
