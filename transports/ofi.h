@@ -91,6 +91,7 @@ enum ofi_operation_kind { OFI_RECEIVE, OFI_SEND, OFI_RMA };
 struct ofi_operation {
 	struct fi_context2 context;
 	enum ofi_operation_kind kind;
+	bool posted;   /* RDMA: the provider has yet to report its end */
 	uint32_t peer; /* index in ofi.addresses; sends and RDMA */
 	union {
 		struct ofi_operation *next; /* in a free list */
@@ -152,9 +153,9 @@ struct ofi {
 	size_t inject_size; /* 0: never */
 	uint8_t peer_sends;
 	struct ofi_operation *free_slots;
-	struct ofi_operation *free_rma;
-	struct ofi_operation *lone_rma; /* profile.lone_rma: the one that is in flight */
-	void *slot_descriptor;          /* FI_MR_LOCAL */
+	struct ofi_operation *free_rma, *failed_rma; /* the latter: not to be used yet, see ofi_rma_done() */
+	struct ofi_operation *lone_rma;              /* profile.lone_rma: the one that is in flight */
+	void *slot_descriptor;                       /* FI_MR_LOCAL */
 	unsigned outstanding, outstanding_max;
 	size_t rma_greatest, rma_window;
 
@@ -281,6 +282,7 @@ int ofi_write(struct transport *, transport_address, const void *local, size_t l
 void ofi_rma_done(struct ofi *, struct ofi_operation *, int status);
 /* Its peer has died and nothing will be heard of it: as ofi_rma_done(), but what the provider holds stays its own. */
 void ofi_rma_abandon(struct ofi *, struct ofi_operation *, int status);
+void ofi_rma_reuse_failed(struct ofi *); /* the completion queue is empty */
 void ofi_rma_destroy(struct ofi *);
 /* Registers with the provider's modes honoured; the key is random where we choose it. */
 int ofi_register(struct ofi *, const void *base, size_t length, uint64_t access, struct fid_mr **);

@@ -254,8 +254,11 @@ int ofi_poll(struct transport *transport, int budget)
 		fi_addr_t sources[OFI_BATCH];
 		ssize_t count = fi_cq_readfrom(ofi->cq, entries, OFI_BATCH, sources);
 
-		if (count == -FI_EAGAIN)
+		if (count == -FI_EAGAIN) {
+			if (unlikely(ofi->failed_rma))
+				ofi_rma_reuse_failed(ofi);
 			break;
+		}
 		if (unlikely(count == -FI_EAVAIL)) {
 			read_error(ofi);
 			handled++;

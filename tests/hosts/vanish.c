@@ -367,11 +367,7 @@ static void live_beside_the_victim(const struct vigil *vigil)
 				knock_in_time(rank);
 }
 
-/*
- * Its host lives, so nobody can tell its connection from its neighbour's if both were made from there: reads from it
- * may wait until it goes on.  Everything else ends in time, its neighbour notices nothing, and it is reached again.
- */
-static void one_that_stands_still_too_long_does_its_neighbour_no_harm(void)
+static void be_one_beside_who_stands_still(void)
 {
 	struct vigil *vigil = shared_memory();
 	open_interface(PTL_PID_ANY);
@@ -400,6 +396,23 @@ static void one_that_stands_still_too_long_does_its_neighbour_no_harm(void)
 	barrier();
 }
 
+/*
+ * Its host lives, so nobody can tell its connection from its neighbour's if both were made from there: reads from it
+ * may wait until it goes on.  Everything else ends in time, its neighbour notices nothing, and it is reached again.
+ */
+static void one_that_stands_still_too_long_does_its_neighbour_no_harm(void)
+{
+	be_one_beside_who_stands_still();
+}
+
+/* Where its connections are known they are severed while it stands still; going on, it finds its end of them dead. */
+static void one_that_stood_still_too_long_goes_on_among_the_living(void)
+{
+	enum { ALONE_ON_ITS_HOST = 3 };
+	CHECK_EQUAL(process_count, ALONE_ON_ITS_HOST);
+	be_one_beside_who_stands_still();
+}
+
 #define VANISH(test, count)                                                                                            \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = (count),                                                      \
@@ -412,5 +425,6 @@ const struct test vanish_tests[] = {
 	VANISH(operations_with_a_host_that_stood_still_and_vanished_fail_in_time, PARTS),
 	VANISH(an_outage_longer_than_the_timeout_fails_only_what_was_under_way, 2),
 	VANISH(one_that_stands_still_too_long_does_its_neighbour_no_harm, 4),
+	VANISH(one_that_stood_still_too_long_goes_on_among_the_living, 3),
 	{0},
 };
