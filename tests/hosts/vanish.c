@@ -331,9 +331,42 @@ static void an_outage_longer_than_the_timeout_fails_only_what_was_under_way(void
 struct vigil {
 	uint64_t since;
 	_Atomic bool stopped;
-	_Atomic int over; /* survivors whose operations have ended in time */
+	_Atomic int in_time, over; /* survivors whose operations have ended, all but reads and all */
 };
 #define MOURNERS 2 /* SURVIVOR and THIRD, on one host; the victim's neighbour is on the victim's */
+
+/* Many long messages both ways, all of which succeed: the provider, too, has survived what was severed. */
+static bool talk_at_length(int rank)
+{
+	enum { MESSAGES = 8 };
+	ptl_handle_eq_t eq = new_eq(4 * MESSAGES);
+	ptl_handle_md_t md = bind_md(md_over(memory(LONG), LONG, PTL_MD_EVENT_START_DISABLE, eq));
+	for (int i = 0; i < MESSAGES; i++) {
+		CHECK_OK(PtlGet(md, id_of[rank], INDEX, 0, GET_BITS, 0));
+		CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, id_of[rank], INDEX, 0, PUT_BITS, 0, 0));
+	}
+	int succeeded = 0;
+	for (int i = 0; i < 2 * MESSAGES; i++)
+		succeeded += take_any(eq).ni_fail_type == PTL_NI_OK;
+	return succeeded == 2 * MESSAGES;
+}
+
+/*
+ * libfabric's net (1.17) does not survive it: a connection that breaks while the answer to a read is coming in ends that
+ * read twice and leaves the endpoint losing messages, in about one of ten runs.  There the victim dies instead.
+ */
+static bool victim_goes_on(void)
+{
+	return !over_transport("ofi:net");
+}
+
+static void release_the_victim(void)
+{
+	if (victim_goes_on())
+		continue_process(VICTIM);
+	else
+		murder(VICTIM);
+}
 
 static void mourn(struct vigil *vigil)
 {
@@ -349,19 +382,22 @@ static void mourn(struct vigil *vigil)
 		lend_time();
 	issue_short_ones();
 	outlive(ALL & ~READING, vigil->since);
-	if (atomic_fetch_add(&vigil->over, 1) == MOURNERS - 1)
-		continue_process(VICTIM);
+	if (atomic_fetch_add(&vigil->in_time, 1) == MOURNERS - 1)
+		release_the_victim();
 	while (not_ended(ALL))
 		lend_time();
-	knock(id_of[VICTIM]);
 	take_memory_back();
+	if (victim_goes_on()) {
+		knock(id_of[VICTIM]);
+		CHECK(talk_at_length(VICTIM));
+	}
 }
 
 static void live_beside_the_victim(const struct vigil *vigil)
 {
 	barrier();
 	barrier();
-	while (atomic_load(&vigil->over) < MOURNERS)
+	while (atomic_load(&vigil->in_time) < MOURNERS)
 		for (int rank = 0; rank < process_count; rank++)
 			if (rank != VICTIM && rank != my_rank)
 				knock_in_time(rank);
@@ -386,9 +422,9 @@ static void be_one_beside_who_stands_still(void)
 	else
 		mourn(vigil);
 	if (my_rank == FAR)
-		while (atomic_load(&vigil->over) < 2 * MOURNERS)
+		while (atomic_load(&vigil->over) < MOURNERS)
 			lend_time();
-	else if (atomic_fetch_add(&vigil->over, 1) == 2 * MOURNERS - 1)
+	else if (atomic_fetch_add(&vigil->over, 1) == MOURNERS - 1 && victim_goes_on())
 		murder(VICTIM);
 	barrier(); /* it is dead */
 	if (my_rank != FAR)
