@@ -308,6 +308,9 @@ group_security()
 		[ $nightly = yes ] || [ $transport = ofi:net ] || continue
 		limit=600 program "security-address-${transport#*:}" "$builds/address/tests/security" \
 			--transport $transport --mode shared
+	done
+}
+
 group_hosts()
 {
 	need ip=iproute2 || { skip hosts "no ip to make devices with"; return; }
