@@ -19,7 +19,7 @@ void raw_check(long code, const char *call)
 		fail("raw libfabric: %.*s: %s", (int)strcspn(call, "("), call, fi_strerror((int)-code));
 }
 
-/* ofi:tcp means the RDM endpoint made of tcp and rxm.  Without a name the interface's own description begins with it. */
+/* ofi:tcp and ofi:verbs mean the RDM endpoints made of them and rxm.  Without a name the interface's own description begins with it. */
 static void provider_name(const struct session *session, char *name, size_t size)
 {
 	const char *given = transport_provider(session->options->transport);
@@ -29,8 +29,8 @@ static void provider_name(const struct session *session, char *name, size_t size
 	else if (!info_line(session->info, "transport ofi", name, size))
 		fail("--raw: this interface has no libfabric provider; say --transport ofi:PROVIDER");
 	name[strcspn(name, " ")] = '\0';
-	if (!strcmp(name, "tcp"))
-		snprintf(name, size, "tcp;ofi_rxm");
+	if (!strcmp(name, "tcp") || !strcmp(name, "verbs"))
+		strncat(name, ";ofi_rxm", size - strlen(name) - 1);
 }
 
 /* Asks for what our own transport asks for, and no more. */

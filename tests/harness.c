@@ -61,6 +61,7 @@ struct performance {
 };
 
 int my_rank, process_count;
+int machine_slowness = 1;
 
 static struct scene *scene;
 static int channel = -1;
@@ -264,7 +265,7 @@ static void set_environment(const char *list)
 
 static int seconds_allowed(const struct test *test)
 {
-	return (test->seconds ? test->seconds : USUAL_SECONDS) * SLOWNESS;
+	return (test->seconds ? test->seconds : USUAL_SECONDS) * SLOWNESS * machine_slowness;
 }
 
 static _Noreturn void perform(const struct harness *harness, const struct performance *show, int rank, int to_runner,
@@ -523,18 +524,22 @@ static enum verdict run_test(const struct harness *harness, const struct test *t
 	return verdict;
 }
 
-static bool chosen(const struct harness *harness, const struct test *test, const struct tally *tally)
+static bool chosen(const struct harness *harness, const struct test *test, int number, const struct tally *tally)
 {
 	if (harness->first_failure && tally->count[FAILED] > 0)
+		return false;
+	if (harness->parts && number % harness->parts != harness->part - 1)
 		return false;
 	return harness->only == NULL || strstr(test->name, harness->only) != NULL;
 }
 
 void harness_perform(const struct harness *harness, struct tally *tally)
 {
+	int number = 0;
+
 	for (const struct test *const *table = harness->tables; *table; table++)
-		for (const struct test *test = *table; test->name; test++)
-			if (chosen(harness, test, tally))
+		for (const struct test *test = *table; test->name; test++, number++)
+			if (chosen(harness, test, number, tally))
 				tally->count[run_test(harness, test)]++;
 }
 

@@ -48,6 +48,9 @@
 #define FEWER(count) (UNDER_TSAN ? (count) / 10 + 1 : UNDER_ASAN ? (count) / 4 + 1 : (count))
 #define SLOWNESS     (UNDER_TSAN ? 6 : UNDER_ASAN ? 3 : 1)
 
+/* Another factor on time limits where the machine itself is slow, as an emulated one is; 1 unless an option says more. */
+extern int machine_slowness;
+
 struct test {
 	const char *name;
 	void (*run)(void);
@@ -72,6 +75,7 @@ struct harness {
 	void (*begin)(const struct test *); /* in every process, before the test; optional */
 	void (*end)(const struct test *);   /* in every process that comes to its end; optional */
 	const char *only;                   /* run tests whose name contains this; NULL: all */
+	int part, parts;                    /* run every parts-th test, from number `part` on; 0: all */
 	int repeat;                         /* times each test is run; 0 means once */
 	bool quiet;                         /* print only what did not pass */
 	bool first_failure;                 /* stop there */

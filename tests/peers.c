@@ -2,8 +2,10 @@
 /* What the processes of a Portals test share; see peers.h. */
 #include "tests/peers.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <getopt.h>
+#include <ifaddrs.h>
 #include <rdma/fabric.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,8 +17,8 @@
 #include "tests/hosts/host.h"
 
 #define DOOR     0xd00full
-#define OWN_BITS 0x53e1full /* of put_to_myself() */
-#define LOOPBACK 0x7f000001u
+#define OWN_BITS 0x53e1full  /* of put_to_myself() */
+#define LOOPBACK 0x7f000001u /* the node of every process, unless --iface says otherwise */
 
 ptl_handle_ni_t ni = PTL_INVALID_HANDLE;
 ptl_process_id_t id_of[MAX_PROCESSES];
@@ -25,6 +27,8 @@ const size_t short_and_long[2] = {64, LONG};
 
 static const char *transport = "self";
 static const char *mode = "shared";
+static const char *iface = "lo";
+static uint32_t home = LOOPBACK; /* nid of `iface` */
 static bool nightly;
 static int hosts; /* over which the processes are spread; 0: they all are where the runner is */
 static void (*enter_host)(int host);
@@ -82,7 +86,7 @@ void open_interface(ptl_pid_t pid)
 
 static ptl_nid_t nid_of(int rank)
 {
-	return hosts ? host_nid(rank % hosts) : LOOPBACK;
+	return hosts ? host_nid(rank % hosts) : home;
 }
 
 /* Process ids of the system are unique and below 2^22. */
@@ -426,6 +430,8 @@ const char *unfit_for(const struct test *test, const char *over, const char *in)
 		{(test->traits & TRAIT_NO_SANITIZER) && UNDER_SANITIZER, "is disturbed by the sanitizer"},
 		{(test->traits & TRAIT_NODE) && strcmp(over, "node") != 0, "is about node"},
 		{(test->traits & TRAIT_OFI) && strncmp(over, "ofi", 3) != 0, "is about ofi"},
+		{(test->traits & TRAIT_HUGE) && strncmp(over, "ofi:verbs", 9) == 0,
+		 "exposes more memory than can be pinned here"},
 		{(test->traits & TRAIT_USERS) && strcmp(over, "node") == 0, "node is for processes of one user"},
 		{(test->traits & TRAIT_ROOT) && geteuid() != 0, "takes another user's id, which only root can"},
 	};
@@ -472,7 +478,7 @@ void peers_choose(const char *wanted_transport, const char *wanted_mode)
 {
 	transport = wanted_transport;
 	mode = wanted_mode;
-	setenv("PTL_IFACE", hosts ? HOST_DEVICE : "lo", 1);
+	setenv("PTL_IFACE", hosts ? HOST_DEVICE : iface, 1);
 	setenv("PTL_TRANSPORT", transport, 1);
 	setenv("PTL_NIC_MODE", mode, 1);
 }
@@ -486,7 +492,9 @@ static int usage(const char *program)
 {
 	fprintf(stderr,
 		"usage: %s [--transport self|node|ofi:tcp|ofi:net|ofi:PROVIDER] [--mode shared|dedicated|host]\n"
-		"       [--only PART-OF-A-NAME]%s [--repeat TIMES] [--first-failure] [--nightly] [--cold] [--list]\n"
+		"       [--iface DEVICE] [--only PART-OF-A-NAME]%s [--repeat TIMES] [--first-failure] [--nightly] "
+		"[--cold]\n"
+		"       [--part K/N] [--slowness FACTOR] [--list]\n"
 		"       [--hosts]  spread the processes over two network namespaces (root)\n"
 		"without --transport or --mode: over self, node, ofi:tcp and ofi:net, in all modes\n",
 		program, core_tables ? " [--core]" : "");
@@ -529,14 +537,35 @@ static void perform_everywhere(const struct harness *harness, const struct reque
 	}
 }
 
+/* The device's first IPv4 address is the nid that the library will take from it. */
+static bool choose_iface(const char *device)
+{
+	struct ifaddrs *list = NULL;
+	bool found = false;
+
+	getifaddrs(&list);
+	for (const struct ifaddrs *at = list; at && !found; at = at->ifa_next) {
+		if (!at->ifa_addr || at->ifa_addr->sa_family != AF_INET || strcmp(at->ifa_name, device) != 0)
+			continue;
+		home = ntohl(((const struct sockaddr_in *)(const void *)at->ifa_addr)->sin_addr.s_addr);
+		iface = device;
+		found = true;
+	}
+	freeifaddrs(list);
+	return found;
+}
+
 /* False: misused. */
 static bool parse(int argc, char **argv, struct harness *harness, struct request *request)
 {
 	static const struct option options[] = {
 		{"transport", required_argument, NULL, 't'},
+		{"iface", required_argument, NULL, 'i'},
 		{"mode", required_argument, NULL, 'm'},
 		{"only", required_argument, NULL, 'o'},
 		{"repeat", required_argument, NULL, 'r'},
+		{"part", required_argument, NULL, 'p'},
+		{"slowness", required_argument, NULL, 's'},
 		{"nightly", no_argument, NULL, 'n'},
 		{"cold", no_argument, NULL, 'c'},
 		{"core", no_argument, NULL, 'C'},
@@ -550,6 +579,10 @@ static bool parse(int argc, char **argv, struct harness *harness, struct request
 		case 't':
 			request->transport = optarg;
 			break;
+		case 'i':
+			if (!choose_iface(optarg))
+				return false;
+			break;
 		case 'm':
 			request->mode = optarg;
 			break;
@@ -558,6 +591,14 @@ static bool parse(int argc, char **argv, struct harness *harness, struct request
 			break;
 		case 'r':
 			harness->repeat = atoi(optarg);
+			break;
+		case 'p':
+			if (sscanf(optarg, "%d/%d", &harness->part, &harness->parts) != 2 || harness->part < 1 ||
+			    harness->part > harness->parts)
+				return false;
+			break;
+		case 's':
+			machine_slowness = atoi(optarg) > 0 ? atoi(optarg) : 1;
 			break;
 		case 'f':
 			harness->first_failure = true;

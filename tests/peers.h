@@ -25,6 +25,7 @@ enum trait {
 	TRAIT_NO_TSAN = 512,       /* the thread sanitizer forbids new threads in a forked child */
 	TRAIT_NO_SANITIZER = 1024, /* what it counts or does is disturbed by a sanitizer's run-time */
 	TRAIT_ROOT = 2048,         /* takes another user's id */
+	TRAIT_HUGE = 8192,         /* exposes memory that nobody touches, which a device that pins it does */
 	TRAIT_USERS = 4096,        /* needs a transport that other users can reach */
 	TRAIT_OFI = 8192,          /* is about providers of libfabric */
 	TRAIT_NODE = 16384,        /* is about transport node */
@@ -47,8 +48,8 @@ enum trait {
 #define INDEX      4 /* the portal table entry tests use */
 #define INDEX_SIDE 9 /* another one */
 #define BITS       0x5ca1ab1eu
-#define LONG       (1u << 20)         /* longer than any transport's short message */
-#define PATIENCE   (10000 * SLOWNESS) /* ms until an event that must come is missed */
+#define LONG       (1u << 20)                            /* longer than any transport's short message */
+#define PATIENCE   (10000 * SLOWNESS * machine_slowness) /* ms until an event that must come is missed */
 #define QUIET      (PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE)
 
 extern ptl_handle_ni_t ni;

@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 source=$PWD
 builds=${PORTALS_TEST_BUILD:-$source/build-tests}
-daily="unit behaviour conformance model stress crash containers hosts security models fuzz lint install portability"
+daily="unit behaviour conformance model stress crash containers hosts security models fuzz lint install portability rxe"
 groups="$daily mutants"
 jobs=$(nproc)
 
@@ -39,6 +39,7 @@ usage()
 	  install      an installed library found by pkg-config, shared and static, and the examples
 	  portability  aarch64 and s390x under emulation, musl, messages between byte orders; the library loaded and unloaded,
 	               messages of 5 GiB
+	  rxe          RDMA: ofi:verbs on soft-RoCE in QEMU guests, two processes in one and one in each of two
 	  mutants      the engine broken on purpose, one line at a time: conformance or model must notice (10 minutes;
 	               only with --nightly or when named)
 
@@ -366,6 +367,14 @@ group_portability()
 	[ $nightly = yes ] || return
 	need mmdebstrap=mmdebstrap ip=iproute2 || { skip "newer libfabric" "no mmdebstrap"; return; }
 	limit=7200 program newer-libfabric tests/portability/newer_libfabric.sh "$builds/newer-libfabric"
+}
+
+group_rxe()
+{
+	need qemu-system-x86_64=qemu-system-x86 busybox=busybox-static cpio=cpio depmod=kmod rdma=iproute2 xz=xz-utils \
+		"/usr/lib/*/libibverbs/librxe-rdmav*.so=ibverbs-providers" || { skip rxe "no QEMU"; return; }
+	build release || return
+	limit=1800 program rxe tests/rxe/run.sh "$builds/release" "$builds/rxe"
 }
 
 began=$SECONDS

@@ -44,6 +44,7 @@ struct ofi_library {
 	void (*freeinfo)(struct fi_info *);
 	struct fi_info *(*dupinfo)(const struct fi_info *);
 	int (*fabric)(struct fi_fabric_attr *, struct fid_fabric **, void *context);
+	pid_t process; /* that loaded it */
 };
 
 /* NULL, reported, if there is no libfabric.  The library stays loaded. */
@@ -228,7 +229,7 @@ int ofi_check_addresses(struct ofi *); /* -ENOTSUP, noted, unless we can compute
 int ofi_query(struct ofi *);           /* finds ofi->info for ofi->profile */
 size_t ofi_choose_short_max(const struct ofi *);
 void ofi_list_providers(const struct ofi *, char *text, size_t size);
-void ofi_limit_universe_for_soft_roce(void);
+void ofi_prepare_verbs(const struct ofi *);
 /* Notes why a provider was refused, for describe() and the final error; both return `error`. */
 int ofi_refuse(struct ofi *, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int ofi_refuse_step(struct ofi *, const char *step, int code);
@@ -284,6 +285,8 @@ void ofi_rma_done(struct ofi *, struct ofi_operation *, int status);
 void ofi_rma_abandon(struct ofi *, struct ofi_operation *, int status);
 void ofi_rma_reuse_failed(struct ofi *); /* the completion queue is empty */
 void ofi_rma_destroy(struct ofi *);
+/* What a user can do about a refusal that the limit on pinned memory may be the reason of; or "".  For this thread. */
+const char *ofi_lock_hint(const struct ofi *, int code);
 /* Registers with the provider's modes honoured; the key is random where we choose it. */
 int ofi_register(struct ofi *, const void *base, size_t length, uint64_t access, struct fid_mr **);
 

@@ -10,6 +10,7 @@
 #include <link.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "transports/ofi.h"
 
@@ -55,7 +56,7 @@ const struct ofi_library *ofi_library_load(void)
 			     dlerror());
 		return NULL;
 	}
-	struct ofi_library found = {0};
+	struct ofi_library found = {.process = getpid()};
 	if (!find_symbols(handle, &found))
 		return NULL;
 	library = found;

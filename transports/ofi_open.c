@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "transports/ofi.h"
 
@@ -126,9 +127,21 @@ static int open_endpoint(struct ofi *ofi)
 	}
 }
 
+/*
+ * The first query of a process opens the verbs devices, once and for good.  A child inherits the descriptors, but the
+ * kernel serves only who opened them: what the child posts would never be done.
+ */
+static bool is_orphaned(const struct ofi *ofi)
+{
+	return strstr(ofi->profile.name, "verbs") && ofi->library->process != getpid();
+}
+
 static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
 {
 	ofi->profile = *profile;
+	if (is_orphaned(ofi))
+		return ofi_refuse(ofi, -EPERM, "its devices were opened before fork() by process %d, use exec()",
+				  (int)ofi->library->process);
 	int error = ofi_check_addresses(ofi);
 	if (error || (error = ofi_query(ofi)) != 0)
 		return error;
@@ -136,7 +149,8 @@ static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
 	if ((error = open_domain(ofi)) != 0 || (error = open_endpoint(ofi)) != 0)
 		return error;
 	if ((error = ofi_slots_create(ofi)) != 0 || (error = ofi_buffers_create(ofi)) != 0)
-		return ofi_refuse(ofi, error, "no memory for its buffers: %s", strerror(-error));
+		return ofi_refuse(ofi, error, "no memory for its buffers: %s%s", strerror(-error),
+				  ofi_lock_hint(ofi, error));
 	ofi_note_listener(ofi);
 	return 0;
 }
@@ -162,7 +176,7 @@ static int open_some_provider(struct ofi *ofi)
 	ofi->library = ofi_library_load();
 	if (!ofi->library)
 		return -ELIBACC;
-	ofi_limit_universe_for_soft_roce();
+	ofi_prepare_verbs(ofi);
 	int error = try_profiles(ofi);
 	if (!error)
 		return 0;

@@ -167,7 +167,8 @@ int ofi_refuse(struct ofi *ofi, int error, const char *format, ...)
 
 int ofi_refuse_step(struct ofi *ofi, const char *step, int code)
 {
-	return ofi_refuse(ofi, ofi_errno(code), "%s fails: %s", step, ofi->library->strerror(-code));
+	return ofi_refuse(ofi, ofi_errno(code), "%s fails: %s%s", step, ofi->library->strerror(-code),
+			  ofi_lock_hint(ofi, code));
 }
 
 /*
@@ -298,17 +299,32 @@ void ofi_list_providers(const struct ofi *ofi, char *text, size_t size)
 		ofi->library->freeinfo(list);
 }
 
-/*
- * Soft-RoCE's completion queues are too small for rxm's idea of a job's size, and only the environment tells rxm
- * otherwise.  Changing it is unwelcome in a process with threads, hence for machines with such a device only.
- */
-void ofi_limit_universe_for_soft_roce(void)
+static bool have_device(const char *beginning)
 {
 	DIR *directory = opendir("/sys/class/infiniband");
+	bool found = false;
+
 	if (!directory)
-		return;
+		return false;
 	for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
-		if (strncmp(entry->d_name, "rxe", 3) == 0)
-			setenv("FI_UNIVERSE_SIZE", "127", 0);
+		found |= entry->d_name[0] != '.' && strncmp(entry->d_name, beginning, strlen(beginning)) == 0;
 	closedir(directory);
+	return found;
+}
+
+/*
+ * What only the environment tells rxm, before anybody in the process has asked libfabric for anything.  Changing it is
+ * unwelcome in a process with threads, hence only where there is a device, and never over the user's value.
+ *
+ * Soft-RoCE's completion queues are too small for rxm's idea of a job's size.  And on queue pairs without a common
+ * receive queue, rxm 1.17 posts the buffer of a message that it finds while it closes a connection to the connection
+ * just closed: a segmentation fault in fi_close(), and when a peer dies with messages under way.
+ */
+void ofi_prepare_verbs(const struct ofi *ofi)
+{
+	if (!is_wanted(ofi->provider, &profiles[0]) || !have_device(""))
+		return;
+	setenv("FI_OFI_RXM_USE_SRX", "1", 0);
+	if (have_device("rxe"))
+		setenv("FI_UNIVERSE_SIZE", "127", 0);
 }

@@ -6,8 +6,10 @@
  * to use one); where it does not use virtual addresses, remote addresses count from 0; where registrations belong to
  * an endpoint they are bound and enabled.  FI_MR_ALLOCATED needs nothing: what callers expose is mapped.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 
 #include "transports/ofi.h"
 
@@ -42,6 +44,19 @@ static int bind_to_endpoint(struct ofi *ofi, struct fid_mr *mr)
 	return error ? error : fi_mr_enable(mr);
 }
 
+const char *ofi_lock_hint(const struct ofi *ofi, int code)
+{
+	static _Thread_local char text[128];
+	struct rlimit limit;
+
+	if (code != -FI_ENOMEM || !ofi->info || !(ofi->info->domain_attr->mr_mode & FI_MR_LOCAL) ||
+	    getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return "";
+	snprintf(text, sizeof text, " (RLIMIT_MEMLOCK is %lu KiB for all that is registered: raise it, ulimit -l)",
+		 (unsigned long)limit.rlim_cur >> 10);
+	return text;
+}
+
 /* 0 or a libfabric code. */
 static int register_memory(struct ofi *ofi, const void *base, size_t length, uint64_t access, struct fid_mr **out)
 {
@@ -72,7 +87,7 @@ int ofi_register(struct ofi *ofi, const void *base, size_t length, uint64_t acce
 	if (error)
 		report_error(ofi_errno(error), "%s cannot register %zu bytes: %s%s", ofi->profile.name, length,
 			     ofi->library->strerror(-error),
-			     error == -FI_ENOMEM ? "; raise ulimit -l (RLIMIT_MEMLOCK)" : "");
+			     ofi_lock_hint(ofi, error));
 	return ofi_errno(error);
 }
 

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# One guest: processes that share a device.
+# shellcheck source=tests/rxe/checks.sh
+. "${here:?}/checks.sh"
+
+core
+bench put-latency --raw msg --sizes 8:4K --iterations 300
+bench get-latency --raw rma --sizes 8:64K --iterations 100
+bench put-bandwidth --raw msg --sizes 64K:1M --iterations 4 --window 4
+bench bypass --check --quick --iterations 5 --sizes 8:64K
+tests verbs --mode shared
+tests conformance --mode shared --only c3_14_a_long

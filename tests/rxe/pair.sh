@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# Two guests on a wire: guest 3 is the target, guest 2 the initiator.  They meet in the shared folder.
+# shellcheck source=tests/rxe/checks.sh
+. "${here:?}/checks.sh"
+
+number=0
+await() # FILE
+{
+	local tries
+	for ((tries = 0; tries < 1000; tries++)); do
+		[ ! -e "$1" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+listen() # COMMAND...: its first line is printed once it listens
+{
+	"$@" </dev/null 2>&1 | while read -r line; do
+		case $line in listening:*) : >"/mnt/listening$number" ;; esac
+		echo "| $line"
+	done
+}
+
+between() # TEST OPTION...
+{
+	local port=$((4242 + ++number))
+	if [ "${guest:?}" -eq 3 ]; then
+		listen timeout 90 bench/ptlbench --listen=$port --transport ofi:verbs --iface "$net" --timeout 80
+	elif await "/mnt/listening$number"; then
+		limit=90 bench "$@" --connect 192.0.2.3:$port --timeout 80
+	else
+		echo "FAIL ptlbench $*: the other guest does not listen"
+	fi
+}
+
+both()
+{
+	between put-latency --check --sizes 8:64K --iterations 50
+	between get-latency --check --sizes 8:64K --iterations 50
+	between put-bandwidth --check --sizes 64K:1M --iterations 2 --window 4
+}
+
+both
+check "one packet of a hundred is lost from now on" tc qdisc add dev "$net" root netem loss 1%
+both
