@@ -142,8 +142,22 @@ void drive_while_waiting(void)
 	harness_while_waiting(drive);
 }
 
+/* What a test allows for first contact, a number and its unit, is not meant for a slow machine. */
+static void allow_for_slowness(void)
+{
+	const char *allowed = getenv("PTL_CONNECT_TIMEOUT");
+	char text[32], *unit;
+
+	if (!allowed || machine_slowness == 1)
+		return;
+	long number = strtol(allowed, &unit, 10);
+	snprintf(text, sizeof text, "%ld%s", number * machine_slowness, unit);
+	setenv("PTL_CONNECT_TIMEOUT", text, 1);
+}
+
 static void begin(const struct test *test)
 {
+	allow_for_slowness();
 	if (hosts)
 		enter_host(my_rank % hosts);
 	if (test->traits & TRAIT_BARE)
