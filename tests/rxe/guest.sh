@@ -10,11 +10,17 @@
 MODULES="crc32_generic virtio_pci virtio_net 9pnet_virtio 9p overlay dummy sch_netem ib_uverbs rdma_ucm rdma_rxe"
 BOOT_SECONDS=900 # a guest that lives longer hangs
 
+kernel_package()
+{
+	apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1
+}
+
 # The kernel package is only unpacked; its version is part of the name so that a new one is noticed.
 fetch_kernel()
 {
 	local package file
-	package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
+	package=$(kernel_package)
+	[ -n "$package" ] || { apt-get -qq update; package=$(kernel_package); }
 	package=${package:-$(cat "$scratch/package" 2>/dev/null)}
 	[ -n "$package" ] || { echo "apt knows no linux-image-amd64"; return 1; }
 	kernel=$scratch/$package
