@@ -41,13 +41,16 @@ script() # FILE NAME=VALUE...
 	local file=$1
 	shift
 	printf '%s\n' "build='$build' here='$here'" "$@"
-	cat "$file"
+	cat "$file" || tell FAIL "$file" "is not there" >&2
 }
 
 show() # NUMBER
 {
 	cat "$share/guest$1.log" 2>/dev/null
-	[ -f "$share/guest$1.status" ] && return
+	if [ -f "$share/guest$1.status" ]; then
+		grep -Eq '^(ok|FAIL) ' "$share/guest$1.log" || tell FAIL "guest $1" "did nothing"
+		return
+	fi
 	tail -n 20 "$share/console$1.txt"
 	tell FAIL "guest $1" "did not come to its end"
 }
