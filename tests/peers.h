@@ -25,7 +25,7 @@ enum trait {
 	TRAIT_NO_TSAN = 512,       /* the thread sanitizer forbids new threads in a forked child */
 	TRAIT_NO_SANITIZER = 1024, /* what it counts or does is disturbed by a sanitizer's run-time */
 	TRAIT_ROOT = 2048,         /* takes another user's id */
-	TRAIT_HUGE = 8192,         /* exposes memory that nobody touches, which a device that pins it does */
+	TRAIT_HUGE = 32768,        /* exposes memory that nobody touches, which a device that pins it does */
 	TRAIT_USERS = 4096,        /* needs a transport that other users can reach */
 	TRAIT_OFI = 8192,          /* is about providers of libfabric */
 	TRAIT_NODE = 16384,        /* is about transport node */
