@@ -86,8 +86,7 @@ int ofi_register(struct ofi *ofi, const void *base, size_t length, uint64_t acce
 
 	if (error)
 		report_error(ofi_errno(error), "%s cannot register %zu bytes: %s%s", ofi->profile.name, length,
-			     ofi->library->strerror(-error),
-			     ofi_lock_hint(ofi, error));
+			     ofi->library->strerror(-error), ofi_lock_hint(ofi, error));
 	return ofi_errno(error);
 }
 
