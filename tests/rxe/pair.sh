@@ -36,14 +36,14 @@ between() # TEST OPTION...
 	fi
 }
 
-# Each lost packet costs some 200 ms until it is sent again.
-all() # ITERATIONS
+# Each lost packet costs some 200 ms until it is sent again, and with it all that went behind it: a megabyte takes minutes.
+all() # ITERATIONS LARGEST
 {
 	between put-latency --check --quick --sizes 8:64K --iterations "$1" --warmup 2
 	between get-latency --check --quick --sizes 8:64K --iterations "$1" --warmup 2
-	between put-bandwidth --check --quick --sizes 64K:1M --iterations 2 --warmup 1 --window 4
+	between put-bandwidth --check --quick --sizes "64K:$2" --iterations 2 --warmup 1 --window 4
 }
 
-all 50
+all 50 1M
 check "one packet of a hundred is lost from now on" tc qdisc add dev "$net" root netem loss 1%
-all 10
+all 10 64K
