@@ -6,7 +6,8 @@
 # nothing.  SCRATCH is a directory for what is generated, a temporary one if none is given.  Ends with the line
 # "N passed, N failed, N skipped".
 #
-# A table of MODEL OPTIONS...: what follows "holds" has to verify completely, what follows "fails" must not.
+# A table of MODEL OPTIONS...: what follows "holds" has to verify completely, what follows "fails" must not.  With
+# PORTALS_TEST_NIGHTLY=no (every day) a third of the mutants, by the date.
 set -u
 models=$(cd "$(dirname "$0")" && pwd) || exit 1
 if [ $# -gt 0 ]; then
@@ -62,11 +63,18 @@ fails() # MODEL OPTIONS...: the last one names the mutant
 	fi
 }
 
+is_due()
+{
+	mutants=$((mutants + 1))
+	[ "${PORTALS_TEST_NIGHTLY:-yes}" = yes ] || [ $(((mutants + today) % 3)) -eq 0 ]
+}
+
 # One check in a directory of its own, as many at a time as there are processors.
-number=0
+number=0 mutants=0 today=$(($(date +%s) / 86400))
 job() # holds|fails MODEL OPTIONS...
 {
 	local place
+	[ "$1" = holds ] || is_due || return
 	number=$((number + 1))
 	place=$scratch/spin/$(printf %03d $number)
 	mkdir -p "$place" || exit 1
