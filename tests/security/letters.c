@@ -13,7 +13,7 @@
 #define NOBODY  65534
 #define LONGEST 300
 
-static void post(const struct victims *victims, unsigned again)
+static bool post(const struct victims *victims, unsigned again)
 {
 	static int fd = -1;
 	enum part victim = again % 2 ? TARGET : TALKER;
@@ -30,20 +30,20 @@ static void post(const struct victims *victims, unsigned again)
 		memcpy(bytes, &(uint32_t){0x506f3374u}, 4);
 	if (again % 10 == 0)
 		memcpy(bytes + 4, &(uint16_t){1}, 2);
-	sendto(fd, bytes, again % 3 ? noise() % sizeof bytes : 1, MSG_DONTWAIT | MSG_NOSIGNAL,
-	       (const struct sockaddr *)&name, length);
+	return sendto(fd, bytes, again % 3 ? noise() % sizeof bytes : 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+		      (const struct sockaddr *)&name, length) >= 0;
 }
 
 static void a_flood_of_letters_from_a_socket_without_a_name(void)
 {
-	siege(post);
+	siege(post, NO_TRACE);
 }
 
 static void a_flood_of_letters_from_another_user(void)
 {
 	if (my_rank == STRANGER)
 		CHECK(setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0);
-	siege(post);
+	siege(post, NO_TRACE);
 }
 
 const struct test letter_tests[] = {

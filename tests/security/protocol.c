@@ -36,7 +36,7 @@ static void hold_back(unsigned again)
 		usleep(1000);
 }
 
-static void send_half(const struct victims *victims, unsigned again)
+static bool send_half(const struct victims *victims, unsigned again)
 {
 	struct hostile *hostiles = hostile(victims);
 	enum part victim = again % 2 ? TARGET : TALKER;
@@ -44,17 +44,17 @@ static void send_half(const struct victims *victims, unsigned again)
 	uint8_t bytes[WIRE_MAX_HEADER];
 	size_t length = wire_encode(&hello, bytes);
 
-	stranger_say(hostiles->me, hostiles->to[victim], bytes, 1 + again % (length - 1));
 	hold_back(again);
+	return stranger_say(hostiles->me, hostiles->to[victim], bytes, 1 + again % (length - 1));
 }
 
 static void half_hellos(void)
 {
-	siege(send_half);
+	siege(send_half, TRACE_MALFORMED);
 }
 
 /* Anything behind the right magic, whole messages with random fields among them. */
-static void send_random(const struct victims *victims, unsigned again)
+static bool send_random(const struct victims *victims, unsigned again)
 {
 	struct hostile *hostiles = hostile(victims);
 	uint8_t bytes[2048];
@@ -69,17 +69,17 @@ static void send_random(const struct victims *victims, unsigned again)
 		if (bytes[2] < WIRE_OPERATION_COUNT)
 			length = wire_header_size(bytes[2], false) + (again % 16 == 1 ? noise() % 64 : 0);
 	}
-	stranger_say(hostiles->me, hostiles->to[TARGET], bytes, length ? length : 1);
 	hold_back(again);
+	return stranger_say(hostiles->me, hostiles->to[TARGET], bytes, length ? length : 1);
 }
 
 static void messages_made_of_noise(void)
 {
-	siege(send_random);
+	siege(send_random, TRACE_MALFORMED);
 }
 
 /* A peer that was admitted, and then lies about everything. */
-static void send_lies(const struct victims *victims, unsigned again)
+static bool send_lies(const struct victims *victims, unsigned again)
 {
 	static struct wire_message hello, welcome;
 	struct hostile *hostiles = hostile(victims);
@@ -119,17 +119,17 @@ static void send_lies(const struct victims *victims, unsigned again)
 	length += wire_encode_segments(far, lie.segment_count, bytes + length);
 	if (again % 11 == 10)
 		bytes[2] = (uint8_t)(WIRE_OPERATION_COUNT + noise() % 200); /* an operation that there is not */
-	stranger_say(hostiles->me, hostiles->to[TARGET], bytes, length);
 	hold_back(again);
+	return stranger_say(hostiles->me, hostiles->to[TARGET], bytes, length);
 }
 
 static void a_peer_that_lies(void)
 {
-	siege(send_lies);
+	siege(send_lies, TRACE_MALFORMED);
 }
 
 /* The talker's name in a greeting to the target, and the other way round. */
-static void steal(const struct victims *victims, unsigned again)
+static bool steal(const struct victims *victims, unsigned again)
 {
 	struct hostile *hostiles = hostile(victims);
 	enum part victim = again % 2 ? TARGET : TALKER;
@@ -137,18 +137,20 @@ static void steal(const struct victims *victims, unsigned again)
 		stranger_hello(hostiles->me, victims->id[victim == TARGET ? TALKER : TARGET], victims->id[victim]);
 
 	hello.attempt = again / 2 % 2 ? hello.attempt : (uint8_t)(again / 4 % 8);
-	stranger_say_message(hostiles->me, hostiles->to[victim], &hello);
+	bool greeted = stranger_say_message(hostiles->me, hostiles->to[victim], &hello);
+
 	hello.operation = WIRE_STALE;
 	stranger_say_message(hostiles->me, hostiles->to[victim], &hello);
 	usleep(1000);
+	return greeted;
 }
 
 static void greetings_in_somebody_elses_name(void)
 {
-	siege(steal);
+	siege(steal, TRACE_STALE);
 }
 
-static void invent(const struct victims *victims, unsigned again)
+static bool invent(const struct victims *victims, unsigned again)
 {
 	struct hostile *hostiles = hostile(victims);
 	ptl_process_id_t nobody_there = {.nid = again % 2 ? 0x7f000001u : 0x7f000000u | (noise() & 0xffffffu),
@@ -156,13 +158,13 @@ static void invent(const struct victims *victims, unsigned again)
 	struct wire_message hello = stranger_hello(hostiles->me, nobody_there, victims->id[TARGET]);
 
 	hello.attempt = (uint8_t)(noise() % 8);
-	stranger_say_message(hostiles->me, hostiles->to[TARGET], &hello);
 	hold_back(again);
+	return stranger_say_message(hostiles->me, hostiles->to[TARGET], &hello);
 }
 
 static void a_flood_of_greetings_from_invented_processes(void)
 {
-	siege(invent);
+	siege(invent, TRACE_STALE);
 }
 
 #define SIEGE(test)                                                                                                    \

@@ -23,9 +23,13 @@ struct victims {
 	uint16_t port[PARTS]; /* TCP; 0: none */
 };
 
-/* The attack runs again and again for some seconds; `again` counts from 0. */
-#define siege(attack) siege_at(__func__, attack)
-void siege_at(const char *name, void (*attack)(const struct victims *, unsigned again));
+/* Runs again and again for some seconds; `again` counts from 0.  False: nothing of it left the stranger. */
+typedef bool attack(const struct victims *, unsigned again);
+/* By what the target tells that the attack arrived. */
+enum trace { NO_TRACE, TRACE_MALFORMED, TRACE_STALE };
+/* Fails if no attack succeeded, or if it left no trace where one is due. */
+#define siege(...) siege_at(__func__, __VA_ARGS__)
+void siege_at(const char *name, attack *once, enum trace);
 /* From inside an attack: the siege is long enough. */
 bool siege_is_over(void);
 

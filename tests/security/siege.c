@@ -130,16 +130,31 @@ static struct size size_now(void)
 	return size;
 }
 
-/* Only what the test is about: siege() sets it. */
+/* Only what the test is about: siege() sets them. */
 static const char *siege_name;
+static enum trace due_trace;
 
-static void print_figures(const struct size *before, const struct size *after)
+static ptl_nic_counters_t counters_now(void)
 {
 	ptl_nic_counters_t counters;
+
+	CHECK_OK(PtlNicCounters(ni, &counters));
+	return counters;
+}
+
+static void check_trace(const ptl_nic_counters_t *before, const ptl_nic_counters_t *after)
+{
+	if (due_trace == TRACE_MALFORMED)
+		CHECK_LESS(before->malformed, after->malformed);
+	if (due_trace == TRACE_STALE)
+		CHECK_LESS(before->stale, after->stale);
+}
+
+static void print_figures(const struct size *before, const struct size *after, const ptl_nic_counters_t *counters)
+{
 	const char *path = getenv("PORTALS_TEST_FIGURES");
 	FILE *out = path ? fopen(path, "a") : NULL;
 
-	CHECK_OK(PtlNicCounters(ni, &counters));
 	if (!out)
 		return;
 	fprintf(out,
@@ -148,7 +163,7 @@ static void print_figures(const struct size *before, const struct size *after)
 		getenv("PTL_TRANSPORT"), siege_name, (unsigned long long)board()->round_trips,
 		(double)board()->worst_stall / 1e6, (unsigned long long)board()->contacts,
 		(double)board()->worst_contact / 1e6, (unsigned long long)board()->attacks,
-		(unsigned long long)counters.malformed, (unsigned long long)counters.stale, after->kib - before->kib,
+		(unsigned long long)counters->malformed, (unsigned long long)counters->stale, after->kib - before->kib,
 		(int)after->fds - (int)before->fds);
 	fclose(out);
 }
@@ -161,6 +176,7 @@ static void be_target(void)
 	open_window(DOOR_BITS, md_over(NULL, 0, PTL_MD_OP_PUT | PTL_MD_TRUNCATE, PTL_EQ_NONE));
 	put_to_myself(); /* what is allocated at first use is there */
 	struct size before = size_now();
+	ptl_nic_counters_t counted = counters_now(), now;
 
 	barrier();
 	for (uint32_t number = 0;; number++) {
@@ -179,7 +195,9 @@ static void be_target(void)
 		lend_time();
 	struct size after = size_now();
 
-	print_figures(&before, &after);
+	now = counters_now();
+	print_figures(&before, &after, &now);
+	check_trace(&counted, &now);
 	CHECK_LESS((int)after.fds - (int)before.fds, MOST_FDS);
 	CHECK_LESS(after.kib - before.kib, MOST_KIB);
 	barrier();
@@ -241,22 +259,21 @@ uint16_t tcp_port_of(ptl_handle_ni_t interface)
 	return at ? (uint16_t)atoi(at + strlen("at 127.0.0.1:")) : 0;
 }
 
-static void be_stranger(const struct victims *victims, void (*attack)(const struct victims *, unsigned again))
+static void be_stranger(const struct victims *victims, attack *once)
 {
 	uint64_t end;
 
 	barrier();
 	barrier();
 	end = now_ns() + SIEGE_NS;
-	for (unsigned again = 0; now_ns() < end; again++) {
-		attack(victims, again);
-		atomic_fetch_add(&board()->attacks, 1);
-	}
+	for (unsigned again = 0; now_ns() < end; again++)
+		atomic_fetch_add(&board()->attacks, once(victims, again));
 	atomic_store(&board()->over, true);
+	CHECK_LESS(0, board()->attacks);
 	barrier();
 }
 
-void siege_at(const char *name, void (*attack)(const struct victims *, unsigned again))
+void siege_at(const char *name, attack *once, enum trace trace)
 {
 	struct victims victims = {0};
 
@@ -269,7 +286,9 @@ void siege_at(const char *name, void (*attack)(const struct victims *, unsigned 
 
 	gather(&port, sizeof port, victims.port);
 	memcpy(victims.id, id_of, sizeof victims.id);
+	CHECK(over_transport("node") || (victims.port[TARGET] != 0 && victims.port[TALKER] != 0));
 	siege_name = name;
+	due_trace = trace;
 	if (my_rank == TALKER)
 		talk();
 	else if (my_rank == TARGET)
@@ -277,6 +296,6 @@ void siege_at(const char *name, void (*attack)(const struct victims *, unsigned 
 	else if (my_rank == NEWCOMER)
 		be_newcomer();
 	else
-		be_stranger(&victims, attack);
+		be_stranger(&victims, once);
 	CHECK_LESS(board()->worst_stall, STALL_NS);
 }

@@ -116,7 +116,9 @@ static void find_provider(struct stranger *me)
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
-	hints->fabric_attr->prov_name = strdup(over_transport("ofi:net") ? "net" : "tcp;ofi_rxm");
+	hints->fabric_attr->prov_name = strdup(over_transport("ofi:net")   ? "net"
+					       : over_transport("ofi:udp") ? "udp;ofi_rxd"
+									   : "tcp;ofi_rxm");
 	succeed(fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", NULL, FI_SOURCE, hints, &me->info), "fi_getinfo");
 	fi_freeinfo(hints);
 }

@@ -8,57 +8,63 @@
 
 #define SLOW 50
 
-static void say(int fd, const void *bytes, size_t length)
+static bool say(int fd, const void *bytes, size_t length)
 {
-	if (fd >= 0)
-		send(fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return fd >= 0 && send(fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-static void send_noise(const struct victims *victims, unsigned again)
+static void hang_up(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool send_noise(const struct victims *victims, unsigned again)
 {
 	uint8_t bytes[4096];
 	int fd = tcp_connect(victims->port[again % 2 ? TARGET : TALKER]);
 
 	noise_fill(bytes, sizeof bytes);
-	say(fd, bytes, noise() % sizeof bytes);
-	if (fd >= 0)
-		close(fd);
+	bool said = say(fd, bytes, noise() % sizeof bytes);
+
+	hang_up(fd);
+	return said;
 }
 
 static void connections_that_send_noise(void)
 {
-	siege(send_noise);
+	siege(send_noise, NO_TRACE);
 }
 
-static void connect_and_close(const struct victims *victims, unsigned again)
+static bool connect_and_close(const struct victims *victims, unsigned again)
 {
 	int fd = tcp_connect(victims->port[again % 2 ? TARGET : TALKER]);
 
-	if (fd >= 0)
-		close(fd);
+	hang_up(fd);
+	return fd >= 0;
 }
 
 static void connections_that_close_at_once(void)
 {
-	siege(connect_and_close);
+	siege(connect_and_close, NO_TRACE);
 }
 
 /* Kept to the end of the process. */
-static void open_one_more(const struct victims *victims, unsigned again)
+static bool open_one_more(const struct victims *victims, unsigned again)
 {
 	if (again < SIEGE_SILENT)
-		tcp_connect(victims->port[TARGET]);
-	else
-		usleep(1000);
+		return tcp_connect(victims->port[TARGET]) >= 0;
+	usleep(1000);
+	return false;
 }
 
 static void connections_that_stay_silent(void)
 {
-	siege(open_one_more);
+	siege(open_one_more, NO_TRACE);
 }
 
 /* The provider's own greeting, from the record, a byte at a time. */
-static void drip(const struct victims *victims, unsigned again)
+static bool drip(const struct victims *victims, unsigned again)
 {
 	static int fds[SLOW];
 	static uint8_t greeting[4096];
@@ -74,18 +80,18 @@ static void drip(const struct victims *victims, unsigned again)
 			close(*fd);
 		*fd = tcp_connect(victims->port[TARGET]);
 	}
-	say(*fd, greeting + at, 1);
 	if (again % SLOW == 0)
 		usleep(5000);
+	return say(*fd, greeting + at, 1);
 }
 
 static void connections_that_speak_slowly(void)
 {
-	siege(drip);
+	siege(drip, NO_TRACE);
 }
 
 /* The true greeting, cut off, or with a byte changed, or complete and then nonsense. */
-static void replay(const struct victims *victims, unsigned again)
+static bool replay(const struct victims *victims, unsigned again)
 {
 	static uint8_t greeting[4096];
 	static size_t length;
@@ -94,7 +100,7 @@ static void replay(const struct victims *victims, unsigned again)
 	/* Over net each of these costs the target a descriptor for good: see README. */
 	if (over_transport("ofi:net") && again > SIEGE_SILENT) {
 		usleep(1000);
-		return;
+		return false;
 	}
 	if (length == 0)
 		length = tcp_record_greeting(greeting, sizeof greeting);
@@ -105,18 +111,19 @@ static void replay(const struct victims *victims, unsigned again)
 		bytes[i] = greeting[i];
 	if (again % 3 == 1)
 		bytes[noise() % length] ^= (uint8_t)(1u << noise() % 8);
-	say(fd, bytes, again % 3 == 0 ? noise() % length : length);
+	bool said = say(fd, bytes, again % 3 == 0 ? noise() % length : length);
+
 	if (again % 3 == 2) {
 		noise_fill(bytes, 200);
 		say(fd, bytes, 200);
 	}
-	if (fd >= 0)
-		close(fd);
+	hang_up(fd);
+	return said;
 }
 
 static void connections_that_begin_well(void)
 {
-	siege(replay);
+	siege(replay, NO_TRACE);
 }
 
 #define SIEGE(test)                                                                                                    \

@@ -23,7 +23,8 @@ static int open_requiring(const char *transport)
 
 static void networks_are_refused_where_user_ids_must_be_proven(void)
 {
-	static const char *const networks[] = {"ofi", "ofi:tcp", "ofi:net", "ofi:udp", "ofi:verbs", "ofi:anything"};
+	static const char *const networks[] = {"ofi",     "ofi:tcp",   "ofi:net",     "ofi:udp",
+					       "ofi:shm", "ofi:verbs", "ofi:anything"};
 	char expected[128];
 
 	for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
