@@ -37,7 +37,8 @@ static const struct bench_test tests[] = {
 	{"recovery", NULL, recovery, 0, PLAIN,
 	 "from a peer's death to the event that tells, and to a successor's first ACK"},
 	{"floor", NULL, machine_floor, 0, PLAIN, "limits of this machine, without Portals"},
-	{"info", NULL, info, 0, PLAIN, "versions, machine, settings, what an interface is made of"},
+	{"info", NULL, info, 0, PLAIN,
+	 "versions, machine, limits, devices, settings, what an interface is made of, libfabric's providers"},
 	{"goals", NULL, goals, 0, PLAIN,
 	 "what we promise, measured over node (or --transport) by the commands shown; 75 s, 25 with --quick"},
 };

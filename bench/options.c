@@ -217,7 +217,7 @@ static const struct option_row {
 	const char *text;
 } rows[] = {
 	{"--transport", "T", VALUE(set_transport),
-	 "how bytes move: auto, node, ofi, ofi:PROVIDER (sets PTL_TRANSPORT)"},
+	 "how bytes move: auto, self, node, ofi, ofi:PROVIDER (sets PTL_TRANSPORT)"},
 	{"--mode", "M", VALUE(set_mode), "who drives the NIC: shared, dedicated, host, auto (sets PTL_NIC_MODE)"},
 	{"--iface", "I", VALUE(set_iface), "network device (sets PTL_IFACE); lo when ptlbench forks its peer"},
 	{"--sizes", "MIN:MAX", VALUE(set_sizes),

@@ -21,24 +21,26 @@ usage()
 
 	groups:
 	  unit         one part of the library at a time; release build, address+undefined and thread sanitizers
-	  behaviour    what this implementation promises beyond Portals 3.3, over every transport and NIC mode; release,
-	               address+undefined
-	  conformance  each sentence of Portals 3.3, likewise (\`build/tests/conformance --list\`: which test proves which)
+	  behaviour    what this implementation promises beyond Portals 3.3, over self, node, ofi:tcp and ofi:net in every
+	               NIC mode; release, address+undefined
+	  conformance  each sentence of Portals 3.3, likewise (\`build/tests/conformance --list\`: which test proves which);
+	               its core over ofi:udp and ofi:shm (over ofi:verbs: rxe)
 	  model        random programs against a reference model, 60 s; address+undefined
 	  stress       many threads, dying peers, floods; release, address+undefined, thread
 	  crash        processes of a node killed or stopped at every step of their transport, 60 s (1500 runs with --nightly)
 	  containers   what containers forbid: tracing, user ids, pid namespaces; needs root for most of it
-	  security     strangers and liars at the doors of processes that talk, over ofi:tcp, ofi:net and node; what keys and
-	               user ids are worth. (Other users on a node: containers.)
+	  security     strangers and liars at the doors of processes that talk, over ofi:tcp, ofi:net and node; what keys
+	               (ofi:udp too) and user ids are worth. (Other users on a node: containers.)
 	  hosts        processes on two or three hosts (network namespaces; needs root): conformance over the network
 	               between them, node and network at once, delay, loss, a link that fails, a host that vanishes
 	  models       Spin: nobody sleeps through work, whoever owns the NIC, nothing in shared memory is lost;
 	               and the same broken on purpose
-	  fuzz         malformed bytes against the decoders of messages and of shared memory (libFuzzer)
+	  fuzz         malformed bytes against the decoders of messages, shared memory, letters and settings, and well-formed
+	               lies against the engine, a minute each (libFuzzer)
 	  lint         format, clang-tidy, cppcheck, shellcheck, licences, settings and documentation
 	  install      an installed library found by pkg-config, shared and static, and the examples
 	  portability  aarch64 and s390x under emulation, musl, messages between byte orders; the library loaded and unloaded,
-	               messages of 5 GiB
+	               messages of 5 GiB; with --nightly a newer libfabric, Debian 13's
 	  rxe          RDMA: ofi:verbs on soft-RoCE in QEMU guests, two processes in one and one in each of two
 	  mutants      the engine broken on purpose, one line at a time: conformance or model must notice (10 minutes;
 	               only with --nightly or when named)
@@ -305,6 +307,7 @@ group_security()
 	done
 	cat "$PORTALS_TEST_FIGURES"
 	unset PORTALS_TEST_FIGURES
+	limit=60 program security-release-udp "$builds/release/tests/security" --transport ofi:udp --mode shared --only keys
 	for transport in ofi:tcp ofi:net node; do
 		[ $nightly = yes ] || [ $transport = ofi:net ] || continue
 		limit=600 program "security-address-${transport#*:}" "$builds/address/tests/security" \
@@ -337,7 +340,7 @@ group_fuzz()
 {
 	need clang=clang "/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a=libclang-rt-dev" ||
 		{ skip fuzz "no clang with libFuzzer"; return; }
-	local seconds=20
+	local seconds=60
 	[ $nightly = no ] || seconds=600
 	limit=$((seconds * 10 + 600)) program fuzz tests/fuzz/run.sh "$builds/fuzz" $seconds
 }
