@@ -38,7 +38,7 @@ static void see_arrival(const struct scripted_message *message)
 	(void)message;
 }
 
-static void see_read(const struct scripted_read *read, bool taken)
+static void see_read(struct scripted_read *read, bool taken)
 {
 	(void)read, (void)taken;
 }
