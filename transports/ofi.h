@@ -229,7 +229,9 @@ int ofi_check_addresses(struct ofi *); /* -ENOTSUP, noted, unless we can compute
 int ofi_query(struct ofi *);           /* finds ofi->info for ofi->profile */
 size_t ofi_choose_short_max(const struct ofi *);
 void ofi_list_providers(const struct ofi *, char *text, size_t size);
-void ofi_prepare_verbs(const struct ofi *);
+#define OFI_DEVICES "/sys/class/infiniband"
+/* Before the first opening, like ofi_library_prepare().  `devices`: a directory with an entry for each RDMA device. */
+void ofi_prepare_verbs(const char *provider, const char *devices);
 /* Notes why a provider was refused, for describe() and the final error; both return `error`. */
 int ofi_refuse(struct ofi *, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int ofi_refuse_step(struct ofi *, const char *step, int code);

@@ -183,6 +183,7 @@ int ofi_claim(struct transport_config *config, struct transport **out)
 	snprintf(ofi->iface, sizeof ofi->iface, "%s", config->iface ? config->iface : "?");
 	ofi->base.ops = ofi_choose_ops(ofi->provider);
 	ofi_library_prepare();
+	ofi_prepare_verbs(ofi->provider, OFI_DEVICES);
 	int error = claim(ofi, config);
 	if (error) {
 		free(ofi);

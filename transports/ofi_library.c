@@ -113,11 +113,6 @@ static bool is_foreign(uintptr_t code, size_t objects)
 void ofi_library_prepare(void)
 {
 	setenv("IPATH_NO_BACKTRACE", "1", 0);
-	/*
-	 * Over verbs and efa libfabric keeps what was registered after it was closed, in case the same address comes
-	 * again: its key would go on working, and whether the pages are still the same is guessed from calls of munmap().
-	 */
-	setenv("FI_MR_CACHE_MAX_COUNT", "0", 0);
 }
 
 void ofi_signals_save(struct ofi_signals *signals)

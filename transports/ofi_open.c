@@ -176,7 +176,6 @@ static int open_some_provider(struct ofi *ofi)
 	ofi->library = ofi_library_load();
 	if (!ofi->library)
 		return -ELIBACC;
-	ofi_prepare_verbs(ofi);
 	int error = try_profiles(ofi);
 	if (!error)
 		return 0;

@@ -299,9 +299,9 @@ void ofi_list_providers(const struct ofi *ofi, char *text, size_t size)
 		ofi->library->freeinfo(list);
 }
 
-static bool have_device(const char *beginning)
+static bool have_device(const char *devices, const char *beginning)
 {
-	DIR *directory = opendir("/sys/class/infiniband");
+	DIR *directory = opendir(devices);
 	bool found = false;
 
 	if (!directory)
@@ -313,18 +313,25 @@ static bool have_device(const char *beginning)
 }
 
 /*
- * What only the environment tells rxm, before anybody in the process has asked libfabric for anything.  Changing it is
- * unwelcome in a process with threads, hence only where there is a device, and never over the user's value.
+ * What only the environment tells libfabric, before anybody in the process has asked it for anything.  Children inherit
+ * it, and an MPI in this process or theirs is told the same, hence only where there is a device that this interface may
+ * use, and never over the user's value.
+ *
+ * Over verbs libfabric keeps what was registered after it was closed, in case the same address comes again: its key
+ * would go on working, and whether the pages are still the same is guessed from calls of munmap().
  *
  * Soft-RoCE's completion queues are too small for rxm's idea of a job's size.  And on queue pairs without a common
  * receive queue, rxm 1.17 posts the buffer of a message that it finds while it closes a connection to the connection
  * just closed: a segmentation fault in fi_close(), and when a peer dies with messages under way.
  */
-void ofi_prepare_verbs(const struct ofi *ofi)
+void ofi_prepare_verbs(const char *provider, const char *devices)
 {
-	if (!is_wanted(ofi->provider, &profiles[0]) || !have_device(""))
+	bool wanted = provider[0] == 0 || strncasecmp(provider, "verbs", strlen("verbs")) == 0; /* layered or not */
+
+	if (!wanted || !have_device(devices, ""))
 		return;
+	setenv("FI_MR_CACHE_MAX_COUNT", "0", 0);
 	setenv("FI_OFI_RXM_USE_SRX", "1", 0);
-	if (have_device("rxe"))
+	if (have_device(devices, "rxe"))
 		setenv("FI_UNIVERSE_SIZE", "127", 0);
 }

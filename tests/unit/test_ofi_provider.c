@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "transports/ofi.h"
 
@@ -460,6 +461,75 @@ static void keys_are_random_as_wide_as_they_may_be_and_tried_again(void **state)
 	ofi_rma_destroy(&ofi);
 }
 
+/* ---- What the environment tells it ---- */
+
+static const char *const variables[] = {"FI_MR_CACHE_MAX_COUNT", "FI_OFI_RXM_USE_SRX", "FI_UNIVERSE_SIZE"};
+static const char *const unset[3];
+
+/* Prepares beside a device (NULL: none) with these values of the user's, NULL: none. */
+static void prepare(const char *provider, const char *device, const char *const user[3])
+{
+	char devices[] = "/tmp/portals3-devices-XXXXXX", path[64] = "";
+
+	for (size_t i = 0; i < 3; i++) {
+		unsetenv(variables[i]);
+		if (user[i])
+			setenv(variables[i], user[i], 1);
+	}
+	assert_non_null(mkdtemp(devices));
+	if (device) {
+		snprintf(path, sizeof path, "%s/%s", devices, device);
+		fclose(fopen(path, "w"));
+	}
+	ofi_prepare_verbs(provider, devices);
+	if (device)
+		unlink(path);
+	rmdir(devices);
+}
+
+static void assert_variables(const char *const expected[3])
+{
+	for (size_t i = 0; i < 3; i++) {
+		const char *value = getenv(variables[i]);
+
+		assert_string_equal(value ? value : "unset", expected[i] ? expected[i] : "unset");
+	}
+}
+
+static void verbs_is_prepared_where_there_is_a_device(void **state)
+{
+	const char *const hca[3] = {"0", "1", NULL}, *const soft[3] = {"0", "1", "127"};
+
+	(void)state;
+	prepare("", "mlx5_0", unset);
+	assert_variables(hca);
+	prepare("verbs", "rxe0", unset);
+	assert_variables(soft);
+	prepare("verbs;ofi_rxd", "mlx5_0", unset);
+	assert_variables(hca);
+}
+
+/* Another library in the process, or in its children, goes by the same variables. */
+static void nothing_is_prepared_for_verbs_that_is_not_there_or_not_wanted(void **state)
+{
+	(void)state;
+	prepare("", NULL, unset);
+	assert_variables(unset);
+	prepare("tcp", "mlx5_0", unset);
+	assert_variables(unset);
+	ofi_prepare_verbs("", "/nowhere/infiniband");
+	assert_variables(unset);
+}
+
+static void what_the_user_says_about_verbs_stays(void **state)
+{
+	const char *const user[3] = {"1024", "0", "16"};
+
+	(void)state;
+	prepare("", "rxe0", user);
+	assert_variables(user);
+}
+
 #define ROW(test) cmocka_unit_test_setup_teardown(test, clear, release)
 
 int main(void)
@@ -481,6 +551,9 @@ int main(void)
 		ROW(a_region_that_cannot_be_bound_is_closed),
 		ROW(other_regions_are_neither_bound_nor_enabled),
 		ROW(keys_are_random_as_wide_as_they_may_be_and_tried_again),
+		cmocka_unit_test(verbs_is_prepared_where_there_is_a_device),
+		cmocka_unit_test(nothing_is_prepared_for_verbs_that_is_not_there_or_not_wanted),
+		cmocka_unit_test(what_the_user_says_about_verbs_stays),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
