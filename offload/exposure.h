@@ -18,11 +18,14 @@
  *
  * A registration is for one transport and one use.  Sources are registered for reading only, as they may be constant.
  *
- * Not every region can be registered whole: it may reach over memory that is not mapped, it may be greater than
- * RLIMIT_MEMLOCK, or so great that pinning would commit memory which nobody ever touches.  Then, for the rest of the
- * descriptor's life, each operation exposes its own bytes.  If even these cannot be registered, registrations that no
- * operation uses at the time give way, so that many descriptors do not take all that may be pinned away from one; they
- * are made again when they are needed.
+ * Not every region can be registered whole: it may reach over memory that is not mapped, or be greater than
+ * RLIMIT_MEMLOCK.  Then, for the rest of the descriptor's life, each operation exposes its own bytes.  So does an
+ * operation that moves so little of a great region that pinning all of it for its sake would be out of proportion.  If
+ * even these bytes cannot be registered, registrations that no operation uses at the time give way, so that many
+ * descriptors do not take all that may be pinned away from one; they are made again when they are needed.
+ *
+ * A reader that was given up may come back and read on, when the user already knows that the operation failed.  So the
+ * key it was told dies with the last operation that uses the registration, and later ones get another.
  */
 #ifndef PORTALS_OFFLOAD_EXPOSURE_H
 #define PORTALS_OFFLOAD_EXPOSURE_H
@@ -62,12 +65,18 @@ struct registration {
 	struct transport *transport;
 	enum exposure_use use;
 	unsigned users;             /* operations that rely on it */
+	bool given_up;              /* somebody who knows its key was: nobody takes it any more */
 	struct exposures exposures; /* nothing: the region cannot be registered as a whole */
 };
 
-/* The descriptor's registration, made now if this is its first use, with one user more; NULL: there can be none. */
-struct registration *registration_take(struct nic *, struct descriptor *, struct transport *, enum exposure_use);
-void registration_leave(struct registration *);
+/*
+ * The descriptor's registration, made now if this is its first use, with one user more, which moves so many bytes; NULL:
+ * there can be none, or it is not worth while.
+ */
+struct registration *registration_take(struct nic *, struct descriptor *, struct transport *, enum exposure_use,
+				       uint64_t moved);
+/* given_up: the user was an operation whose peer will not be waited for any longer. */
+void registration_leave(struct descriptor *, struct registration *, bool given_up);
 
 /* No operation may use them any more. */
 void registrations_withdraw(struct descriptor *);

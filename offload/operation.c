@@ -157,7 +157,7 @@ int operation_expose(struct nic *nic, struct operation *op, uint64_t offset, uin
 	struct transport *transport = op->peer->transport;
 	struct iovec iov[REGION_MAX_PIECES];
 
-	if (transport->limits.pins && (op->registration = registration_take(nic, op->pinned, transport, use))) {
+	if (transport->limits.pins && (op->registration = registration_take(nic, op->pinned, transport, use, length))) {
 		op->exposed_from = offset;
 		return 0;
 	}
@@ -200,7 +200,7 @@ int operation_expose_source(struct nic *nic, struct operation *op)
 void operation_withdraw(struct operation *op)
 {
 	if (op->registration)
-		registration_leave(op->registration);
+		registration_leave(op->pinned, op->registration, op->failure != PTL_NI_OK);
 	else if (op->exposures.transport)
 		exposures_end(&op->exposures);
 	free(op->packed);

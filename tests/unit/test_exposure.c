@@ -20,7 +20,8 @@
 #include "portals/process.h"
 #include "tests/scripted.h"
 
-enum { INTERFACES = 2, MEMORY = 16384, LONG = 4096, SHORT = 8, BITS = 7 };
+#define MIB ((size_t)1 << 20)
+enum { INTERFACES = 3, MEMORY = 16384, LONG = 4096, SHORT = 8, BITS = 7 };
 
 static ptl_handle_ni_t ni[INTERFACES];
 static ptl_handle_eq_t eq[INTERFACES];
@@ -156,9 +157,14 @@ static ptl_handle_md_t attach_memory(unsigned which)
 	return attach(which, user_md(which, memory[which], MEMORY), PTL_RETAIN);
 }
 
+static void put_to(unsigned which, ptl_handle_md_t md, ptl_size_t offset, ptl_size_t length)
+{
+	assert_int_equal(PtlPutRegion(md, offset, length, PTL_ACK_REQ, id[which], 0, 0, BITS, offset, 0), PTL_OK);
+}
+
 static void put(ptl_handle_md_t md, ptl_size_t offset, ptl_size_t length)
 {
-	assert_int_equal(PtlPutRegion(md, offset, length, PTL_ACK_REQ, id[1], 0, 0, BITS, offset, 0), PTL_OK);
+	put_to(1, md, offset, length);
 }
 
 static void get(ptl_handle_md_t md, ptl_size_t offset, ptl_size_t length)
@@ -199,6 +205,13 @@ static void assert_exposure(uint64_t key, unsigned uses, const void *base, size_
 	assert_int_equal(exposure->uses, uses);
 	assert_ptr_equal(exposure->base, base);
 	assert_int_equal(exposure->length, length);
+}
+
+/* Withdrawn or not. */
+static void assert_exposure_was(uint64_t key, size_t length)
+{
+	assert_non_null(scripted_exposure(key));
+	assert_int_equal(scripted_exposure(key)->length, length);
 }
 
 /* --- how long --- */
@@ -436,6 +449,83 @@ static void an_interface_closes_with_everything_attached(void **state)
 	assert_int_equal(scripted_exposed(), 0);
 }
 
+/* --- the end of a reader --- */
+
+/* The transport says so; the engine looks at it. */
+static void give_up(unsigned which)
+{
+	scripted_gone(0, which);
+	nic_call(process_ni(ni[0]), drive, NULL);
+}
+
+/* The message has arrived, and the reads it brings about wait. */
+static void put_that_is_being_read(unsigned reader, ptl_handle_md_t source)
+{
+	put_to(reader, source, 0, LONG);
+	assert_true(scripted_deliver(0, reader));
+	nic_call(process_ni(ni[reader]), drive, NULL);
+	assert_true(scripted_reads(reader) > 0);
+}
+
+static void meet(unsigned which, ptl_handle_md_t source)
+{
+	attach_memory(which);
+	put_to(which, source, 0, LONG);
+	settle();
+	assert_event(0, PTL_EVENT_SEND_END, PTL_NI_OK);
+	assert_event(0, PTL_EVENT_ACK, PTL_NI_OK);
+	assert_event(which, PTL_EVENT_PUT_END, PTL_NI_OK);
+}
+
+static void a_key_is_dead_when_its_reader_was_given_up(void **state)
+{
+	ptl_handle_md_t source = bind_memory(0);
+
+	(void)state;
+	meet(1, source);
+	put_that_is_being_read(1, source);
+	assert_int_equal(scripted_exposed_of(0), 1);
+	give_up(1);
+	assert_event(0, PTL_EVENT_SEND_END, PTL_NI_PEER_DIED);
+	assert_int_equal(scripted_exposed_of(0), 0);
+	memset(memory[0], 'n', MEMORY); /* the user's again: not what the reader gets when it goes on */
+	settle();
+	assert_event(1, PTL_EVENT_PUT_END, PTL_NI_PROTOCOL);
+	assert_memory_not_equal(memory[1], memory[0], LONG);
+	meet(2, source); /* with another */
+	assert_memory_equal(memory[2], memory[0], LONG);
+	assert_int_equal(scripted_exposed_of(0), 1);
+}
+
+static void a_key_that_others_read_with_lives_until_they_are_done(void **state)
+{
+	ptl_handle_md_t source = bind_memory(0);
+
+	(void)state;
+	meet(1, source);
+	meet(2, source);
+	assert_int_equal(scripted_exposed_of(0), 1);
+	put_that_is_being_read(1, source);
+	put_that_is_being_read(2, source);
+	give_up(1);
+	assert_event(0, PTL_EVENT_SEND_END, PTL_NI_PEER_DIED);
+	assert_int_equal(scripted_exposed_of(0), 1);
+	uint64_t ever = scripted_exposed_ever();
+	put_to(2, source, LONG, LONG); /* does not keep the old one alive */
+	assert_int_equal(scripted_exposed_ever(), ever + 1);
+	assert_exposure(ever + 1, EXPOSE_READ, memory[0], MEMORY);
+	settle();
+	for (unsigned i = 0; i < 2; i++) {
+		assert_event(0, PTL_EVENT_SEND_END, PTL_NI_OK);
+		assert_event(0, PTL_EVENT_ACK, PTL_NI_OK);
+	}
+	assert_memory_equal(memory[2], memory[0], 2 * LONG);
+	assert_int_equal(scripted_exposed_of(0), 1);
+	assert_exposure(ever + 1, EXPOSE_READ, memory[0], MEMORY);
+	assert_int_equal(PtlMDUnlink(source), PTL_OK);
+	assert_int_equal(scripted_exposed_of(0), 0);
+}
+
 /* --- other ways --- */
 
 /* As when a better way to the peer is found while its queue waits for room. */
@@ -496,6 +586,63 @@ static void a_huge_region_is_not_pinned(void **state)
 	assert_put_went_well();
 	assert_int_equal(scripted_exposed_of(0), 0);
 	assert_int_equal(scripted_exposure(1)->length, LONG);
+}
+
+/* Of interfaces 0 and 1, with the source bound. */
+static ptl_handle_md_t bind_great(char **source, char **target, size_t length)
+{
+	*source = calloc(1, length);
+	*target = calloc(1, length);
+	assert_true(*source && *target);
+	attach(1, user_md(1, *target, length), PTL_RETAIN);
+	return bind(0, user_md(0, *source, length), PTL_RETAIN);
+}
+
+static void a_great_region_is_registered_for_who_moves_a_good_part_of_it(void **state)
+{
+	const size_t length = 20 * MIB;
+	char *source, *target;
+	ptl_handle_md_t md = bind_great(&source, &target, length);
+
+	(void)state;
+	put(md, 0, LONG);
+	settle();
+	assert_put_went_well();
+	assert_int_equal(scripted_exposed(), 0);
+	assert_exposure_was(1, LONG);
+	assert_exposure_was(2, LONG);
+	put(md, 0, length / 16 - 1);
+	settle();
+	assert_put_went_well();
+	assert_int_equal(scripted_exposed(), 0);
+	put(md, 0, length / 16);
+	settle();
+	assert_put_went_well();
+	assert_exposure(5, EXPOSE_READ, source, length);
+	assert_exposure(6, EXPOSE_LOCAL, target, length);
+	put(md, 0, LONG); /* now it costs nothing */
+	settle();
+	assert_put_went_well();
+	assert_int_equal(scripted_exposed_ever(), 6);
+	PtlFini(); /* before the memory goes */
+	free(source);
+	free(target);
+}
+
+static void a_region_of_moderate_size_is_registered_for_anybody(void **state)
+{
+	char *source, *target;
+	ptl_handle_md_t md = bind_great(&source, &target, 16 * MIB);
+
+	(void)state;
+	put(md, 0, LONG);
+	settle();
+	assert_put_went_well();
+	assert_exposure(1, EXPOSE_READ, source, 16 * MIB);
+	assert_exposure(2, EXPOSE_LOCAL, target, 16 * MIB);
+	PtlFini();
+	free(source);
+	free(target);
 }
 
 static void what_no_operation_uses_makes_room(void **state)
@@ -646,9 +793,13 @@ int main(void)
 		PINNING(an_update_with_nothing_under_way_withdraws_at_once),
 		PINNING(operations_from_before_an_update_keep_what_they_had_exposed),
 		PINNING(an_interface_closes_with_everything_attached),
+		PINNING(a_key_is_dead_when_its_reader_was_given_up),
+		PINNING(a_key_that_others_read_with_lives_until_they_are_done),
 		PINNING(a_message_that_goes_another_way_is_exposed_there),
 		PINNING(a_region_too_great_to_be_registered_is_exposed_in_parts),
 		PINNING(a_huge_region_is_not_pinned),
+		PINNING(a_great_region_is_registered_for_who_moves_a_good_part_of_it),
+		PINNING(a_region_of_moderate_size_is_registered_for_anybody),
 		PINNING(what_no_operation_uses_makes_room),
 		PINNING(a_source_that_cannot_be_exposed_fails_its_put),
 		PINNING(a_destination_that_cannot_be_exposed_fails_the_put_at_both_ends),
