@@ -96,6 +96,7 @@ struct nic {
 	uint32_t next_link;
 	ptl_nic_counters_t counters;
 	uint64_t drop_length, receive_length, send_length;
+	uint64_t unexposed_quiet_until, unexposed_unprinted; /* see report_unexposed() */
 
 	struct match_list portals[NIC_PORTALS];
 	struct acl_entry acl[NIC_ACL_ENTRIES];

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
+#include "base/arch.h"
 #include "base/report.h"
 #include "offload/peer.h"
+
+#define UNEXPOSED_PAUSE_NS UINT64_C(1000000000) /* between two lines about it */
 
 void operation_append(struct operation_list *list, struct operation *op)
 {
@@ -130,25 +132,39 @@ static int expose_pieces(struct nic *nic, struct operation *op, const struct iov
 	return rc;
 }
 
-/* No call is there to return it: the operation's event says that it failed, but not why. */
-static int report_unexposed(const struct nic *nic, const struct operation *op, int rc, uint64_t offset, uint64_t length)
+/* Peers may make as many of them as they please: one line a second. */
+static void print_unexposed(struct nic *nic)
 {
-	const struct descriptor *md = op->pinned;
-	char remedy[160] = "";
-	struct rlimit limit;
+	uint64_t now = monotonic_ns();
+	char more[64] = "";
 
-	if (rc == -ENOMEM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-		snprintf(remedy, sizeof(remedy),
-			 "; this process may lock %llu bytes: raise RLIMIT_MEMLOCK (ulimit -l), or move less at a time",
-			 (unsigned long long)limit.rlim_cur);
-	else if (rc == -EFAULT)
-		snprintf(remedy, sizeof(remedy), "; is all of it mapped, and writable if it is to be written?");
-	report_error(rc,
-		     "memory descriptor %#x (%llu bytes at %p): transport %s cannot register the %llu bytes at offset "
-		     "%llu: %s%s",
-		     md->handle, (unsigned long long)md->region.length, md->user_start, op->peer->transport->ops->name,
-		     (unsigned long long)length, (unsigned long long)offset, strerror(-rc), remedy);
-	report(LOG_ERROR, "interface %u: %s", nic->index, report_last_error());
+	if (now < nic->unexposed_quiet_until) {
+		nic->unexposed_unprinted++;
+		return;
+	}
+	if (nic->unexposed_unprinted)
+		snprintf(more, sizeof(more), " (%llu more since the last such line)",
+			 (unsigned long long)nic->unexposed_unprinted);
+	report(LOG_ERROR, "interface %u%s: %s", nic->index, more, report_last_error());
+	nic->unexposed_unprinted = 0;
+	nic->unexposed_quiet_until = now + UNEXPOSED_PAUSE_NS;
+}
+
+/* No call is there to return it: the operation's event says that it failed, but not why. */
+static int report_unexposed(struct nic *nic, const struct operation *op, int rc, uint64_t offset, uint64_t length)
+{
+	const struct transport *transport = op->peer->transport;
+	const struct descriptor *md = op->pinned;
+	const char *remedy = rc == -EFAULT            ? "; is all of it mapped, and writable if it is to be written?"
+			     : transport->limits.pins ? report_lock_hint(rc)
+						      : "";
+
+	report_kept(rc,
+		    "memory descriptor %#x (%llu bytes at %p): transport %s cannot register the %llu bytes at offset "
+		    "%llu: %s%s",
+		    md->handle, (unsigned long long)md->region.length, md->user_start, transport->ops->name,
+		    (unsigned long long)length, (unsigned long long)offset, strerror(-rc), remedy);
+	print_unexposed(nic);
 	return rc;
 }
 

@@ -287,7 +287,7 @@ void ofi_rma_done(struct ofi *, struct ofi_operation *, int status);
 void ofi_rma_abandon(struct ofi *, struct ofi_operation *, int status);
 void ofi_rma_reuse_failed(struct ofi *); /* the completion queue is empty */
 void ofi_rma_destroy(struct ofi *);
-/* What a user can do about a refusal that the limit on pinned memory may be the reason of; or "".  For this thread. */
+/* report_lock_hint() for a provider that pins memory. */
 const char *ofi_lock_hint(const struct ofi *, int code);
 /* Registers with the provider's modes honoured; the key is random where we choose it. */
 int ofi_register(struct ofi *, const void *base, size_t length, uint64_t access, struct fid_mr **);

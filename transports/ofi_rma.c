@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 
 #include "transports/ofi.h"
 
@@ -46,15 +45,9 @@ static int bind_to_endpoint(struct ofi *ofi, struct fid_mr *mr)
 
 const char *ofi_lock_hint(const struct ofi *ofi, int code)
 {
-	static _Thread_local char text[128];
-	struct rlimit limit;
+	bool pins = ofi->info && ofi->info->domain_attr->mr_mode & FI_MR_LOCAL;
 
-	if (code != -FI_ENOMEM || !ofi->info || !(ofi->info->domain_attr->mr_mode & FI_MR_LOCAL) ||
-	    getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-		return "";
-	snprintf(text, sizeof text, " (RLIMIT_MEMLOCK is %lu KiB for all that is registered: raise it, ulimit -l)",
-		 (unsigned long)limit.rlim_cur >> 10);
-	return text;
+	return pins ? report_lock_hint(ofi_errno(code)) : "";
 }
 
 /* 0 or a libfabric code. */
@@ -123,7 +116,7 @@ int ofi_expose(struct transport *transport, void *base, size_t length, unsigned 
 	int error = register_memory(ofi, base, length, access_for(uses), &region->mr);
 	if (error) {
 		give_region(ofi, region);
-		return ofi_errno(error);
+		return error == -FI_EAGAIN ? -ENOMEM : ofi_errno(error); /* as mlock() has it: too much is locked */
 	}
 	region->previous = NULL;
 	region->next = ofi->regions;

@@ -128,8 +128,9 @@ struct transport_ops {
 		     uint64_t remote, uint64_t key, void *context);
 
 	/*
-	 * Registers memory for the uses (enum exposure_use).  0, -ENOMEM (RLIMIT_MEMLOCK), -EFAULT (not mapped) ...;
-	 * whoever asks reports the failure, because it may try with less.
+	 * Registers memory for the uses (enum exposure_use).  0, -ENOMEM (RLIMIT_MEMLOCK), -EFAULT (not mapped) ..., but
+	 * never -EAGAIN, which would be taken for a full queue.  Whoever asks reports the failure, because it may try
+	 * with less.
 	 */
 	int (*expose)(struct transport *, void *base, size_t length, unsigned uses, struct exposure *);
 	void (*withdraw)(struct transport *, struct exposure *);

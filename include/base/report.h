@@ -12,12 +12,17 @@
 int report_error(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same about a setting, which the user got wrong and not the program: printed as an error. */
 int report_setting(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same, kept but not printed: of what may happen at any rate. */
+int report_kept(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void report(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void report_set_level(enum log_level level);
 
 /* Where the calling thread's text is, and a copy of the calling thread's text to another's: for work done on behalf. */
 char *report_own_text(void);
 void report_hand_over(char *other_text);
+
+/* "; what to do" about -ENOMEM where memory had to be pinned, if it is limited, else "".  Until the thread's next call. */
+const char *report_lock_hint(int error);
 
 /* Text of the calling thread's last report_error(), "" if there was none. */
 const char *report_last_error(void);

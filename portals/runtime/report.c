@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/report.h"
 
+#include <errno.h>
 #include <portals3.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* Where text goes; programs may assign it (they declare it themselves). */
 extern FILE *p3_out;
@@ -60,6 +62,16 @@ int report_setting(int error, const char *format, ...)
 	return error;
 }
 
+int report_kept(int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	keep(format, arguments);
+	va_end(arguments);
+	return error;
+}
+
 void report(enum log_level level, const char *format, ...)
 {
 	char text[sizeof(last_error)];
@@ -71,6 +83,18 @@ void report(enum log_level level, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	print(level, text);
+}
+
+const char *report_lock_hint(int error)
+{
+	static _Thread_local char text[128];
+	struct rlimit limit;
+
+	if (error != -ENOMEM || getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return "";
+	snprintf(text, sizeof(text), "; this process may lock %llu KiB in all: raise RLIMIT_MEMLOCK (ulimit -l)",
+		 (unsigned long long)limit.rlim_cur >> 10);
+	return text;
 }
 
 char *report_own_text(void)

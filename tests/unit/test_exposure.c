@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/report.h"
 #include "offload/nic.h"
 #include "offload/peer.h"
 #include "portals/process.h"
@@ -691,10 +692,14 @@ static void printed_begin(void)
 	assert_non_null(p3_out);
 }
 
-static void printed_end(const char *expected)
+/* So many lines, the last of which says this. */
+static void printed_end(unsigned lines, const char *expected)
 {
 	fclose(p3_out);
 	p3_out = NULL;
+	for (const char *at = printed; (at = strchr(at, '\n')); at++)
+		lines--;
+	assert_int_equal(lines, 0);
 	assert_non_null(strstr(printed, expected));
 	free(printed);
 }
@@ -714,7 +719,7 @@ static void a_source_that_cannot_be_exposed_fails_its_put(void **state)
 	put(source, 0, LONG);
 	assert_non_null(strstr(PtlNicErrorText(), "cannot register the 4096 bytes at offset 0"));
 	assert_non_null(strstr(PtlNicErrorText(), "raise RLIMIT_MEMLOCK"));
-	printed_end("raise RLIMIT_MEMLOCK"); /* PtlPutRegion succeeded, so nobody would look for its text */
+	printed_end(1, "raise RLIMIT_MEMLOCK"); /* PtlPutRegion succeeded, so nobody would look for its text */
 	settle();
 	assert_event(0, PTL_EVENT_SEND_END, PTL_NI_FAIL);
 	assert_no_event(0);
@@ -724,6 +729,37 @@ static void a_source_that_cannot_be_exposed_fails_its_put(void **state)
 	assert_put_went_well();
 	assert_int_equal(scripted_exposed_ever(), 0);
 	assert_int_equal(PtlMDUnlink(source), PTL_OK);
+}
+
+static void put_in_vain(ptl_handle_md_t source)
+{
+	put(source, 0, LONG);
+	settle();
+	assert_event(0, PTL_EVENT_SEND_END, PTL_NI_FAIL);
+}
+
+/* Also for those who have every error printed. */
+static void what_cannot_be_exposed_is_printed_once_a_second(void **state)
+{
+	ptl_handle_md_t source = bind_memory(0);
+
+	(void)state;
+	attach_memory(1);
+	put(source, 0, SHORT);
+	settle();
+	assert_put_went_well();
+	report_set_level(LOG_INFO);
+	scripted_limit_exposures(0, 100, -EFAULT);
+	printed_begin();
+	for (unsigned i = 0; i < 3; i++)
+		put_in_vain(source);
+	assert_non_null(strstr(PtlNicErrorText(), "is all of it mapped"));
+	printed_end(1, "interface 0: memory");
+	scripted_pass_time(UINT64_C(1000000000));
+	printed_begin();
+	put_in_vain(source);
+	put_in_vain(source);
+	printed_end(1, "(2 more since the last such line)");
 }
 
 static void a_destination_that_cannot_be_exposed_fails_the_put_at_both_ends(void **state)
@@ -802,6 +838,7 @@ int main(void)
 		PINNING(a_region_of_moderate_size_is_registered_for_anybody),
 		PINNING(what_no_operation_uses_makes_room),
 		PINNING(a_source_that_cannot_be_exposed_fails_its_put),
+		PINNING(what_cannot_be_exposed_is_printed_once_a_second),
 		PINNING(a_destination_that_cannot_be_exposed_fails_the_put_at_both_ends),
 		PINNING(a_destination_that_cannot_be_exposed_fails_the_get_at_both_ends),
 		PINNING(an_answer_that_cannot_be_exposed_fails_its_get),

@@ -323,7 +323,7 @@ enum { GREATEST_KEYS = 16 };
 static struct fid_mr region;
 static struct fid_ep endpoint;
 static uint64_t keys[GREATEST_KEYS]; /* asked for */
-static int tries, refusals_left, bind_error;
+static int tries, refusals_left, register_error, bind_error;
 static int bound, enabled, closed; /* in which order: 1, 2 ...; 0: not */
 static int steps;
 static char memory[4096];
@@ -368,6 +368,8 @@ static int register_region(struct fid *fid, const void *base, size_t length, uin
 		refusals_left--;
 		return -FI_ENOKEY;
 	}
+	if (register_error)
+		return register_error;
 	*out = &region;
 	return 0;
 }
@@ -386,7 +388,7 @@ static void open_domain(const struct offer *offer)
 	ofi.domain = &domain;
 	ofi.ep = &endpoint;
 	region = (struct fid_mr){.fid.ops = &region_ops, .key = 4711};
-	tries = refusals_left = bind_error = bound = enabled = closed = steps = 0;
+	tries = refusals_left = register_error = bind_error = bound = enabled = closed = steps = 0;
 }
 
 static void expose_and_withdraw(struct exposure *seen)
@@ -458,6 +460,21 @@ static void keys_are_random_as_wide_as_they_may_be_and_tried_again(void **state)
 			assert_int_not_equal(keys[i], keys[k]); /* once in 2^32 runs or so they are */
 	}
 	assert_in_range(all, 1u << 16, UINT32_MAX);
+	ofi_rma_destroy(&ofi);
+}
+
+/* The engine would take it for a full queue and try again for ever. */
+static void no_exposure_asks_to_be_tried_again(void **state)
+{
+	struct exposure exposure;
+
+	(void)state;
+	open_domain(&verbs);
+	register_error = -FI_EAGAIN;
+	assert_int_equal(ofi_expose(&ofi.base, memory, sizeof memory, EXPOSE_READ, &exposure), -ENOMEM);
+	register_error = -FI_EFAULT;
+	assert_int_equal(ofi_expose(&ofi.base, memory, sizeof memory, EXPOSE_READ, &exposure), -EFAULT);
+	assert_null(ofi.regions);
 	ofi_rma_destroy(&ofi);
 }
 
@@ -550,6 +567,7 @@ int main(void)
 		ROW(a_region_is_bound_to_the_endpoint_and_then_enabled),
 		ROW(a_region_that_cannot_be_bound_is_closed),
 		ROW(other_regions_are_neither_bound_nor_enabled),
+		ROW(no_exposure_asks_to_be_tried_again),
 		ROW(keys_are_random_as_wide_as_they_may_be_and_tried_again),
 		cmocka_unit_test(verbs_is_prepared_where_there_is_a_device),
 		cmocka_unit_test(nothing_is_prepared_for_verbs_that_is_not_there_or_not_wanted),
