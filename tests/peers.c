@@ -446,7 +446,8 @@ const char *unfit_for(const struct test *test, const char *over, const char *in)
 		{(test->traits & TRAIT_OFI) && strncmp(over, "ofi", 3) != 0, "is about ofi"},
 		{(test->traits & TRAIT_HUGE) && strncmp(over, "ofi:verbs", 9) == 0,
 		 "exposes more memory than can be pinned here"},
-		{(test->traits & TRAIT_USERS) && strcmp(over, "node") == 0, "node is for processes of one user"},
+		{(test->traits & TRAIT_USERS) && (strcmp(over, "node") == 0 || strcmp(over, "ofi:shm") == 0),
+		 "node and ofi:shm are for processes of one user"},
 		{(test->traits & TRAIT_ROOT) && geteuid() != 0, "takes another user's id, which only root can"},
 	};
 	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
