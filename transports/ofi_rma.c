@@ -239,13 +239,20 @@ int ofi_write(struct transport *transport, transport_address to, const void *loc
 	return move(transport, true, to, (struct iovec){(void *)local, length}, exposure, remote, key, context);
 }
 
-void ofi_rma_abandon(struct ofi *ofi, struct ofi_operation *operation, int status)
+/* From now on the provider may report it as often as it likes.  Returns what the owner knows it by. */
+static void *take_off(struct ofi *ofi, struct ofi_operation *operation)
 {
+	operation->posted = false;
 	ofi->lone_rma = NULL;
-	operation->posted = false; /* should the provider report it after all */
 	ofi->addresses[operation->peer].rma_bytes -= operation->length;
 	ofi->outstanding--;
-	ofi->sink->rdma_done(ofi->owner, operation->owner_context, status);
+	return operation->owner_context;
+}
+
+/* It is never used again. */
+void ofi_rma_abandon(struct ofi *ofi, struct ofi_operation *operation, int status)
+{
+	ofi->sink->rdma_done(ofi->owner, take_off(ofi, operation), status);
 }
 
 /*
@@ -255,14 +262,10 @@ void ofi_rma_abandon(struct ofi *ofi, struct ofi_operation *operation, int statu
  */
 void ofi_rma_done(struct ofi *ofi, struct ofi_operation *operation, int status)
 {
-	void *context = operation->owner_context;
-
 	if (unlikely(!operation->posted))
 		return;
-	operation->posted = false;
-	ofi->lone_rma = NULL;
-	ofi->addresses[operation->peer].rma_bytes -= operation->length;
-	ofi->outstanding--;
+	void *context = take_off(ofi, operation);
+
 	if (likely(status == 0)) {
 		give_operation(ofi, operation);
 	} else {
