@@ -15,7 +15,8 @@
  * A sends only when it has inserted B, and B has said that it has inserted A (a letter with B's flag MET, to A's nonce).
  * Hence whatever the provider holds under B's name is of this life of B, on both sides.  A letter may be lost (some ten
  * datagrams wait at a socket): whoever wants to send and is not OPEN knocks again, and a knock is always answered with
- * all that the answerer knows.  Letters prove nothing, anybody may write them; the page does, which only our user can make.
+ * all that the answerer knows.  The names of bells can be read in /proc/net/unix, and anybody may write to them: a letter
+ * counts only if the kernel says that our user has sent it, and who lives where only the page tells, which is our user's.
  *
  * That a peer lives is looked at again when nothing has been heard of it for a while (is_due()), and when the engine asks.
  * One that is gone is removed from the provider in poll(), when nothing is left to be received: what it had sent is
@@ -59,9 +60,11 @@
 
 #define PEERS_GREATEST 256 /* the provider's limit, ourselves included */
 #define NAP_US         100000
-#define KNOCK_NS       1000000  /* between knocks */
-#define DUE_NS         50000000 /* silence after which we look whether a peer still lives */
-#define LETTERS_READ   32       /* at a time */
+#define KNOCK_NS       1000000    /* between knocks */
+#define DUE_NS         50000000   /* silence after which we look whether a peer still lives */
+#define FULL_NS        1000000000 /* that a peer has no room for us is believed so long */
+#define LOOK_NS        100000000  /* between looks which of all peers have died */
+#define LETTERS_READ   32         /* at a time */
 #define LETTER_MAGIC   0x50334c31u
 
 enum letter_flag {
@@ -78,15 +81,16 @@ struct letter {
 	uint64_t from, to; /* nonces */
 };
 
-enum peer_state { PEER_STRANGER, PEER_SEEN, PEER_OPEN, PEER_DOOMED };
+enum acquaintance { SHM_STRANGER, SHM_SEEN, SHM_OPEN, SHM_DOOMED };
 
 /* What we know of the process at an address of the same index.  From SEEN on `page` is mapped. */
 struct shm_peer {
-	enum peer_state state;
-	bool full;     /* it cannot insert us */
+	enum acquaintance state;
 	uint32_t rung; /* the sleep it was last woken from */
 	struct shm_page *page;
 	uint64_t knock_at, due_at;
+	uint64_t full_until; /* one of us cannot insert the other */
+	uint64_t waits_from; /* for room with us; 0: it does not */
 };
 
 struct shm {
@@ -95,9 +99,10 @@ struct shm {
 	struct shm_peer *peers;
 	size_t peer_room;
 	unsigned inserted, doomed;
-	uint32_t sleep;   /* number of the last one */
-	bool asleep;      /* the page says so */
-	uint32_t letters; /* of page->letters, looked for */
+	uint32_t sleep;     /* number of the last one */
+	bool asleep;        /* the page says so */
+	uint32_t letters;   /* of page->letters, looked for */
+	uint64_t looked_at; /* when find_room() did */
 	bool told_full;
 };
 
@@ -124,11 +129,13 @@ static int make_bell(const struct shm_page *page)
 {
 	struct sockaddr_un name;
 	socklen_t length = bell_name(page, &name);
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1;
 
 	if (fd < 0)
 		return -errno;
-	if (bind(fd, (struct sockaddr *)&name, length) == 0)
+	/* Credentials before the name is there: they are attached when a letter is sent. */
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) == 0 &&
+	    bind(fd, (struct sockaddr *)&name, length) == 0)
 		return fd;
 	int error = -errno;
 
@@ -145,6 +152,35 @@ static int send_to_bell(const struct shm *shm, const struct shm_page *page, cons
 	return sendto(shm->bell, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name, name_length) < 0
 		       ? -errno
 		       : 0;
+}
+
+static bool is_ours(struct msghdr *message)
+{
+	struct cmsghdr *part = CMSG_FIRSTHDR(message);
+	struct ucred sender;
+
+	if (!part || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS ||
+	    part->cmsg_len != CMSG_LEN(sizeof sender))
+		return false;
+	memcpy(&sender, CMSG_DATA(part), sizeof sender);
+	return sender.uid == geteuid();
+}
+
+enum mail { MAIL_NONE, MAIL_LETTER, MAIL_OTHER };
+
+/* Takes one thing from the bell: a letter of this user, a ring, or what is not for us.  No room for descriptors. */
+static enum mail take_mail(const struct shm *shm, struct letter *letter)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct ucred))];
+	struct iovec body = {letter, sizeof *letter};
+	struct msghdr message = {
+		.msg_iov = &body, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+	ssize_t length = recvmsg(shm->bell, &message, MSG_DONTWAIT);
+
+	if (length < 0)
+		return MAIL_NONE;
+	return (size_t)length == sizeof *letter && is_ours(&message) && letter->magic == LETTER_MAGIC ? MAIL_LETTER
+												      : MAIL_OTHER;
 }
 
 /* --- peers --- */
@@ -168,9 +204,9 @@ static struct shm_peer *peer_at(const struct ofi *ofi, transport_address index)
 /* Its process is gone: to be removed by bury(). */
 static void doom(struct shm *shm, struct shm_peer *peer)
 {
-	if (peer->state == PEER_DOOMED || peer->state == PEER_STRANGER)
+	if (peer->state == SHM_DOOMED || peer->state == SHM_STRANGER)
 		return;
-	peer->state = PEER_DOOMED;
+	peer->state = SHM_DOOMED;
 	shm->doomed++;
 }
 
@@ -195,35 +231,55 @@ static void bury_one(struct ofi *ofi, transport_address index, struct shm_peer *
 		ofi->shm->inserted--;
 	}
 	shm_page_unmap(peer->page);
-	*peer = (struct shm_peer){.state = PEER_STRANGER};
+	*peer = (struct shm_peer){.state = SHM_STRANGER};
 	if (ofi->lone_rma && ofi->lone_rma->peer == index)
 		ofi_rma_abandon(ofi, ofi->lone_rma, -ECONNRESET);
 	if (met)
 		ofi->sink->peer_gone(ofi->owner, index);
 }
 
-/* From poll() only, when nothing is left to be received. */
+/*
+ * From poll() only, when nothing is left to be received.  The errors that have no context are among that: they come
+ * with the call that posts, so what is abandoned here has none to come that a later operation might be taken for.
+ */
 static void bury(struct ofi *ofi)
 {
 	struct shm *shm = ofi->shm;
 
 	for (size_t i = 0; i < shm->peer_room && shm->doomed; i++)
-		if (shm->peers[i].state == PEER_DOOMED) {
+		if (shm->peers[i].state == SHM_DOOMED) {
 			shm->doomed--;
 			bury_one(ofi, i, &shm->peers[i]);
 		}
 }
 
-/* All numbers are in use: those of the dead will be free after the next poll(). */
-static int find_room(struct ofi *ofi)
+static void doom_the_gone(struct ofi *ofi)
 {
 	struct shm *shm = ofi->shm;
 
 	for (size_t i = 0; i < shm->peer_room; i++)
 		if (shm->peers[i].page && is_gone(ofi, i, &shm->peers[i]))
 			doom(shm, &shm->peers[i]);
-	if (shm->doomed)
+}
+
+/*
+ * All numbers are in use: those of the dead will be free after the next poll().  To look is a thousand system calls, so
+ * whoever comes between two looks is told nothing (-EAGAIN) before the next one.
+ */
+static int find_room(struct ofi *ofi, struct shm_peer *peer)
+{
+	struct shm *shm = ofi->shm;
+	uint64_t now = monotonic_ns();
+
+	if (peer->waits_from == 0)
+		peer->waits_from = now;
+	if (now >= shm->looked_at + LOOK_NS) {
+		shm->looked_at = now;
+		doom_the_gone(ofi);
+	}
+	if (shm->doomed || shm->looked_at < peer->waits_from)
 		return -EAGAIN;
+	peer->waits_from = 0;
 	if (!shm->told_full)
 		report(LOG_WARN,
 		       "provider shm serves %d processes at most, and pid %u has met as many: use node or tcp",
@@ -242,7 +298,7 @@ static int insert(struct ofi *ofi, transport_address index, struct shm_peer *pee
 	if (address->number != FI_ADDR_NOTAVAIL)
 		return 0;
 	if (ofi->shm->inserted >= PEERS_GREATEST)
-		return find_room(ofi);
+		return find_room(ofi, peer);
 	if (shm_segment_check(address->nid, address->port))
 		return -EAGAIN; /* its owner is just leaving, or somebody plays tricks */
 	shm_provider_name(address->nid, address->port, name);
@@ -275,7 +331,7 @@ static void write_letter(struct ofi *ofi, transport_address index, struct shm_pe
 
 	if (ofi->addresses[index].number != FI_ADDR_NOTAVAIL)
 		flags |= MET;
-	if (peer->state == PEER_OPEN)
+	if (peer->state == SHM_OPEN)
 		flags |= OPEN;
 	letter.flags = (uint16_t)flags;
 	int error = send_to_bell(shm, peer->page, &letter, sizeof letter);
@@ -292,12 +348,12 @@ static bool recognise(struct ofi *ofi, transport_address index, struct shm_peer 
 	const struct ofi_address *address = &ofi->addresses[index];
 	uint64_t found;
 
-	if (peer->state == PEER_DOOMED)
+	if (peer->state == SHM_DOOMED)
 		return false;
-	if (peer->state == PEER_STRANGER) {
+	if (peer->state == SHM_STRANGER) {
 		if (shm_page_find(address->nid, address->port, &found, &peer->page))
 			return false;
-		peer->state = PEER_SEEN;
+		peer->state = SHM_SEEN;
 	}
 	if (peer->page->nonce == nonce)
 		return true;
@@ -312,12 +368,12 @@ static void converse(struct ofi *ofi, transport_address index, struct shm_peer *
 	bool known = ofi->addresses[index].number != FI_ADDR_NOTAVAIL;
 	int error = insert(ofi, index, peer);
 
-	if (peer->state == PEER_DOOMED)
+	if (peer->state == SHM_DOOMED)
 		return;
 	advanced = !error && !known;
-	peer->full = for_us && (letter->flags & FULL);
-	if (!error && for_us && (letter->flags & MET) && peer->state != PEER_OPEN) {
-		peer->state = PEER_OPEN;
+	peer->full_until = error == -EUSERS || (for_us && (letter->flags & FULL)) ? monotonic_ns() + FULL_NS : 0;
+	if (!error && for_us && (letter->flags & MET) && peer->state != SHM_OPEN) {
+		peer->state = SHM_OPEN;
 		advanced = true;
 	}
 	if (letter->flags & KNOCK || (advanced && !(letter->flags & OPEN)))
@@ -330,7 +386,7 @@ static void read_letter(struct ofi *ofi, const struct letter *letter)
 	uint64_t nonce;
 
 	/* Whoever is not there gets no place in our tables. */
-	if (letter->magic != LETTER_MAGIC || letter->nid != ofi->nid ||
+	if (letter->nid != ofi->nid ||
 	    (!ofi_find_address(ofi, letter->nid, letter->port) &&
 	     shm_page_find(letter->nid, letter->port, &nonce, NULL)) ||
 	    ofi_make_address(ofi, letter->nid, letter->port, &index))
@@ -346,20 +402,16 @@ static int read_letters(struct ofi *ofi)
 {
 	struct shm *shm = ofi->shm;
 	struct letter letter;
-	ssize_t length;
+	enum mail mail;
 	int count = 0;
 
 	/* Before the letters; pairs with the release in write_letter(). */
 	shm->letters = atomic_load_explicit(&shm->page->letters, memory_order_acquire);
-	for (int i = 0; i < LETTERS_READ; i++) {
-		length = recv(shm->bell, &letter, sizeof letter, MSG_DONTWAIT);
-		if (length < 0)
-			break;
-		if ((size_t)length == sizeof letter) { /* others are rings */
+	for (int i = 0; i < LETTERS_READ && (mail = take_mail(shm, &letter)) != MAIL_NONE; i++)
+		if (mail == MAIL_LETTER) {
 			read_letter(ofi, &letter);
 			count++;
 		}
-	}
 	return count;
 }
 
@@ -385,24 +437,24 @@ static int knock(struct ofi *ofi, transport_address index, struct shm_peer *peer
 	const struct ofi_address address = ofi->addresses[index]; /* letters may make the table grow */
 	uint64_t now = monotonic_ns(), nonce;
 
-	if (peer->state == PEER_STRANGER) {
+	if (peer->state == SHM_STRANGER) {
 		if (address.nid != ofi->nid)
 			return -EHOSTUNREACH;
 		int error = shm_page_find(address.nid, address.port, &nonce, &peer->page);
 		if (error)
 			return error == -EPERM ? -EHOSTUNREACH : error == -ENOENT ? -ENOENT : -EAGAIN;
-		peer->state = PEER_SEEN;
+		peer->state = SHM_SEEN;
 	}
 	if (is_neighbour(ofi->shm, peer))
 		return report_error(-EHOSTUNREACH, "provider shm does not connect two interfaces of one process");
-	if (have_mail(ofi->shm) && read_letters(ofi) && peer_at(ofi, index)->state == PEER_OPEN)
+	if (have_mail(ofi->shm) && read_letters(ofi) && peer_at(ofi, index)->state == SHM_OPEN)
 		return 0;
 	peer = peer_at(ofi, index);
-	if (peer->full)
+	if (now < peer->full_until)
 		return report_error(-EHOSTUNREACH,
-				    "provider shm: the process at port %u has %d peers, and can have no more",
+				    "provider shm: this process or that at port %u has %d peers, and can have no more",
 				    address.port, PEERS_GREATEST);
-	if (peer->state == PEER_SEEN && now >= peer->knock_at) {
+	if (peer->state == SHM_SEEN && now >= peer->knock_at) {
 		peer->knock_at = now + KNOCK_NS;
 		write_letter(ofi, index, peer, KNOCK);
 	}
@@ -433,7 +485,7 @@ static int reach(struct ofi *ofi, transport_address index)
 
 	if (unlikely(!peer))
 		return -EAGAIN;
-	if (unlikely(peer->state != PEER_OPEN))
+	if (unlikely(peer->state != SHM_OPEN))
 		return knock(ofi, index, peer);
 	if (likely(!is_due(&ofi->addresses[index], peer)) || !is_gone(ofi, index, peer))
 		return 0;
@@ -512,7 +564,7 @@ static void urge(struct ofi *ofi)
 	uint32_t target = ofi->lone_rma->peer;
 	struct shm_peer *peer = &ofi->shm->peers[target];
 
-	if (peer->state != PEER_OPEN)
+	if (peer->state != SHM_OPEN)
 		return;
 	wake(ofi, target, 0);
 	if (is_due(&ofi->addresses[target], peer) && is_gone(ofi, target, peer))
@@ -531,7 +583,7 @@ static int shm_poll(struct transport *transport, int budget)
 		handled += read_letters(ofi);
 	if (unlikely(ofi->lone_rma != NULL))
 		urge(ofi);
-	if (unlikely(shm->doomed) && handled < budget)
+	if (unlikely(shm->doomed) && handled < budget && ofi_fill_stash(ofi) == 0)
 		bury(ofi);
 	return handled;
 }
@@ -541,8 +593,7 @@ static int shm_arm(struct transport *transport)
 	struct ofi *ofi = ofi_of(transport);
 	struct shm *shm = ofi->shm;
 
-	read_letters(ofi);
-	if (shm->doomed)
+	if (read_letters(ofi) || shm->doomed) /* a letter may have opened a peer for whom something waits */
 		return -EAGAIN;
 	do {
 		shm->sleep++;
@@ -580,7 +631,7 @@ static int shm_probe(struct transport *transport, transport_address index)
 
 	if (!peer)
 		return 0;
-	if (peer->state == PEER_STRANGER)
+	if (peer->state == SHM_STRANGER)
 		return shm_page_find(ofi->addresses[index].nid, ofi->addresses[index].port, &nonce, NULL) == -ENOENT
 			       ? -ECONNREFUSED
 			       : 0;
@@ -592,14 +643,17 @@ static int shm_probe(struct transport *transport, transport_address index)
 
 /* --- life --- */
 
+/* Whoever forks meanwhile, shm_forked() is not to close what has the number next. */
 static void drop_name(struct shm *shm)
 {
+	int bell = shm->bell, lock = shm->lock;
+
+	shm->bell = shm->lock = -1;
 	if (shm->page)
-		shm_page_drop(shm->page, shm->lock);
-	if (shm->bell >= 0)
-		close(shm->bell);
+		shm_page_drop(shm->page, lock);
+	if (bell >= 0)
+		close(bell);
 	shm->page = NULL;
-	shm->bell = -1;
 }
 
 static int make_name(struct ofi *ofi)
@@ -662,10 +716,12 @@ static int shm_open_provider(struct transport *transport)
 {
 	struct ofi *ofi = ofi_of(transport);
 
-	ofi->shm = calloc(1, sizeof *ofi->shm);
-	if (!ofi->shm)
+	struct shm *shm = calloc(1, sizeof *shm);
+
+	if (!shm)
 		return -ENOMEM;
-	ofi->shm->bell = -1;
+	shm->bell = shm->lock = -1;
+	ofi->shm = shm;
 	shm_pages_sweep();
 	int error = ofi_open(transport);
 
@@ -676,10 +732,18 @@ static int shm_open_provider(struct transport *transport)
 	return error;
 }
 
-/* The name first: nobody is to come while we leave. */
+/*
+ * Nobody is to come while we leave.  But the name stays ours until the endpoint is closed, because that removes the
+ * segment by its name, whoever has it then.
+ */
 static void shm_close(struct transport *transport)
 {
-	shm_end(ofi_of(transport));
+	struct ofi *ofi = ofi_of(transport);
+
+	if (ofi->shm)
+		shm_page_retire(ofi->shm->page);
+	ofi_release(ofi);
+	shm_end(ofi);
 	ofi_close(transport);
 }
 
@@ -687,10 +751,10 @@ static void shm_forked(struct transport *transport)
 {
 	const struct ofi *ofi = ofi_of(transport);
 
-	if (ofi->shm) {
+	if (ofi->shm && ofi->shm->bell >= 0)
 		close(ofi->shm->bell);
+	if (ofi->shm && ofi->shm->lock >= 0)
 		close(ofi->shm->lock);
-	}
 	ofi_forked(transport);
 }
 

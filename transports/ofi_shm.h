@@ -34,6 +34,9 @@ void shm_provider_name(uint32_t nid, uint16_t port, char name[SHM_NAME_ROOM]);
 int shm_page_claim(uint32_t nid, uint16_t port, struct shm_page **, int *lock);
 /* The provider's segment is there: others may come. */
 void shm_page_publish(struct shm_page *);
+/* Its owner is leaving: nobody is to come any more. */
+void shm_page_retire(struct shm_page *);
+/* Gives the names up.  Not before the provider has removed its segment. */
 void shm_page_drop(struct shm_page *, int lock);
 
 /*

@@ -13,7 +13,8 @@
  *
  * ORDER.  The page is created and locked before the provider makes its segment, because opening a name in use unlinks the
  * living owner's segment; it becomes ready after, because inserting a peer without a segment gives it somebody else's
- * address.
+ * address.  At the end the other way round: not ready any more, then the provider removes its segment, by name, and
+ * only then page and lock go.
  *
  * WHOSE FILES.  All are made with mode 0600.  A file of another user is never opened for more than a look at its
  * owner, nor is the provider led to it.
@@ -227,6 +228,7 @@ int shm_page_claim(uint32_t nid, uint16_t port, struct shm_page **page, int *loc
 	*page = NULL;
 	if (fd < 0)
 		return fd;
+	*lock = fd; /* at once, for whoever forks: shm_forked() */
 	/* A segment without a page: its owner was killed before it had one ready, or another user put it there. */
 	int error = remove_file(place.segment);
 
@@ -234,11 +236,12 @@ int shm_page_claim(uint32_t nid, uint16_t port, struct shm_page **page, int *loc
 		error = fill_page(&place, nid, port, page);
 	if (error) {
 		shm_page_unmap(*page);
+		*page = NULL;
 		remove_file(place.page);
+		*lock = -1;
 		close(fd);
 		return error == -EACCES ? -EPERM : error;
 	}
-	*lock = fd;
 	return 0;
 }
 
@@ -248,12 +251,18 @@ void shm_page_publish(struct shm_page *page)
 	atomic_store_explicit(&page->ready, SHM_READY, memory_order_release);
 }
 
+void shm_page_retire(struct shm_page *page)
+{
+	atomic_store_explicit(&page->ready, 0, memory_order_relaxed);
+	/* Whoever sends from here on learns that it is in vain; pairs with the fence in wake(). */
+	atomic_store_explicit(&page->sleeping, SHM_CLOSED, memory_order_release);
+}
+
 void shm_page_drop(struct shm_page *page, int lock)
 {
 	const struct place place = place_of(page->nid, (uint16_t)page->port);
 
-	/* Whoever sends from here on learns that it is in vain; pairs with the fence in wake(). */
-	atomic_store_explicit(&page->sleeping, SHM_CLOSED, memory_order_release);
+	shm_page_retire(page);
 	remove_file(place.page);
 	shm_page_unmap(page);
 	close(lock);
