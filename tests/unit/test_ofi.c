@@ -1860,10 +1860,10 @@ static void letters_of_another_user_are_not_believed(void)
 		stop_process(1);
 		CHECK_EQUAL(try_send(to, 0, 40), -EAGAIN);
 		forge_refusal(ports[1], 65534);
-		drive();
+		CHECK_EQUAL(transport->ops->arm(transport), 0); /* empties the bell */
 		CHECK_EQUAL(try_send(to, 0, 40), -EAGAIN);
 		forge_refusal(ports[1], geteuid()); /* it was not for a mistake in it */
-		transport->ops->arm(transport);
+		CHECK_EQUAL(transport->ops->arm(transport), -EAGAIN);
 		CHECK_EQUAL(try_send(to, 0, 40), -EHOSTUNREACH);
 		continue_process(1);
 		uint64_t limit = now_ns() + PATIENCE;
