@@ -40,7 +40,8 @@
  *
  * READS.  Where the kernel allows cross-memory attach the provider reads at once, without the other side.  Where it does
  * not, both sides have to progress, several times: the target is woken as often as it falls asleep, and arm() says that
- * nobody will announce the end.  A read that fails has no context, and returned 0 (profile.lone_rma: one at a time).
+ * nobody will announce the end.  A read that fails has no context, and returned 0 (profile.lone_rma: one at a time of the
+ * whole endpoint).  So without cross-memory attach one stopped peer stops all reads and writes, until it goes on or dies.
  *
  * WHAT CANNOT BE MENDED, and why `auto` never takes this: whoever sends holds a spin lock in the receiver's memory while it
  * writes, and whoever reads holds one in the memory's owner's, for as long as the copy takes.  If it is killed then, the
