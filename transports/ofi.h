@@ -177,7 +177,7 @@ struct ofi {
 	uint32_t *address_index;                     /* (nid, port) -> index + 1; open addressing */
 	size_t address_index_size;
 
-	struct shm *shm; /* ofi_shm.c */
+	struct shm *shm; /* ofi_shm_letters.h */
 
 	/* Made by open(). */
 	const struct ofi_library *library;

@@ -196,22 +196,21 @@ static void drive_until(const char *what, bool (*reached)(const void *), const v
 	}
 }
 
-struct progress {
-	int rank;
-	uint32_t count;
-};
-
-static bool has_received(const void *argument)
+static void await_at_least(int rank, uint32_t count)
 {
-	const struct progress *wanted = argument;
-	return received[wanted->rank] >= wanted->count;
+	uint64_t limit = now_ns() + PATIENCE;
+
+	while (received[rank] < count) {
+		drive();
+		if (now_ns() > limit)
+			FAIL("in vain: %u of %u messages of process %d have come, %d peers have gone; %s",
+			     received[rank], count, rank, gone_count, report_last_error());
+	}
 }
 
 static void await_messages(int rank, uint32_t count)
 {
-	struct progress wanted = {rank, count};
-
-	drive_until("wait for messages", has_received, &wanted);
+	await_at_least(rank, count);
 	CHECK_EQUAL(received[rank], count);
 }
 
@@ -496,8 +495,7 @@ static void a_sender_stopped_in_mid_message_keeps_its_place(void)
 		CHECK_LESS(received[1], before);
 		atomic_store(over, 1);
 		continue_process(1);
-		struct progress all = {1, before};
-		drive_until("wait for the rest", has_received, &all);
+		await_at_least(1, before);
 	}
 	barrier();
 	shut();
@@ -1170,7 +1168,7 @@ static void children_forked_while_it_opens_lose_nothing(void)
 		pid_t child = fork_child();
 		if (child == 0) {
 			transport->ops->forked(transport);
-			_exit(fcntl(STDIN_FILENO, F_GETFD) < 0);
+			_exit(fcntl(STDIN_FILENO, F_GETFD) < 0 ? 1 : 0);
 		}
 		join_child(child);
 	}
@@ -1652,7 +1650,7 @@ static void reads_of_memory_that_is_not_there_fail(void)
 	barrier();
 	if (my_rank == 0) {
 		int status;
-		stop_process(1); /* such an error is reported by our own call: ofi_shm.c relies on it */
+		stop_process(1); /* such an error is reported by our own call: shm_bury() relies on it */
 		for (int i = 0; i < 3; i++) {
 			CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key,
 					 &status),
@@ -1815,7 +1813,7 @@ static void interfaces_of_one_process_do_not_meet(void)
 	shut();
 }
 
-/* As ofi_shm.c writes it: "I cannot insert you". */
+/* As ofi_shm_letters.c writes it: "I cannot insert you". */
 struct forgery {
 	uint32_t magic, nid;
 	uint16_t port, flags;
