@@ -494,7 +494,7 @@ void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 		give_up(nic, peer);
 		return;
 	}
-	if (now - peer->pinged_at < interval)
+	if (now - peer->pinged_at < interval || now - peer->pinged_at < transport->limits.ping_pause)
 		return;
 	peer->pinged_at = now;
 	peer->pings++;

@@ -335,6 +335,7 @@ static int claim(struct transport_config *config, struct transport **out, bool s
 		.pins = script.terms.pins,
 		.revocable = true,
 		.sleepable = true,
+		.ping_pause = script.terms.ping_pause,
 	};
 	scripted->config = *config;
 	scripted->self = self;

@@ -80,6 +80,7 @@ struct scripted_terms {
 	bool anonymous; /* it does not say from whom a message comes */
 	bool hostile;   /* messages may be made up, and with them keys: reads of what nobody exposed fail */
 	uint64_t seed;  /* of random numbers */
+	uint64_t ping_pause;
 };
 
 /* From now on interfaces are opened on the script; to be closed when the last of them is. */

@@ -80,6 +80,7 @@ struct ofi_profile {
 	unsigned rma_depth;    /* of them in flight for one message */
 	size_t rma_window;     /* bytes of reads and writes in flight per peer, 0: no limit */
 	size_t rma_least;      /* of them one read or write counts at least */
+	uint64_t ping_pause;   /* see transport_limits */
 	/* What is special about it beyond that; NULL: nothing. */
 	const struct transport_ops *ops;
 	int (*take_name)(struct ofi *); /* makes what our address needs; -EADDRINUSE: try another port */

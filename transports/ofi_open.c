@@ -32,6 +32,7 @@ static void set_limits(struct ofi *ofi)
 		 */
 		.revocable = false,
 		.verified_uid = false,
+		.ping_pause = ofi->profile.ping_pause,
 	};
 }
 

@@ -22,13 +22,18 @@
  * rxm's begins above 16384 bytes.
  */
 static const struct ofi_profile profiles[OFI_PROFILES] = {
+	/*
+	 * rxe starts its timer for lost packets anew with whatever is acknowledged (0.5 s, as rdma_cm sets it): PINGs and
+	 * PONGs once a second from both sides kept a read whose repetition was lost as well from being repeated, for ever.
+	 */
 	{.alias = "verbs",
 	 .name = "verbs;ofi_rxm",
 	 .best = true,
 	 .short_max = 16 * KIB,
 	 .short_greatest = 16 * KIB,
 	 .rma_chunk = 1024 * KIB,
-	 .rma_depth = 4},
+	 .rma_depth = 4,
+	 .ping_pause = 5000000000u},
 	{.alias = "tcp",
 	 .name = "tcp;ofi_rxm",
 	 .best = true,

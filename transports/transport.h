@@ -49,8 +49,9 @@ struct transport_limits {
 	bool verified_uid;       /* the transport proves the peer's uid */
 	bool sleepable;          /* wait_fd() works; otherwise the engine polls with a back-off */
 	bool brief;              /* arrivals name their sender beyond doubt: messages may leave out who they are from */
-	uint32_t nap; /* sleepers look again after so many microseconds whatever wait_fd() says; 0: no need */
-	bool rings;   /* wait_fd() becomes readable for whatever nobody has looked at for a while, armed or not */
+	uint32_t nap;        /* sleepers look again after so many microseconds whatever wait_fd() says; 0: no need */
+	uint64_t ping_pause; /* ns between two PINGs at least: what answers may put off a lost packet's repetition */
+	bool rings; /* wait_fd() becomes readable for whatever nobody has looked at for a while, armed or not */
 };
 
 /* What poll() hands to the engine, with the `owner` given to open().  Called under ownership, from poll() only. */

@@ -22,23 +22,29 @@ static ptl_handle_ni_t ni[INTERFACES];
 static ptl_process_id_t id[INTERFACES];
 static char memory[8];
 
-static int open_interfaces(void **state)
+static void open_on(const struct scripted_terms *terms, const struct scripted_observer *observer)
 {
-	const struct scripted_terms terms = {.short_max = 1024, .rma_chunk = 1024, .rma_depth = 1};
 	int most;
 
-	(void)state;
 	setenv("PTL_TRANSPORT", "ofi", 1);
 	setenv("PTL_NIC_MODE", "host", 1);
 	setenv("PTL_IFACE", "lo", 1);
 	setenv("PTL_LINGER", "0", 1);
-	scripted_open(&terms, &scripted_blind);
+	scripted_open(terms, observer);
 	assert_int_equal(PtlInit(&most), PTL_OK);
 	for (unsigned i = 0; i < INTERFACES; i++) {
 		assert_int_equal(PtlNIInit(i, SCRIPTED_PID + i, NULL, NULL, &ni[i]), PTL_OK);
 		assert_int_equal(PtlNicReady(ni[i]), PTL_OK);
 		assert_int_equal(PtlGetId(ni[i], &id[i]), PTL_OK);
 	}
+}
+
+static int open_interfaces(void **state)
+{
+	const struct scripted_terms terms = {.short_max = 1024, .rma_chunk = 1024, .rma_depth = 1};
+
+	(void)state;
+	open_on(&terms, &scripted_blind);
 	return 0;
 }
 
@@ -191,6 +197,44 @@ static void no_more_strangers_are_answered_than_can_be_afforded(void **state)
 	assert_int_equal(peers_of(0), burst + 10);
 }
 
+static unsigned pings;
+
+static void count_ping(struct scripted_message *message, bool taken)
+{
+	struct wire_message sent;
+
+	if (taken && wire_decode(message->bytes, message->length, &sent) == 0 && sent.operation == WIRE_PING)
+		pings++;
+}
+
+/* PINGs in so many seconds in which an acknowledgement is owed that never comes, from a peer that is alive. */
+static unsigned pings_within(unsigned seconds, uint64_t pause)
+{
+	const struct scripted_terms terms = {.short_max = 1024, .rma_chunk = 1024, .rma_depth = 1, .ping_pause = pause};
+	struct scripted_observer observer = scripted_blind;
+	ptl_handle_eq_t eq;
+
+	observer.sending = count_ping;
+	pings = 0;
+	open_on(&terms, &observer);
+	talk();
+	assert_int_equal(PtlEQAlloc(ni[1], 8, PTL_EQ_HANDLER_NONE, &eq), PTL_OK);
+	assert_int_equal(PtlPut(bind_memory(1, eq), PTL_ACK_REQ, id[0], 0, 0, 0, 0, 0), PTL_OK);
+	scripted_lose(1, 0);
+	for (unsigned round = 0; round < seconds * 1000 / ROUND_MS; round++)
+		go_on();
+	close_interfaces(NULL);
+	return pings;
+}
+
+/* A transport that would be disturbed by them gets fewer. */
+static void pings_keep_the_pause_that_the_transport_wants(void **state)
+{
+	(void)state;
+	assert_in_range(pings_within(30, 0), 15, 30);
+	assert_in_range(pings_within(30, 5000000000u), 5, 6);
+}
+
 static int count_operations(struct nic *nic, void *unused)
 {
 	(void)unused;
@@ -224,6 +268,7 @@ int main(void)
 						close_interfaces),
 		cmocka_unit_test_setup_teardown(no_more_strangers_are_answered_than_can_be_afforded, open_interfaces,
 						close_interfaces),
+		cmocka_unit_test(pings_keep_the_pause_that_the_transport_wants),
 		cmocka_unit_test_setup_teardown(what_one_peer_can_hold_is_bounded, open_interfaces, close_interfaces),
 	};
 
