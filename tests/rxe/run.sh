@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# usage: tests/rxe/run.sh BUILD [SCRATCH]
+# usage: tests/rxe/run.sh [BUILD [SCRATCH]]
 # RDMA without hardware: the library of a compiled BUILD over ofi:verbs on soft-RoCE devices, in QEMU guests; first two
 # processes in one guest, then two guests on a virtual wire.  SCRATCH keeps the kernel for the next time; a temporary
-# directory if none is given.  Ends with the line "N passed, N failed, N skipped".
+# directory if none is given.  Without BUILD the group rxe of tests/run.sh, which makes one.  Ends with the line "N passed, N failed, N skipped".
 set -u
-build=$(realpath "${1:?usage: tests/rxe/run.sh BUILD [SCRATCH]}")
+[ $# -gt 0 ] || exec "$(dirname "$0")/../run.sh" --only rxe
+build=$(realpath "$1")
 scratch=${2:-}
 [ -n "$scratch" ] || { scratch=$(mktemp -d) && temporary=$scratch; } || exit 1
 mkdir -p "$scratch" || exit 1

@@ -2,6 +2,7 @@
 /* What only memory that is really pinned, and devices that are really opened, can show.  Runs in a guest: see run.sh. */
 #include "tests/peers.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -43,10 +44,10 @@ static void one_message_longer_than_the_provider_moves_at_a_time(void)
 static void spoil(char *bytes, size_t length, int until)
 {
 	char end;
-	for (ssize_t got = 0; got == 0; usleep(1000)) {
+	do {
 		memset(bytes, 0x5a, length);
-		got = read(until, &end, 1);
-	}
+		usleep(1000);
+	} while (read(until, &end, 1) != 1);
 	_exit(0);
 }
 
@@ -87,7 +88,7 @@ static void a_parents_traffic_is_right_after_fork(void)
 		open_window(BITS, md_over(far, LONG, options, in));
 	ptl_handle_md_t md = bind_md(md_over(near, LONG, PTL_MD_EVENT_START_DISABLE, out));
 	exchange_long(md, out, in, near, far, 1);
-	CHECK(pipe(pipe_to_child) == 0);
+	CHECK(pipe2(pipe_to_child, O_NONBLOCK) == 0);
 	pid_t child = fork_child();
 	if (child == 0) {
 		close(pipe_to_child[1]);

@@ -51,6 +51,8 @@ struct message {
 static const char *provider = "tcp";
 static struct settings settings = {.short_max = SETTING_AUTO};
 static struct transport_config config;
+static const char *iface = "lo";
+static uint32_t home = LOOPBACK;
 static struct transport *transport;
 static uint32_t pid_at[MAX_PROCESSES], attempt_at[MAX_PROCESSES];
 static transport_address address_of[MAX_PROCESSES];
@@ -132,8 +134,8 @@ static void configure(uint32_t pid)
 {
 	config = (struct transport_config){.settings = &settings,
 					   .provider = provider,
-					   .iface = "lo",
-					   .nid = LOOPBACK,
+					   .iface = iface,
+					   .nid = home,
 					   .pid = pid,
 					   .sink = &sink,
 					   .owner = &config};
@@ -172,9 +174,8 @@ static void exchange_addresses(void)
 	for (int rank = 0; rank < process_count; rank++) {
 		pid_at[rank] = all[rank][0];
 		attempt_at[rank] = all[rank][1];
-		CHECK_EQUAL(
-			transport->ops->resolve(transport, LOOPBACK, pid_at[rank], attempt_at[rank], &address_of[rank]),
-			0);
+		CHECK_EQUAL(transport->ops->resolve(transport, home, pid_at[rank], attempt_at[rank], &address_of[rank]),
+			    0);
 	}
 }
 
@@ -2009,5 +2010,9 @@ int main(int argc, char **argv)
 		harness.tables = without;
 	if (argc > 2)
 		harness.only = argv[2];
+	if (argc > 4) { /* an interface with a device beneath it, and its address: for providers without the loopback */
+		iface = argv[3];
+		home = ntohl(inet_addr(argv[4]));
+	}
 	return harness_run(&harness);
 }
