@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # usage: tests/rxe/run.sh [BUILD [SCRATCH]]
-# RDMA without hardware: the library of a compiled BUILD over ofi:verbs on soft-RoCE devices, in QEMU guests; first two
-# processes in one guest, then two guests on a virtual wire.  SCRATCH keeps the kernel for the next time; a temporary
+# RDMA without hardware: the library of a compiled BUILD over ofi:verbs on soft-RoCE devices, in QEMU guests: two
+# processes in one guest, and two guests on a virtual wire.  SCRATCH keeps the kernel for the next time; a temporary
 # directory if none is given.  Without BUILD the group rxe of tests/run.sh, which makes one.  Ends with the line "N passed, N failed, N skipped".
 set -u
 [ $# -gt 0 ] || exec "$(dirname "$0")/../run.sh" --only rxe
@@ -72,10 +72,9 @@ if ! { fetch_kernel && make_initramfs; } >"$scratch/kernel.txt" 2>&1; then
 	exit 0
 fi
 
+# All at the same time, for all of them wait half of the time.
 script alone.sh >"$scratch/alone"
 boot 1 "$scratch/alone"
-await_guest 1
-show 1
 
 # The second connects to the first's end of the wire, which has to be there.
 wire=$(mktemp -d) # short: a path in a socket's address ends at 107 bytes
@@ -93,8 +92,8 @@ for ((tries = 0; tries < 100; tries++)); do
 	sleep 0.1
 done
 boot 3 "$scratch/pair" "${second[@]}"
-await_guest 2
-await_guest 3
-show 2
-show 3
+for number in 1 2 3; do
+	await_guest $number
+	show $number
+done
 summary

@@ -47,7 +47,7 @@ static void spoil(char *bytes, size_t length, int until)
 	do {
 		memset(bytes, 0x5a, length);
 		usleep(1000);
-	} while (read(until, &end, 1) != 1);
+	} while (read(until, &end, 1) < 0);
 	_exit(0);
 }
 
