@@ -31,6 +31,8 @@
 #define OPENING_NS         1000000u
 #define SILENCE_NS         1000000000u
 #define PINGS_BEFORE_DEATH 3
+#define SEVER_AGAIN_NS     250000000u
+#define SEVERED_AT_A_TIME  64 /* peers whose connections are looked for in one walk; the others' when theirs are gone */
 
 /* HELLO and WELCOME: who we are, and whom we take the other for. */
 static struct wire_message introduction(const struct nic *nic, const struct peer *peer, enum wire_operation what)
@@ -66,12 +68,6 @@ bool contact_possible(const struct nic *nic, const struct peer *peer, enum nic_p
 	return nic->transports[path] || !nic->opening_done;
 }
 
-static void take_path(struct nic *nic, struct peer *peer, enum nic_path path)
-{
-	peer->path = path;
-	peer->transport = nic->transports[path];
-}
-
 /*
  * Of its addresses on that path the one that the slice is about: every other slice is for candidate 0.  Only the
  * network has several.
@@ -81,7 +77,7 @@ static int find_address(struct nic *nic, struct peer *peer, enum nic_path path)
 	const struct transport_ops *ops = nic->transports[path]->ops;
 	const ptl_process_id_t id = peer->id;
 
-	take_path(nic, peer, path);
+	peer_take_path(nic, peer, path);
 	peer->attempt = path == PATH_NETWORK && peer->slice % 2 ? peer->slice / 2 + 1 : 0;
 	int rc = ops->resolve(peer->transport, id.nid, id.pid, peer->attempt, &peer->address);
 
@@ -160,19 +156,8 @@ void contact_start(struct nic *nic, struct peer *peer)
 	greet(nic, peer, now);
 }
 
-/* What reads of its memory wait for is that the transport gives them up. */
-static void sever(struct peer *peer, bool certain)
-{
-	const struct transport_ops *ops = peer->transport->ops;
-
-	if (ops->sever)
-		ops->sever(peer->transport, peer->address, certain);
-}
-
 void contact_tick(struct nic *nic, struct peer *peer, uint64_t now)
 {
-	if (peer->given_up && peer->active.head)
-		sever(peer, false);
 	if (now >= peer->contact_deadline)
 		peer_fail(nic, peer, PTL_NI_UNREACHABLE, "no answer to HELLO within PTL_CONNECT_TIMEOUT");
 	else if (now >= peer->slice_end)
@@ -224,7 +209,7 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 		move_conversation(nic, peer);
 	if (peer->local_tag == 0)
 		peer->local_tag = random_tag(0);
-	take_path(nic, peer, nic->polling);
+	peer_take_path(nic, peer, nic->polling);
 	peer->address = address;
 	if ((rc = peer_meet(nic, peer)))
 		return rc;
@@ -237,7 +222,6 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 	peer->incarnation[0] = message->incarnation_high;
 	peer->incarnation[1] = message->incarnation_low;
 	peer->state = PEER_READY;
-	peer->given_up = false;
 	peer->refusals = 0;
 	peer->retry_at = 0;
 	peer->arrivals++;
@@ -303,7 +287,7 @@ static void hello_for_another(struct nic *nic, struct peer *peer, const struct w
 		answer(nic, peer, hello, from, &refusal);
 		return;
 	}
-	take_path(nic, peer, nic->polling);
+	peer_take_path(nic, peer, nic->polling);
 	if (peer->state == PEER_UNKNOWN &&
 	    peer->transport->ops->resolve(peer->transport, peer->id.nid, peer->id.pid, hello->attempt, &peer->address))
 		return;
@@ -456,11 +440,58 @@ static bool silent_for_too_long(const struct nic *nic, const struct peer *peer, 
 	       (peer->abilities & WIRE_HAS_NIC_THREAD) && now - peer->silent_since > nic->settings->peer_timeout;
 }
 
-static void give_up(struct nic *nic, struct peer *peer)
+/* Failed, but our reads of the peer's memory have yet to end: what comes after them is behind them. */
+static bool reads_hang(const struct peer *peer)
 {
-	peer_fail(nic, peer, PTL_NI_PEER_DIED, "silent for PTL_PEER_TIMEOUT");
-	peer->given_up = true;
-	sever(peer, true);
+	return peer->active.head && peer->active.head->failure;
+}
+
+void contact_give_up(struct nic *nic, struct peer *peer, const char *why)
+{
+	struct transport *transport = peer->transport;
+
+	peer_fail(nic, peer, PTL_NI_PEER_DIED, why);
+	if (!transport->ops->sever)
+		return;
+	transport->ops->sever(transport, peer->address);
+	peer->lost_transport = transport;
+	peer->lost_address = peer->address;
+}
+
+/* Whose reads have ended is lost no longer.  Returns how many of that transport are, at most `room`. */
+static unsigned collect_lost(struct nic *nic, const struct transport *transport, transport_address *lost, unsigned room)
+{
+	unsigned count = 0;
+
+	for (struct peer *peer = nic->busy; peer && count < room; peer = peer->next_busy) {
+		if (!peer->lost_transport)
+			continue;
+		if (!reads_hang(peer))
+			peer->lost_transport = NULL;
+		else if (peer->lost_transport == transport)
+			lost[count++] = peer->lost_address;
+	}
+	return count;
+}
+
+/* Every time costs a walk over all descriptors of the process, and the timers of all peers come here. */
+void contact_sever_lost(struct nic *nic, uint64_t now)
+{
+	transport_address lost[SEVERED_AT_A_TIME];
+
+	if (now - nic->severed_at < SEVER_AGAIN_NS)
+		return;
+	nic->severed_at = now;
+	for (int i = 0; i < NIC_TRANSPORTS; i++) {
+		struct transport *transport = nic->transports[i];
+
+		if (!transport || !transport->ops->sever_unheard)
+			continue;
+		unsigned count = collect_lost(nic, transport, lost, SEVERED_AT_A_TIME);
+
+		if (count > 0)
+			transport->ops->sever_unheard(transport, lost, count);
+	}
 }
 
 /*
@@ -472,10 +503,8 @@ void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 	const struct transport *transport = peer->transport;
 	uint64_t interval = ping_interval(nic);
 
-	if (peer->given_up) {
-		sever(peer, false);
-		return;
-	}
+	if (peer->state == PEER_UNKNOWN && peer->lost_transport && reads_hang(peer))
+		return; /* the verdict has been passed */
 	if (peer->arrivals != peer->arrivals_seen || peer->silent_since == 0) {
 		note_life(peer, now);
 		return;
@@ -485,13 +514,15 @@ void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 	if (!transport || peer->path == PATH_SELF || !(silent || transport->limits.rings))
 		return;
 	if (probably_dead(peer)) {
-		peer_fail(nic, peer, PTL_NI_PEER_DIED, "its port is closed");
+		contact_give_up(nic, peer, "its port is closed");
 		return;
 	}
+	if (peer->state == PEER_READY)
+		transfers_ask_again(nic, peer);
 	if (!silent || peer->state != PEER_READY)
 		return;
 	if (silent_for_too_long(nic, peer, now)) {
-		give_up(nic, peer);
+		contact_give_up(nic, peer, "silent for PTL_PEER_TIMEOUT");
 		return;
 	}
 	if (now - peer->pinged_at < interval || now - peer->pinged_at < transport->limits.ping_pause)

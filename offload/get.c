@@ -90,14 +90,6 @@ static void get_pulled(struct nic *nic, struct operation *op, const struct wire_
 			op->info.mlength);
 }
 
-/* As for an incoming put: the END waits until the transport has let go of the memory. */
-static void get_abandoned(struct nic *nic, struct operation *op, const struct wire_message *message)
-{
-	(void)nic;
-	(void)message;
-	op->transfer.status = op->transfer.status ? op->transfer.status : -ECONNRESET;
-}
-
 static const struct protocol get_outgoing = {
 	.name = "get",
 	.on =
@@ -108,7 +100,7 @@ static const struct protocol get_outgoing = {
 					 [OP_DISCARDED] = IGNORED(STATE_DONE),
 					 [OP_FAILED] = ON(get_failed, STATE_DONE)},
 			[GET_PULLING] = {[OP_PULLED] = ON(get_pulled, STATE_DONE),
-					 [OP_FAILED] = ON(get_abandoned, GET_PULLING)},
+					 [OP_FAILED] = ON(transfer_abandon, GET_PULLING)},
 		},
 };
 

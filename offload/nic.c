@@ -108,6 +108,7 @@ static bool run_timers(struct nic *nic)
 {
 	uint64_t now = monotonic_ns();
 
+	nic_note_time(nic, now);
 	if (now < nic->timer)
 		return false;
 	nic->timer = NIC_NEVER;
@@ -117,6 +118,7 @@ static bool run_timers(struct nic *nic)
 
 int nic_drive(struct nic *nic)
 {
+	bool doubtful = nic->doubtful; /* if it arises below, what was polled before proves nothing */
 	int work = 0;
 
 	nic->unsettled = true;
@@ -143,6 +145,8 @@ int nic_drive(struct nic *nic)
 		work += peers_flush(nic);
 	if (nic->timer != NIC_NEVER && ++nic->drives % TIMER_DRIVES == 0)
 		run_timers(nic);
+	if (unlikely(doubtful) && work == 0)
+		nic->doubtful = false;
 	return work;
 }
 

@@ -92,6 +92,9 @@ struct nic {
 	unsigned drives_past_sleeper;
 	struct waiter *waiters;                   /* blocked hosts */
 	struct peer *busy;                        /* peers with anything under way */
+	uint64_t clock_at;                        /* when we last looked at the clock: see nic_note_time() */
+	bool doubtful;                            /* and then we had stood still, and have not caught up yet */
+	uint64_t severed_at;                      /* when we last looked for connections with peers given up */
 	struct operation *stalled, **stalled_end; /* transfers that wait for room in their transport */
 	uint32_t next_link;
 	ptl_nic_counters_t counters;
@@ -197,6 +200,20 @@ void nic_release(struct nic *);
 
 /* One bounded step: a poll of each transport, retries, timers.  Returns how much was done.  Owner only. */
 int nic_drive(struct nic *);
+
+/*
+ * Whoever stands still for so long may have been given up meanwhile, by peers whose PTL_PEER_TIMEOUT is 1 s at least; so
+ * may whoever does twice, for half of it.
+ */
+#define NIC_DOUBT_NS 500000000u
+
+/* What has come by now may be older than a peer's verdict about us, until a drive finds nothing more. */
+static inline void nic_note_time(struct nic *nic, uint64_t now)
+{
+	if (now - nic->clock_at >= NIC_DOUBT_NS)
+		nic->doubtful = true;
+	nic->clock_at = now;
+}
 
 /* Asks for nic_timers() at `when` (monotonic_ns). */
 static inline void nic_timer_at(struct nic *nic, uint64_t when)

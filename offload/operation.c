@@ -269,7 +269,7 @@ void respond(struct nic *nic, struct peer *peer, enum wire_operation what, uint3
 		return;
 	struct operation *op = operation_owed(nic, peer, &protocol_once);
 	if (!op)
-		return; /* the initiator's window makes this impossible for 1 000 peers at once; then its timeout helps */
+		return; /* more than PEER_OWED_MAX: a peer that keeps to its window never has so many */
 	op->message = message;
 	peer_respond(nic, op);
 }

@@ -61,7 +61,10 @@ struct transfer {
 	unsigned in_flight;
 	int status;
 	bool stalled;
+	bool doubtful;    /* the source may have given us up before we asked: see transfer.c */
+	bool unconfirmed; /* all is read, and the source asked whether it was still its memory */
 	uint64_t started; /* timing */
+	uint64_t began;   /* monotonic_ns */
 	struct operation *next_stalled;
 };
 
@@ -137,6 +140,12 @@ static inline const struct exposures *operation_exposures(const struct operation
 void transfer_start(struct nic *, struct operation *, const struct wire_message *, uint64_t total);
 /* What its END has to say. */
 ptl_ni_fail_t transfer_failure(const struct operation *);
+/* The conversation is over.  Ends with OP_PULLED as well, when the transport has let go of our memory. */
+void transfer_abandon(struct nic *, struct operation *, const struct wire_message *);
+/* The source still takes part in the conversation. */
+void transfer_confirmed(struct nic *, struct operation *);
+/* Asks again, for those whose question or answer was lost. */
+void transfers_ask_again(struct nic *, struct peer *);
 void transfer_done(void *owner, void *context, int status); /* transport_sink.rdma_done */
 int transfers_resume(struct nic *);
 

@@ -93,6 +93,21 @@ int peer_meet(struct nic *nic, struct peer *peer)
 	return 0;
 }
 
+/* So that what is left behind never names a peer that is forgotten later. */
+static void part(struct nic *nic, const struct peer *peer)
+{
+	if (met_at(nic, peer->path, peer->address) == peer)
+		nic->met[peer->path].peers[peer->address] = NULL;
+}
+
+void peer_take_path(struct nic *nic, struct peer *peer, enum nic_path path)
+{
+	if (peer->path != path)
+		part(nic, peer);
+	peer->path = path;
+	peer->transport = nic->transports[path];
+}
+
 static int grow(struct nic *nic)
 {
 	uint32_t old_size = nic->peers.buckets ? nic->peers.mask + 1 : 0;
@@ -544,8 +559,7 @@ static void forget_stranger(struct nic *nic, struct peer *peer)
 		link = &(*link)->next_busy;
 	if (*link)
 		*link = peer->next_busy;
-	if (met_at(nic, peer->path, peer->address) == peer)
-		nic->met[peer->path].peers[peer->address] = NULL;
+	part(nic, peer);
 	for (link = &nic->peers.buckets[bucket_of(nic, peer->id)]; *link != peer;)
 		link = &(*link)->next;
 	*link = peer->next;
@@ -616,6 +630,7 @@ void peers_tick(struct nic *nic, uint64_t now)
 		}
 		link = &peer->next_busy;
 	}
+	contact_sever_lost(nic, now);
 	if (nic->busy)
 		nic_timer_at(nic, now + TICK_NS);
 }

@@ -51,7 +51,9 @@ struct peer {
 	unsigned owed;     /* operations held for what it has sent, at most PEER_OWED_MAX */
 	uint64_t silent_since, pinged_at;
 	unsigned pings, refused_probes;
-	bool given_up; /* silent for too long: what still connects us with it is to be severed */
+	struct transport
+		*lost_transport; /* where it was when we gave it up, while reads of its memory have yet to end */
+	transport_address lost_address;
 };
 
 struct peer *peer_find(struct nic *, ptl_process_id_t);
@@ -88,6 +90,9 @@ int peer_send_notice(struct nic *, struct peer *, struct wire_message *);
 /* Sends what waits, as far as it goes.  Returns how many messages went. */
 int peer_flush(struct nic *, struct peer *);
 
+/* From now on it is reached that way, if at all. */
+void peer_take_path(struct nic *, struct peer *, enum nic_path);
+
 /* Everything under way with the peer fails; the next operation begins with first contact. */
 void peer_fail(struct nic *, struct peer *, ptl_ni_fail_t, const char *why);
 
@@ -112,5 +117,9 @@ void contact_notice(struct nic *, const struct wire_message *, transport_address
 void contact_dropped(struct nic *, struct peer *, const struct wire_message *, transport_address from);
 void contact_answer_version(struct nic *, const struct wire_message *, transport_address from);
 void liveness_tick(struct nic *, struct peer *, uint64_t now);
+/* The verdict, whatever it is based on: the peer fails, and what connects us with it is severed. */
+void contact_give_up(struct nic *, struct peer *, const char *why);
+/* Goes on severing what the reads of given-up peers wait for. */
+void contact_sever_lost(struct nic *, uint64_t now);
 
 #endif

@@ -173,21 +173,10 @@ static void put_pulled(struct nic *nic, struct operation *op, const struct wire_
 		respond(nic, op->peer, WIRE_SOURCE_FREE, op->message.token, flags, op->info.mlength);
 }
 
-/*
- * The source died.  Reads that the transport has begun may still write into the user's memory, so the END waits for
- * the transport to end them, which it does when the connection breaks.
- */
-static void put_abandoned(struct nic *nic, struct operation *op, const struct wire_message *message)
-{
-	(void)nic;
-	(void)message;
-	op->transfer.status = op->transfer.status ? op->transfer.status : -ECONNRESET;
-}
-
 static const struct protocol put_incoming = {
 	.name = "incoming long put",
 	.on = {[PUT_PULLING] =
-		       {[OP_PULLED] = ON(put_pulled, STATE_DONE), [OP_FAILED] = ON(put_abandoned, PUT_PULLING)}},
+		       {[OP_PULLED] = ON(put_pulled, STATE_DONE), [OP_FAILED] = ON(transfer_abandon, PUT_PULLING)}},
 };
 
 static void discard(struct nic *nic, struct peer *peer, const struct wire_message *message)

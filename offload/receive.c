@@ -122,8 +122,17 @@ static void ping_arrived(struct nic *nic, struct peer *peer, const struct wire_m
 {
 	(void)unused;
 	nic->counters.notices_received++;
-	if (message->operation == WIRE_PING)
-		respond(nic, peer, WIRE_PONG, 0, 0, 0);
+	respond(nic, peer, WIRE_PONG, message->token, 0, 0);
+}
+
+static void pong_arrived(struct nic *nic, struct peer *peer, const struct wire_message *message, enum occurrence unused)
+{
+	struct operation *op = operation_find(nic, message->token);
+
+	(void)unused;
+	nic->counters.notices_received++;
+	if (op && op->peer == peer)
+		transfer_confirmed(nic, op);
 }
 
 /* What belongs to a conversation; everything without a row is a notice about conversations (contact.c). */
@@ -141,7 +150,7 @@ static const struct {
 	[WIRE_SOURCE_FREE] = {response_arrived, OP_SOURCE_FREE},
 	[WIRE_DISCARDED] = {response_arrived, OP_DISCARDED},
 	[WIRE_PING] = {ping_arrived, 0},
-	[WIRE_PONG] = {ping_arrived, 0},
+	[WIRE_PONG] = {pong_arrived, 0},
 };
 
 /* A transport that has named the source of a message before names that of all of them. */
@@ -227,10 +236,10 @@ static void peer_gone(void *owner, transport_address address)
 
 	/* Though nothing is under way: what is sent next is for its successor, so that it begins with HELLO. */
 	if (met && met->state == PEER_READY)
-		peer_fail(nic, met, PTL_NI_PEER_DIED, "its process has ended");
+		contact_give_up(nic, met, "its process has ended");
 	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
 		if (peer->state == PEER_READY && peer->address == address && peer->path == nic->polling)
-			peer_fail(nic, peer, PTL_NI_PEER_DIED, "its transport says it is gone");
+			contact_give_up(nic, peer, "its transport says it is gone");
 }
 
 static bool host_waits(void *owner)

@@ -5,6 +5,14 @@
  * can land after PtlMDUnlink; and a key is withdrawn only when its reader has said that it is done.  (Measured with
  * libfabric 1.17, tcp and net: using a withdrawn key costs the whole connection and silently loses the messages
  * behind it, and closing a registration does not stop a write in progress.  Hence no writes by the target of a get.)
+ *
+ * CONFIRMING.  A source that has given us up (we stood still, or the network did, for its PTL_PEER_TIMEOUT) has its SEND_END
+ * or GET_END, and its memory is used for something else, while its provider may still serve the reads that we had asked
+ * for, or that we ask for when we go on: to read well proves nothing.  So if either can be, because the transfer took
+ * NIC_DOUBT_NS or because we had stood still so long before, the source is asked by a PING whether it still takes part in
+ * the conversation, before the END.  If it does, PONG says so, and until then it had not let go of the memory; if not, STALE
+ * ends the conversation here too.  Nobody gives up a peer without a NIC thread for its silence; and we do not part from
+ * ourselves.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -74,6 +82,54 @@ static void stall(struct nic *nic, struct operation *op)
 	nic->stalled_end = &op->transfer.next_stalled;
 }
 
+static bool needs_confirmation(const struct nic *nic, const struct operation *op)
+{
+	const struct transfer *transfer = &op->transfer;
+
+	return transfer->status == 0 && transfer->total > 0 && nic->mode != NIC_MODE_HOST &&
+	       op->peer->path != PATH_SELF &&
+	       (transfer->doubtful || nic->doubtful || monotonic_ns() - transfer->began >= NIC_DOUBT_NS);
+}
+
+static void ask_whether_valid(struct nic *nic, struct operation *op)
+{
+	respond(nic, op->peer, WIRE_PING, operation_token(op), 0, 0);
+}
+
+static void transfer_end(struct nic *nic, struct operation *op)
+{
+	op->transfer.unconfirmed = false;
+	operation_withdraw(op);
+	operation_advance(nic, op, OP_PULLED, NULL);
+}
+
+void transfer_confirmed(struct nic *nic, struct operation *op)
+{
+	if (op->transfer.unconfirmed)
+		transfer_end(nic, op);
+}
+
+void transfers_ask_again(struct nic *nic, struct peer *peer)
+{
+	for (struct operation *op = peer->active.head, *next; op; op = next) {
+		next = op->next;
+		if (op->transfer.unconfirmed && !peer->responses.head)
+			ask_whether_valid(nic, op);
+	}
+}
+
+/*
+ * Reads that the transport has begun may still write into the user's memory, so the END waits for the transport to end
+ * them, which it does when the connection breaks.
+ */
+void transfer_abandon(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	(void)message;
+	op->transfer.status = op->transfer.status ? op->transfer.status : -ECONNRESET;
+	if (op->transfer.unconfirmed)
+		transfer_end(nic, op);
+}
+
 /* Asks for as much as may be in flight; ends the transfer when nothing is left to ask or to wait for. */
 static void transfer_progress(struct nic *nic, struct operation *op)
 {
@@ -94,8 +150,12 @@ static void transfer_progress(struct nic *nic, struct operation *op)
 	    (transfer->status == 0 && transfer->asked < transfer->total))
 		return;
 	timing_stop(&nic->timing, PTL_STAGE_RDMA, transfer->started);
-	operation_withdraw(op);
-	operation_advance(nic, op, OP_PULLED, NULL);
+	if (unlikely(needs_confirmation(nic, op))) {
+		transfer->unconfirmed = true;
+		ask_whether_valid(nic, op);
+	} else {
+		transfer_end(nic, op);
+	}
 }
 
 void transfer_start(struct nic *nic, struct operation *op, const struct wire_message *message, uint64_t total)
@@ -105,6 +165,9 @@ void transfer_start(struct nic *nic, struct operation *op, const struct wire_mes
 
 	transfer->total = total;
 	transfer->started = timing_start(&nic->timing);
+	transfer->began = monotonic_ns();
+	nic_note_time(nic, transfer->began);
+	transfer->doubtful = nic->doubtful;
 	nic->counters.long_messages++;
 	if (!rc && total > 0 && op->peer->transport->limits.local_registration &&
 	    operation_expose(nic, op, op->info.offset, total, EXPOSE_LOCAL))

@@ -48,7 +48,10 @@ unsigned ofi_unsent(const struct transport *transport)
 	return ((const struct ofi *)(const void *)transport)->outstanding;
 }
 
-/* The child's copies of these would keep the pid and port taken, and look alive to probes, after the parent's death. */
+/*
+ * The child's copies of these would keep the pid and port taken, look alive to probes, and keep the connections, after the
+ * parent's death.
+ */
 void ofi_forked(struct transport *transport)
 {
 	struct ofi *ofi = ofi_of(transport);
@@ -56,7 +59,7 @@ void ofi_forked(struct transport *transport)
 	close(ofi->name_fd);
 	close(ofi->port_fd);
 	close(ofi->probe_fd);
-	close(ofi->listener_fd);
+	ofi_close_sockets(ofi);
 }
 
 const struct transport_ops transport_ofi = {
@@ -78,5 +81,6 @@ const struct transport_ops transport_ofi = {
 	.wait_fd = ofi_wait_fd,
 	.probe = ofi_probe,
 	.sever = ofi_sever,
+	.sever_unheard = ofi_sever_unheard,
 	.describe = ofi_describe,
 };

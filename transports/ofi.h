@@ -69,6 +69,7 @@ struct ofi_profile {
 	uint32_t addresses;    /* FI_ADDR_* if they do not follow from (nid, pid), 0: sockets', which do */
 	bool best;             /* worth trying when the user names no provider */
 	bool owns_udp_port;    /* its endpoint binds our UDP port itself: no reservation beside it, no probes */
+	bool tcp_sockets;      /* it listens on our TCP port, and its connections are sockets of this process */
 	bool false_source;     /* its FI_SOURCE is a number of its own, not ours (rxd) */
 	bool never_inject;     /* injected sends would escape peer_sends, which its correctness needs (rxd) */
 	uint8_t peer_sends;    /* sends it may hold for one peer, 0: OFI_PEER_SENDS */
@@ -174,8 +175,9 @@ struct ofi {
 	uint32_t nid, pid;
 	unsigned attempt;
 	uint16_t port;
-	int name_fd, port_fd, probe_fd, listener_fd; /* the last belongs to the provider */
-	uint32_t *address_index;                     /* (nid, port) -> index + 1; open addressing */
+	int name_fd, port_fd, probe_fd;
+	int listener_fd;         /* the provider's: our TCP port is ours; -1: it is not, or has none */
+	uint32_t *address_index; /* (nid, port) -> index + 1; open addressing */
 	size_t address_index_size;
 
 	struct shm *shm; /* ofi_shm_letters.h */
@@ -261,7 +263,9 @@ int ofi_probe(struct transport *, transport_address);
 /* ofi_sockets.c: the provider's sockets */
 void ofi_note_listener(struct ofi *);
 void ofi_sever_leftovers(struct ofi *); /* after the endpoint was closed */
-void ofi_sever(struct transport *, transport_address, bool certain);
+void ofi_sever(struct transport *, transport_address);
+void ofi_sever_unheard(struct transport *, const transport_address *, unsigned count);
+void ofi_close_sockets(struct ofi *); /* in a forked child */
 
 /* ofi_send.c */
 int ofi_slots_create(struct ofi *);

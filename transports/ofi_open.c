@@ -214,8 +214,7 @@ void ofi_release(struct ofi *ofi)
 	close_fid(ofi->fabric ? &ofi->fabric->fid : NULL);
 	if (ofi->info)
 		ofi->library->freeinfo(ofi->info);
-	if (ofi->fabric)
-		ofi_sever_leftovers(ofi);
+	ofi_sever_leftovers(ofi);
 	ofi->listener_fd = -1; /* was the endpoint's */
 	ofi->ep = NULL;
 	ofi->cq = NULL;

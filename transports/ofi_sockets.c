@@ -50,7 +50,10 @@ static void for_each_socket(void (*act)(void *, int fd), void *argument)
 	closedir(directory);
 }
 
-/* The listener, or a connection that came to it: nobody else can be at that address while the port is ours. */
+/*
+ * The listener, or a connection that came to it.  Nobody else can be at that address while the provider listens there;
+ * where it does not, somebody else may.
+ */
 static bool is_ours(const struct ofi *ofi, int fd)
 {
 	struct sockaddr_in name = {0};
@@ -60,10 +63,7 @@ static bool is_ours(const struct ofi *ofi, int fd)
 	       name.sin_addr.s_addr == htonl(ofi->nid);
 }
 
-/*
- * libfabric's listener would survive us in our children: programs they execute must not inherit it, and ofi_forked()
- * closes it.  Connections made later are out of our reach.
- */
+/* Programs that we execute without fork() must not inherit it. */
 static void note_listener(void *argument, int fd)
 {
 	struct ofi *ofi = argument;
@@ -76,7 +76,8 @@ static void note_listener(void *argument, int fd)
 
 void ofi_note_listener(struct ofi *ofi)
 {
-	for_each_socket(note_listener, ofi);
+	if (ofi->profile.tcp_sockets)
+		for_each_socket(note_listener, ofi);
 }
 
 static void sever_leftover(void *argument, int fd)
@@ -91,15 +92,36 @@ static void sever_leftover(void *argument, int fd)
  */
 void ofi_sever_leftovers(struct ofi *ofi)
 {
-	for_each_socket(sever_leftover, ofi);
+	if (ofi->listener_fd >= 0)
+		for_each_socket(sever_leftover, ofi);
+}
+
+static void close_inherited(void *argument, int fd)
+{
+	struct ofi *ofi = argument;
+	struct sockaddr_in name = {0};
+	socklen_t length = sizeof name;
+	bool made = getpeername(fd, (struct sockaddr *)&name, &length) == 0 &&
+		    ofi_find_address(ofi, ntohl(name.sin_addr.s_addr), ntohs(name.sin_port));
+
+	if (made || is_ours(ofi, fd))
+		close(fd);
+}
+
+/* To the others they would look as if we lived, for as long as the child does. */
+void ofi_close_sockets(struct ofi *ofi)
+{
+	if (ofi->listener_fd >= 0)
+		for_each_socket(close_inherited, ofi);
+	ofi->listener_fd = -1;
 }
 
 struct search {
 	const struct ofi *ofi;
-	const struct ofi_address *peer;
+	const transport_address *peers;
+	unsigned count;
 	bool certain;
-	unsigned made; /* connections that lead to it */
-	unsigned came; /* connections from its host */
+	unsigned made, came; /* connections that lead to them, and that came from their hosts */
 	int last_to_come;
 };
 
@@ -113,16 +135,32 @@ static bool is_unheard(const struct ofi *ofi, int fd)
 	       info.tcpi_last_ack_recv >= ofi->peer_timeout / 2 / 1000000;
 }
 
+/* Can this connection be one of the peers'?  *made: it leads to its port. */
+static bool may_be_theirs(const struct search *search, int fd, bool *made)
+{
+	struct sockaddr_in name = {0};
+	socklen_t length = sizeof name;
+	bool host = false;
+
+	*made = false;
+	if (getpeername(fd, (struct sockaddr *)&name, &length) != 0)
+		return false;
+	for (unsigned i = 0; i < search->count && !*made; i++) {
+		const struct ofi_address *peer = &search->ofi->addresses[search->peers[i]];
+		bool same = name.sin_addr.s_addr == htonl(peer->nid);
+
+		host |= same;
+		*made = same && name.sin_port == htons(peer->port);
+	}
+	return *made || (host && is_ours(search->ofi, fd));
+}
+
 static void consider(void *argument, int fd)
 {
 	struct search *search = argument;
-	struct sockaddr_in name = {0};
-	socklen_t length = sizeof name;
+	bool made;
 
-	if (getpeername(fd, (struct sockaddr *)&name, &length) != 0 || name.sin_addr.s_addr != htonl(search->peer->nid))
-		return;
-	bool made = name.sin_port == htons(search->peer->port);
-	if (!made && !is_ours(search->ofi, fd))
+	if (!may_be_theirs(search, fd, &made))
 		return;
 	if (made) {
 		search->made++;
@@ -134,14 +172,23 @@ static void consider(void *argument, int fd)
 		shutdown(fd, SHUT_RDWR);
 }
 
-void ofi_sever(struct transport *transport, transport_address to, bool certain)
+void ofi_sever_unheard(struct transport *transport, const transport_address *peers, unsigned count)
 {
 	struct ofi *ofi = ofi_of(transport);
+	struct search search = {.ofi = ofi, .peers = peers, .count = count};
 
-	if (to >= ofi->address_count)
+	if (ofi->listener_fd >= 0)
+		for_each_socket(consider, &search);
+}
+
+void ofi_sever(struct transport *transport, transport_address to)
+{
+	struct ofi *ofi = ofi_of(transport);
+	struct search search = {.ofi = ofi, .peers = &to, .count = 1, .certain = true};
+
+	if (ofi->listener_fd < 0 || to >= ofi->address_count)
 		return;
-	struct search search = {.ofi = ofi, .peer = &ofi->addresses[to], .certain = certain};
 	for_each_socket(consider, &search);
-	if (certain && search.made == 0 && search.came == 1 && search.peer->rma_bytes > 0)
+	if (search.made == 0 && search.came == 1 && ofi->addresses[to].rma_bytes > 0)
 		shutdown(search.last_to_come, SHUT_RDWR);
 }

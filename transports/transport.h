@@ -159,12 +159,13 @@ struct transport_ops {
 	int (*probe)(struct transport *, transport_address);
 
 	/*
-	 * The engine has given up a silent peer: breaks what connects us with it, so that reads of its memory end and
-	 * whoever comes after it at that address is connected anew.  `certain`: whatever is known to be the peer's is
-	 * broken; otherwise only what the peer's host has long ceased to acknowledge.  What may belong to somebody who
-	 * lives is never touched.  NULL: nothing connects that could stay.
+	 * The engine has given up a peer: breaks whatever is known to connect us with it, so that reads of its memory
+	 * end and whoever comes after it at that address is connected anew.  What may belong to somebody who lives is
+	 * never touched; sever_unheard(), to be called again and again, breaks of it what the peers' hosts have long
+	 * ceased to acknowledge.  NULL, both: nothing connects that could stay.
 	 */
-	void (*sever)(struct transport *, transport_address, bool certain);
+	void (*sever)(struct transport *, transport_address);
+	void (*sever_unheard)(struct transport *, const transport_address *, unsigned count);
 
 	/* One line for humans: provider, version, address, what was refused and why.  Returns its length. */
 	int (*describe)(const struct transport *, char *text, size_t size);

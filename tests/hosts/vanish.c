@@ -353,7 +353,7 @@ static bool talk_at_length(int rank)
 
 /*
  * libfabric's net (1.17) does not survive it: a connection that breaks while the answer to a read is coming in ends that
- * read twice and leaves the endpoint losing messages, in about one of ten runs.  There the victim dies instead.
+ * read twice, and at times leaves the endpoint losing messages.  There the victim dies instead.
  */
 static bool victim_goes_on(void)
 {

@@ -775,11 +775,11 @@ static void check_severed(bool zero_connects, int *status)
 	unsigned char *bytes = new_memory(CHUNK_LONG);
 	read_from_one_who_stands_still(zero_connects, bytes, status);
 	if (my_rank == 0) {
-		transport_ofi.sever(transport, address_of[1], false);
+		transport_ofi.sever_unheard(transport, &address_of[1], 1);
 		for (int i = 0; i < 1000; i++)
 			drive();
 		CHECK_EQUAL(*status, PENDING); /* its host acknowledges everything */
-		transport_ofi.sever(transport, address_of[1], true);
+		transport_ofi.sever(transport, address_of[1]);
 		drive_until("wait for the read to fail", has_ended, status);
 		CHECK_LESS(*status, 0);
 		kill(pid_of(1), SIGKILL);
@@ -818,7 +818,7 @@ static void severing_spares_connections_that_may_be_anybodys(void)
 	unsigned char *bytes = new_memory(CHUNK_LONG);
 	read_from_one_who_stands_still(false, bytes, &status);
 	if (my_rank == 0) {
-		transport_ofi.sever(transport, address_of[1], true);
+		transport_ofi.sever(transport, address_of[1]);
 		for (int i = 0; i < 1000; i++)
 			drive();
 		CHECK_EQUAL(status, PENDING);
