@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that stand still.  What becomes of operations whose peer dies is a chapter of the conformance suite. */
+/* Peers that stand still, or whose connections outlive them.  What becomes of operations whose peer dies is a chapter of the conformance suite. */
 #include "tests/behaviour/behaviour.h"
+
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#define BIG ((size_t)(UNDER_SANITIZER ? 64 : 256) << 20) /* killed on its START, its sender is in the middle */
 
 static void a_stopped_peer_is_not_dead(ptl_time_t stop_ms)
 {
@@ -47,7 +54,44 @@ static void a_peer_stopped_for_30_seconds_is_not_dead(void)
 	a_stopped_peer_is_not_dead(30000);
 }
 
+/* A program that the target executes inherits the provider's sockets: only the target's port tells that it is dead. */
+static pid_t spawn_sleeper(void)
+{
+	char name[] = "sleep", seconds[] = "60", *arguments[] = {name, seconds, NULL}, *environment[] = {NULL};
+	pid_t pid;
+	CHECK_EQUAL(posix_spawn(&pid, "/bin/sleep", NULL, NULL, arguments, environment), 0);
+	return pid;
+}
+
+static void reads_end_though_a_program_keeps_the_dead_ones_connections(void)
+{
+	atomic_int *sleeper = shared_memory();
+	ptl_handle_eq_t eq = new_eq(8);
+	char *bytes = memory(BIG);
+	ptl_md_t window = md_over(bytes, BIG, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, eq);
+	if (am_initiator())
+		open_window(BITS, window);
+	open_door();
+	barrier();
+	if (am_target())
+		knock(initiator_id());
+	barrier();
+	expect_death(1);
+	if (am_target()) {
+		atomic_store(sleeper, spawn_sleeper());
+		CHECK_OK(PtlPut(bind_md(md_over(bytes, BIG, QUIET, PTL_EQ_NONE)), PTL_NO_ACK_REQ, initiator_id(), INDEX,
+				0, BITS, 0, 0));
+		for (;;)
+			lend_time();
+	}
+	take(eq, PTL_EVENT_PUT_START);
+	CHECK(kill(pid_of(1), SIGKILL) == 0);
+	CHECK_EQUAL(take_failed(eq, PTL_EVENT_PUT_END).ni_fail_type, PTL_NI_PEER_DIED);
+	CHECK(kill(atomic_load(sleeper), SIGKILL) == 0);
+}
+
 const struct test failure_tests[] = {
+	TWO(reads_end_though_a_program_keeps_the_dead_ones_connections),
 	TWO(a_peer_stopped_for_5_seconds_is_not_dead),
 	{.name = "a_peer_stopped_for_30_seconds_is_not_dead",
 	 .run = a_peer_stopped_for_30_seconds_is_not_dead,

@@ -21,6 +21,7 @@ enum { INTERFACES = 2, ROUNDS = 40, ROUND_MS = 300, DRIVES = 8 };
 static ptl_handle_ni_t ni[INTERFACES];
 static ptl_process_id_t id[INTERFACES];
 static char memory[8];
+static char source[4096], destination[sizeof(source)]; /* longer than a short message */
 
 static void open_on(const struct scripted_terms *terms, const struct scripted_observer *observer)
 {
@@ -259,9 +260,147 @@ static void what_one_peer_can_hold_is_bounded(void **state)
 	assert_int_equal(nic_call(process_ni(ni[0]), count_operations, NULL), PEER_OWED_MAX);
 }
 
+/* --- a process met on one path, and greeting over another --- */
+
+/* The first of two transports that name peers by their address, whatever comes of it. */
+struct greeting {
+	enum nic_path path;
+	uint16_t tag;
+};
+
+static int take_greeting(struct nic *nic, void *arguments)
+{
+	const struct greeting *greeting = arguments;
+	const struct wire_message hello = {.operation = WIRE_HELLO,
+					   .source_nid = id[1].nid,
+					   .source_pid = id[1].pid,
+					   .source_tag = greeting->tag,
+					   .wanted_nid = id[0].nid,
+					   .wanted_pid = id[0].pid};
+
+	nic->polling = greeting->path;
+	contact_notice(nic, &hello, TRANSPORT_ADDRESS_UNKNOWN);
+	return 0;
+}
+
+static bool is_met(const struct nic *nic, enum nic_path path)
+{
+	for (uint32_t i = 0; i < nic->met[path].room; i++)
+		if (nic->met[path].peers[i])
+			return true;
+	return false;
+}
+
+/* Who is forgotten later is found nowhere: what is left behind would be a peer that was freed. */
+static void who_greets_over_another_path_leaves_nothing_behind(void **state)
+{
+	struct nic *nic = process_ni(ni[0]);
+	struct greeting first = {.path = PATH_NODE, .tag = 1}, second = {.path = PATH_NETWORK, .tag = 2};
+
+	(void)state;
+	nic->transports[PATH_NETWORK]->limits.brief = true;
+	nic->transports[PATH_NODE] = nic->transports[PATH_NETWORK];
+	nic_call(nic, take_greeting, &first);
+	assert_true(is_met(nic, PATH_NODE));
+	nic_call(nic, take_greeting, &second);
+	assert_true(is_met(nic, PATH_NETWORK));
+	assert_false(is_met(nic, PATH_NODE));
+	nic->transports[PATH_NODE] = NULL;
+}
+
+/* --- a transfer during which its reader stood still --- */
+
+static int forget(struct nic *nic, void *id_of_peer)
+{
+	peer_fail(nic, peer_find(nic, *(ptl_process_id_t *)id_of_peer), PTL_NI_PEER_DIED, "as the test wants it");
+	return 0;
+}
+
+/* 0 puts, 1 has asked for all bytes and stands still.  Returns the queue of 1. */
+static ptl_handle_eq_t put_and_stand_still(ptl_handle_eq_t sender)
+{
+	const ptl_process_id_t anybody = {PTL_NID_ANY, PTL_PID_ANY};
+	ptl_md_t to = {.start = destination,
+		       .length = sizeof(destination),
+		       .threshold = PTL_MD_THRESH_INF,
+		       .options = PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE};
+	ptl_md_t from = {
+		.start = source, .length = sizeof(source), .threshold = PTL_MD_THRESH_INF, .eq_handle = sender};
+	ptl_handle_me_t me;
+	ptl_handle_md_t md;
+
+	talk();
+	process_ni(ni[1])->mode = NIC_MODE_SHARED; /* as if it had a thread: others are never given up */
+	assert_int_equal(PtlEQAlloc(ni[1], 8, PTL_EQ_HANDLER_NONE, &to.eq_handle), PTL_OK);
+	assert_int_equal(PtlMEAttach(ni[1], 0, anybody, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me), PTL_OK);
+	assert_int_equal(PtlMDAttach(me, to, PTL_RETAIN, &md), PTL_OK);
+	assert_int_equal(PtlMDBind(ni[0], from, PTL_RETAIN, &md), PTL_OK);
+	assert_int_equal(PtlPut(md, PTL_NO_ACK_REQ, id[1], 0, 0, 0, 0, 0), PTL_OK);
+	deliver(0, 1);
+	scripted_pass_time(NIC_DOUBT_NS);
+	return to.eq_handle;
+}
+
+static void complete_reads(ptl_handle_eq_t receiver)
+{
+	ptl_event_t event;
+
+	assert_true(scripted_reads(1) > 0);
+	while (scripted_complete(1, 0, 0))
+		nic_call(process_ni(ni[1]), drive, NULL);
+	assert_int_equal(PtlEQGet(receiver, &event), PTL_EQ_EMPTY);
+}
+
+static void a_slow_transfer_ends_well_when_its_source_still_knows_of_it(void **state)
+{
+	ptl_handle_eq_t sender, receiver;
+
+	(void)state;
+	assert_int_equal(PtlEQAlloc(ni[0], 8, PTL_EQ_HANDLER_NONE, &sender), PTL_OK);
+	receiver = put_and_stand_still(sender);
+	complete_reads(receiver);
+	assert_int_equal(wait_for(receiver, PTL_EVENT_PUT_END).ni_fail_type, PTL_NI_OK);
+	assert_int_equal(wait_for(sender, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+}
+
+static void a_lost_confirmation_is_asked_for_again(void **state)
+{
+	ptl_handle_eq_t sender, receiver;
+
+	(void)state;
+	assert_int_equal(PtlEQAlloc(ni[0], 8, PTL_EQ_HANDLER_NONE, &sender), PTL_OK);
+	receiver = put_and_stand_still(sender);
+	complete_reads(receiver);
+	assert_true(scripted_waiting(1, 0) > 0);
+	scripted_lose(0, 1);
+	assert_int_equal(wait_for(receiver, PTL_EVENT_PUT_END).ni_fail_type, PTL_NI_OK);
+}
+
+/* What it has read may be anything by now. */
+static void a_transfer_whose_source_has_given_up_fails_though_its_reads_do_not(void **state)
+{
+	ptl_handle_eq_t sender, receiver;
+
+	(void)state;
+	assert_int_equal(PtlEQAlloc(ni[0], 8, PTL_EQ_HANDLER_NONE, &sender), PTL_OK);
+	receiver = put_and_stand_still(sender);
+	complete_reads(receiver);
+	nic_call(process_ni(ni[0]), forget, &id[1]);
+	assert_int_equal(wait_for(sender, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_PEER_DIED);
+	assert_int_equal(wait_for(receiver, PTL_EVENT_PUT_END).ni_fail_type, PTL_NI_PEER_DIED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(who_greets_over_another_path_leaves_nothing_behind, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(a_slow_transfer_ends_well_when_its_source_still_knows_of_it,
+						open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(a_lost_confirmation_is_asked_for_again, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(a_transfer_whose_source_has_given_up_fails_though_its_reads_do_not,
+						open_interfaces, close_interfaces),
 		cmocka_unit_test_setup_teardown(a_request_behind_a_lost_welcome_does_not_vanish, open_interfaces,
 						close_interfaces),
 		cmocka_unit_test_setup_teardown(invented_processes_are_forgotten_for_the_next, open_interfaces,

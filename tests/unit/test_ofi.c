@@ -735,6 +735,41 @@ static void a_killed_peer_fails_the_outstanding_read(void)
 	shut();
 }
 
+/* As long as the child of somebody who died has its connections, nobody would hear of the death. */
+static void a_child_of_a_killed_peer_does_not_keep_its_connections(void)
+{
+	atomic_int *child = shared_memory();
+	open_and_greet();
+	unsigned char *bytes = new_memory(CHUNK_LONG);
+	struct exposure theirs = publish(bytes, CHUNK_LONG, EXPOSE_READ);
+
+	expect_death(1);
+	if (my_rank == 1) {
+		pid_t born = fork();
+		if (born == 0) {
+			transport->ops->forked(transport);
+			atomic_store(child, getpid());
+			alarm(60);
+			for (;;)
+				pause();
+		}
+		for (;;)
+			drive();
+	}
+	int status;
+	while (atomic_load(child) == 0)
+		drive();
+	stop_process(1);
+	CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status), 0);
+	for (int i = 0; i < 1000; i++)
+		drive();
+	CHECK_EQUAL(status, PENDING);
+	kill(pid_of(1), SIGKILL);
+	drive_until("wait for the read to fail", has_ended, &status);
+	CHECK(kill(atomic_load(child), SIGKILL) == 0);
+	shut();
+}
+
 /* ---- Silent peers ---- */
 
 /* Who connects: everybody to rank 0, or rank 0 to everybody.  Answers follow on the same connections. */
@@ -1045,6 +1080,31 @@ static int listen_on(uint16_t port)
 	CHECK_EQUAL(bind(fd, (struct sockaddr *)&name, sizeof name), 0);
 	CHECK_EQUAL(listen(fd, 1), 0);
 	return fd;
+}
+
+/* Where the provider does not listen on the TCP port of our number, the application may. */
+static void connections_of_the_application_are_left_alone(void)
+{
+	char byte = 1;
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	struct sockaddr_in name = {
+		.sin_family = AF_INET, .sin_port = htons(port_of(transport)), .sin_addr.s_addr = htonl(LOOPBACK)};
+	int listener = socket(AF_INET, SOCK_STREAM, 0), near = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(listener, (struct sockaddr *)&name, sizeof name) != 0) {
+		CHECK_EQUAL(errno, EADDRINUSE);
+		shut();
+		skip_test("the provider listens on the port itself");
+	}
+	CHECK_EQUAL(listen(listener, 1), 0);
+	CHECK_EQUAL(connect(near, (struct sockaddr *)&name, sizeof name), 0);
+	int far = accept(listener, NULL, NULL);
+	CHECK_LESS(0, far);
+	shut();
+	CHECK_EQUAL(send(far, &byte, 1, MSG_NOSIGNAL), 1);
+	CHECK_EQUAL(recv(near, &byte, 1, 0), 1);
+	close(near);
+	close(far);
+	close(listener);
 }
 
 static void a_stranger_on_the_port_is_avoided(void)
@@ -1955,6 +2015,7 @@ static const struct test common_tests[] = {
 	ROW(1, an_address_we_do_not_have_is_refused),
 	ROW(1, the_best_provider_opens_and_describes_itself),
 	ROW(1, opening_twice_in_one_process_works),
+	ROW(1, connections_of_the_application_are_left_alone),
 	ROW(2, a_short_max_beyond_the_provider_is_cut),
 	{.name = NULL},
 };
@@ -1966,6 +2027,7 @@ static const struct test socket_tests[] = {
 	ROW(3, a_sender_stopped_in_mid_message_keeps_its_place),
 	ROW(2, a_message_behind_a_write_finds_its_data),
 	ROW(2, a_killed_peer_fails_the_outstanding_read),
+	ROW(2, a_child_of_a_killed_peer_does_not_keep_its_connections),
 	ROW(3, severing_ends_reads_over_a_connection_we_made),
 	ROW(2, severing_ends_reads_over_the_only_connection_from_there),
 	ROW(3, severing_spares_connections_that_may_be_anybodys),
