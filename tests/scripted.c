@@ -21,6 +21,7 @@ struct endpoint {
 	int expose_error;
 	uint32_t nid;
 	bool open;
+	bool dead; /* as probes see it */
 	/* What the next poll hands out. */
 	enum choice choice;
 	unsigned peer, index;
@@ -43,6 +44,7 @@ static struct {
 	struct scripted_exposure **exposures; /* by key - 1 */
 	unsigned exposure_count, exposure_room;
 	uint64_t time, random;
+	unsigned severings, severed_last;
 } script;
 
 static struct scripted *scripted_of(struct transport *transport)
@@ -423,8 +425,20 @@ static int scripted_wait_fd(const struct transport *transport)
 
 static int scripted_probe(struct transport *transport, transport_address peer)
 {
+	(void)transport;
+	return script.endpoints[peer].dead ? -ECONNREFUSED : 0;
+}
+
+static void scripted_sever(struct transport *transport, transport_address peer)
+{
 	(void)transport, (void)peer;
-	return 0;
+}
+
+static void scripted_sever_unheard(struct transport *transport, const transport_address *peers, unsigned count)
+{
+	(void)transport;
+	script.severings++;
+	script.severed_last = (unsigned)peers[count - 1];
 }
 
 static int scripted_describe(const struct transport *transport, char *text, size_t size)
@@ -449,6 +463,8 @@ static const struct transport_ops scripted_ops = {
 	.unsent = scripted_unsent,
 	.wait_fd = scripted_wait_fd,
 	.probe = scripted_probe,
+	.sever = scripted_sever,
+	.sever_unheard = scripted_sever_unheard,
 	.describe = scripted_describe,
 };
 
@@ -464,6 +480,7 @@ void scripted_open(const struct scripted_terms *terms, const struct scripted_obs
 	script.terms = *terms;
 	script.observer = observer;
 	script.time = START_TIME;
+	script.severings = 0;
 	script.random = terms->seed;
 }
 
@@ -611,6 +628,21 @@ void scripted_lose(unsigned one, unsigned other)
 
 	while ((message = message_take(one, other)) || (message = message_take(other, one)))
 		free(message);
+}
+
+void scripted_close_port(unsigned endpoint)
+{
+	script.endpoints[endpoint].dead = true;
+}
+
+unsigned scripted_severings(void)
+{
+	return script.severings;
+}
+
+unsigned scripted_severed_last(void)
+{
+	return script.severed_last;
 }
 
 void scripted_limit_exposures(unsigned endpoint, size_t most, int error)

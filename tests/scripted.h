@@ -112,6 +112,12 @@ void scripted_lose(unsigned one, unsigned other);
 /* So many bytes in all can be exposed at a time, as with RLIMIT_MEMLOCK; what is too much fails. */
 void scripted_limit_exposures(unsigned endpoint, size_t most, int error);
 
+/* Nobody holds the endpoint's port any more: probes say so. */
+void scripted_close_port(unsigned endpoint);
+/* How often somebody looked for connections of given-up peers with dead hosts, and whose was the last of them. */
+unsigned scripted_severings(void);
+unsigned scripted_severed_last(void);
+
 /* So many sends or reads from now on are refused. */
 void scripted_refuse_sends(unsigned endpoint, unsigned count);
 void scripted_refuse_reads(unsigned endpoint, unsigned count);

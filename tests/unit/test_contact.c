@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <portals3.h>
 #include <portals3_nic.h>
 #include <stdlib.h>
@@ -390,9 +391,57 @@ static void a_transfer_whose_source_has_given_up_fails_though_its_reads_do_not(v
 	assert_int_equal(wait_for(receiver, PTL_EVENT_PUT_END).ni_fail_type, PTL_NI_PEER_DIED);
 }
 
+/* --- reads that a dead peer leaves behind --- */
+
+static void tick_often(uint64_t ns, unsigned times)
+{
+	for (unsigned i = 0; i < times; i++) {
+		scripted_pass_time(ns / times);
+		for (unsigned j = 0; j < DRIVES; j++)
+			nic_call(process_ni(ni[1]), drive, NULL);
+	}
+}
+
+/*
+ * The verdict comes once.  What the reads wait for is sought as long as they hang, a few times a second however busy the
+ * timers are, and where they were asked for: though a request greets a successor, and though it has been met.
+ */
+static void what_hanging_reads_wait_for_is_sought_at_leisure(void **state)
+{
+	ptl_handle_eq_t sender, receiver, eq;
+	ptl_event_t event;
+	unsigned before;
+
+	(void)state;
+	assert_int_equal(PtlEQAlloc(ni[0], 8, PTL_EQ_HANDLER_NONE, &sender), PTL_OK);
+	assert_int_equal(PtlEQAlloc(ni[1], 8, PTL_EQ_HANDLER_NONE, &eq), PTL_OK);
+	receiver = put_and_stand_still(sender);
+	scripted_close_port(0);
+	tick_often(UINT64_C(3000000000), 12);
+	assert_true(scripted_severings() > 0);
+	assert_int_equal(scripted_severed_last(), 0);
+	assert_int_equal(PtlGet(bind_memory(1, eq), id[0], 0, 0, 0, 0), PTL_OK); /* greets, with timers of its own */
+	before = scripted_severings();
+	tick_often(UINT64_C(1000000000), 200);
+	assert_in_range(scripted_severings() - before, 3, 4);
+	go_on(); /* the successor answers */
+	before = scripted_severings();
+	tick_often(UINT64_C(1000000000), 200);
+	assert_in_range(scripted_severings() - before, 3, 4);
+	assert_int_equal(PtlEQGet(receiver, &event), PTL_EQ_EMPTY);
+	while (scripted_complete(1, 0, -ECANCELED))
+		nic_call(process_ni(ni[1]), drive, NULL);
+	assert_int_equal(wait_for(receiver, PTL_EVENT_PUT_END).ni_fail_type, PTL_NI_PEER_DIED);
+	before = scripted_severings();
+	tick_often(UINT64_C(1000000000), 4);
+	assert_int_equal(scripted_severings(), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_hanging_reads_wait_for_is_sought_at_leisure, open_interfaces,
+						close_interfaces),
 		cmocka_unit_test_setup_teardown(who_greets_over_another_path_leaves_nothing_behind, open_interfaces,
 						close_interfaces),
 		cmocka_unit_test_setup_teardown(a_slow_transfer_ends_well_when_its_source_still_knows_of_it,
