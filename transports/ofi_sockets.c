@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The provider's TCP sockets, of which it does not tell: we find them among our descriptors.
+ * The provider's TCP sockets, of which it does not tell: we find them among our descriptors.  Everything here is about
+ * providers that have some; with others, the TCP port of our number may be the application's.
  *
  * SEVERING.  When a host vanishes, TCP retransmits for some 15 minutes before it gives up; so long the provider would
  * keep its reads, which may still write into the user's memory, and hold back whatever is meant for the successor.
+ * Likewise a program that the peer has executed may hold its end of the connection long after it was killed.
  * When the engine has given up a peer, its connection is shut down; the provider sees the end of the stream, closes it
  * and reports its reads as cancelled.  (TCP_USER_TIMEOUT would do it without us, but also to a living process that
  * computes with a full window; and what was sent to it would be lost.)
