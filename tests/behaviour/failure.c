@@ -90,7 +90,49 @@ static void reads_end_though_a_program_keeps_the_dead_ones_connections(void)
 	CHECK(kill(atomic_load(sleeper), SIGKILL) == 0);
 }
 
+/*
+ * The target stands still from the START of a long put until its initiator has given it up and uses the memory for
+ * something else.  Its reads may end well all the same, with anything.
+ */
+static void who_stood_still_too_long_takes_nothing_wrong_for_right(void)
+{
+	enum { LENGTH = 4 << 20 };
+	atomic_bool *goes_on = shared_memory();
+	ptl_handle_eq_t eq = new_eq(8);
+	char *bytes = memory(LENGTH);
+	open_door();
+	if (am_target())
+		open_window(BITS, md_over(bytes, LENGTH, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, eq));
+	else
+		fill_pattern(bytes, LENGTH, 1);
+	barrier();
+	if (am_initiator()) {
+		knock(target_id());
+		CHECK_OK(PtlPut(bind_md(md_over(bytes, LENGTH, PTL_MD_EVENT_START_DISABLE, eq)), PTL_NO_ACK_REQ,
+				target_id(), INDEX, 0, BITS, 0, 0));
+		CHECK_EQUAL(take_any(eq).type, PTL_EVENT_SEND_END);
+		fill_pattern(bytes, LENGTH, 2);
+		while (!atomic_load(goes_on)) /* the put may be over before its target stops */
+			continue_process(1);
+	}
+	if (am_target()) {
+		take(eq, PTL_EVENT_PUT_START);
+		kill(getpid(), SIGSTOP);
+		atomic_store(goes_on, true);
+		ptl_event_t end = take_any(eq);
+		CHECK_EQUAL(end.type, PTL_EVENT_PUT_END);
+		if (end.ni_fail_type == PTL_NI_OK)
+			CHECK_PATTERN(bytes, LENGTH, 1);
+	}
+	barrier();
+}
+
 const struct test failure_tests[] = {
+	{.name = "who_stood_still_too_long_takes_nothing_wrong_for_right",
+	 .run = who_stood_still_too_long_takes_nothing_wrong_for_right,
+	 .processes = 2,
+	 .traits = TRAIT_SEVERAL | TRAIT_NIC_THREAD,
+	 .environment = "PTL_PEER_TIMEOUT=1s"},
 	TWO(reads_end_though_a_program_keeps_the_dead_ones_connections),
 	TWO(a_peer_stopped_for_5_seconds_is_not_dead),
 	{.name = "a_peer_stopped_for_30_seconds_is_not_dead",
