@@ -96,7 +96,7 @@ static void reads_end_though_a_program_keeps_the_dead_ones_connections(void)
  */
 static void who_stood_still_too_long_takes_nothing_wrong_for_right(void)
 {
-	enum { LENGTH = 4 << 20 };
+	enum { LENGTH = 1 << 20 }; /* all of it is asked for at once */
 	atomic_bool *goes_on = shared_memory();
 	ptl_handle_eq_t eq = new_eq(8);
 	char *bytes = memory(LENGTH);
