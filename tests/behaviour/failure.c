@@ -106,8 +106,10 @@ static void who_stood_still_too_long_takes_nothing_wrong_for_right(void)
 	else
 		fill_pattern(bytes, LENGTH, 1);
 	barrier();
+	if (am_target())
+		knock(initiator_id()); /* it makes the connection, which the initiator cannot tell from others' */
+	barrier();
 	if (am_initiator()) {
-		knock(target_id());
 		CHECK_OK(PtlPut(bind_md(md_over(bytes, LENGTH, PTL_MD_EVENT_START_DISABLE, eq)), PTL_NO_ACK_REQ,
 				target_id(), INDEX, 0, BITS, 0, 0));
 		CHECK_EQUAL(take_any(eq).type, PTL_EVENT_SEND_END);
