@@ -97,7 +97,9 @@ static void reads_end_though_a_program_keeps_the_dead_ones_connections(void)
 static void who_stood_still_too_long_takes_nothing_wrong_for_right(void)
 {
 	enum { LENGTH = 1 << 20 }; /* all of it is asked for at once */
-	atomic_bool *goes_on = shared_memory();
+	struct {
+		atomic_bool given_up, goes_on;
+	} *shared = shared_memory();
 	ptl_handle_eq_t eq = new_eq(8);
 	char *bytes = memory(LENGTH);
 	open_door();
@@ -112,19 +114,23 @@ static void who_stood_still_too_long_takes_nothing_wrong_for_right(void)
 	if (am_initiator()) {
 		CHECK_OK(PtlPut(bind_md(md_over(bytes, LENGTH, PTL_MD_EVENT_START_DISABLE, eq)), PTL_NO_ACK_REQ,
 				target_id(), INDEX, 0, BITS, 0, 0));
-		CHECK_EQUAL(take_any(eq).type, PTL_EVENT_SEND_END);
+		ptl_event_t end = take_any(eq);
+		CHECK_EQUAL(end.type, PTL_EVENT_SEND_END);
+		atomic_store(&shared->given_up, end.ni_fail_type != PTL_NI_OK);
 		fill_pattern(bytes, LENGTH, 2);
-		while (!atomic_load(goes_on)) /* the put may be over before its target stops */
+		while (!atomic_load(&shared->goes_on)) /* the put may be over before its target stops */
 			continue_process(1);
 	}
 	if (am_target()) {
 		take(eq, PTL_EVENT_PUT_START);
 		kill(getpid(), SIGSTOP);
-		atomic_store(goes_on, true);
+		atomic_store(&shared->goes_on, true);
 		ptl_event_t end = take_any(eq);
 		CHECK_EQUAL(end.type, PTL_EVENT_PUT_END);
-		if (end.ni_fail_type == PTL_NI_OK)
+		if (end.ni_fail_type == PTL_NI_OK) {
+			CHECK(!atomic_load(&shared->given_up));
 			CHECK_PATTERN(bytes, LENGTH, 1);
+		}
 	}
 	barrier();
 }
