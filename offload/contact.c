@@ -454,6 +454,8 @@ void contact_give_up(struct nic *nic, struct peer *peer, const char *why)
 	if (!transport->ops->sever)
 		return;
 	transport->ops->sever(transport, peer->address);
+	if (!reads_hang(peer))
+		return;
 	peer->lost_transport = transport;
 	peer->lost_address = peer->address;
 }
