@@ -76,6 +76,21 @@ static bool disabled(const struct descriptor *md, ptl_event_kind_t kind)
 	return md->options & (kind & 1 ? PTL_MD_EVENT_END_DISABLE : PTL_MD_EVENT_START_DISABLE);
 }
 
+/*
+ * The Cray XT's dialect: the threshold as it was before the operation took its unit, and UNLINK for those who ask for it.
+ */
+static int threshold_told(const struct nic *nic, const struct descriptor *md, ptl_event_kind_t kind)
+{
+	bool before = unlikely(nic->cray) && kind != PTL_EVENT_UNLINK && md->threshold != PTL_MD_THRESH_INF;
+
+	return md->threshold + before;
+}
+
+static bool tells_unlink(const struct nic *nic, const struct descriptor *md)
+{
+	return likely(!nic->cray) || md->options & PTL_MD_EVENT_AUTO_UNLINK_ENABLE;
+}
+
 void event_log(struct nic *nic, const struct descriptor *md, ptl_event_kind_t kind, const struct event_info *info,
 	       ptl_ni_fail_t failure)
 {
@@ -89,7 +104,7 @@ void event_log(struct nic *nic, const struct descriptor *md, ptl_event_kind_t ki
 		.md_max_size = md->max_size,
 		.md_handle = md->handle,
 		.md_options = md->options,
-		.md_threshold = md->threshold,
+		.md_threshold = threshold_told(nic, md, kind),
 		.kind = (uint16_t)kind,
 		.ni_fail = (uint16_t)failure,
 	};
@@ -126,7 +141,8 @@ void descriptor_settle(struct nic *nic, struct descriptor *md)
 	} else if (md->unlink_due) {
 		timing_lap(&nic->timing, PTL_STAGE_EVENT);
 		withdraw(md); /* whoever sees the event may unmap the memory */
-		event_log(nic, md, PTL_EVENT_UNLINK, &md->cause, PTL_NI_OK);
+		if (tells_unlink(nic, md))
+			event_log(nic, md, PTL_EVENT_UNLINK, &md->cause, PTL_NI_OK);
 		descriptor_unlink(nic, md, false);
 		timing_lap(&nic->timing, PTL_STAGE_UNLINK);
 	}

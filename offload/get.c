@@ -90,11 +90,41 @@ static void get_pulled(struct nic *nic, struct operation *op, const struct wire_
 			op->info.mlength);
 }
 
+/*
+ * The Cray XT's dialect counts a get as two operations of its descriptor: sending the request, with a SEND pair and a
+ * unit of its own, and receiving the reply.
+ */
+static void begin_request(struct nic *nic, struct operation *op)
+{
+	descriptor_start(op->md, &op->info, false);
+	op->pinned = op->md;
+	event_log(nic, op->md, PTL_EVENT_SEND_START, &op->info, PTL_NI_OK);
+}
+
+static void end_request(struct nic *nic, struct operation *op, ptl_ni_fail_t failure)
+{
+	if (op->pinned)
+		operation_unpin(nic, op, PTL_EVENT_SEND_END, failure);
+}
+
+static void get_sent(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	(void)message;
+	end_request(nic, op, PTL_NI_OK);
+}
+
+static void get_not_sent(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	end_request(nic, op, op->failure);
+	get_failed(nic, op, message);
+}
+
 static const struct protocol get_outgoing = {
 	.name = "get",
 	.on =
 		{
-			[GET_QUEUED] = {[OP_SENT] = IGNORED(GET_WAITING), [OP_FAILED] = ON(get_failed, STATE_DONE)},
+			[GET_QUEUED] =
+				{[OP_SENT] = ON(get_sent, GET_WAITING), [OP_FAILED] = ON(get_not_sent, STATE_DONE)},
 			[GET_WAITING] = {[OP_REPLY] = ON(get_reply, STATE_DONE),
 					 [OP_REPLY_LONG] = ON(get_reply_long, GET_PULLING),
 					 [OP_DISCARDED] = IGNORED(STATE_DONE),
@@ -117,6 +147,8 @@ int get_issue(struct nic *nic, const struct put_arguments *get)
 	op->message = request_of(get, WIRE_GET);
 	op->message.token = operation_token(op);
 	op->counted = true;
+	if (unlikely(nic->cray))
+		begin_request(nic, op);
 	peer_request(nic, op);
 	return 0;
 }

@@ -15,6 +15,12 @@
 
 enum { SWAP_QUEUED = STATE_QUEUED, SWAP_WAITING };
 
+/* PtlMDUpdate may have made the region shorter meanwhile. */
+static uint64_t room_at(const struct region *region, uint64_t offset)
+{
+	return offset < region->length ? region->length - offset : 0;
+}
+
 static void reply(struct nic *nic, struct operation *op, const struct wire_message *message, ptl_ni_fail_t failure)
 {
 	struct descriptor *md = operation_live_md(op->reply_md, op->reply_generation);
@@ -32,13 +38,15 @@ static void reply(struct nic *nic, struct operation *op, const struct wire_messa
 	info.uid = op->peer->uid;
 	info.jid = op->peer->jid;
 	info.link = event_link(nic);
-	info.mlength = mlength < md->region.length ? mlength : md->region.length;
-	info.offset = 0;
+	info.mlength = room_at(&md->region, op->reply_offset);
+	if (info.mlength > mlength)
+		info.mlength = mlength;
+	info.offset = op->reply_offset;
 	info.hdr_data = 0;
 	descriptor_start(md, &info, false);
 	event_log(nic, md, PTL_EVENT_REPLY_START, &info, PTL_NI_OK);
 	if (message)
-		region_write(&md->region, 0, message->body, info.mlength);
+		region_write(&md->region, info.offset, message->body, info.mlength);
 	operation_end(nic, md, PTL_EVENT_REPLY_END, &info, failure);
 }
 
@@ -88,6 +96,7 @@ int getput_issue(struct nic *nic, const struct put_arguments *swap)
 	op->md_generation = atomic_load_explicit(&swap->md->item.generation, memory_order_relaxed);
 	op->reply_md = swap->reply_md;
 	op->reply_generation = atomic_load_explicit(&swap->reply_md->item.generation, memory_order_relaxed);
+	op->reply_offset = swap->reply_offset;
 	op->pinned = swap->md;
 	op->info = request_info(nic, swap);
 	op->message = request_of(swap, WIRE_GETPUT);

@@ -130,6 +130,7 @@ struct nic {
 	ptl_ni_limits_t limits;
 	const struct settings *settings;
 	enum nic_mode mode;
+	bool cray; /* PTL_DIALECT */
 	char iface[32];
 
 	/* Threads and descriptors. */
@@ -155,8 +156,9 @@ struct nic {
 struct nic_request {
 	ptl_pid_t pid;
 	uint32_t index;
-	uint32_t life; /* how often this interface was opened before */
-	ptl_jid_t jid; /* PTL_JID_ANY: the pid */
+	uint32_t life;      /* how often this interface was opened before */
+	ptl_jid_t jid;      /* PTL_JID_ANY: the pid */
+	const char *device; /* as PTL_IFACE */
 	const struct settings *settings;
 };
 

@@ -20,18 +20,34 @@
 
 /* --- what PTL_TRANSPORT asks for --- */
 
-#define LOOPBACK_NET 127
-#define PID_BITS     22 /* Unix pids end at 2^22 on Linux */
-#define PID_TRIES    256
+#define LOOPBACK_NET   127
+#define TRANSPORT_NAME 64 /* bytes of the longest, with its end */
+#define PID_BITS       22 /* Unix pids end at 2^22 on Linux */
+#define PID_TRIES      256
 
 static const struct transport_ops *const families[NIC_TRANSPORTS] = {&transport_self, &transport_node, &transport_ofi};
 
 /* Which transports the interface gets besides the one to itself. */
 struct choice {
 	bool node, network;
-	bool node_optional; /* the network will do if shared memory cannot be had */
-	const char *provider;
+	bool node_optional;            /* the network will do if shared memory cannot be had */
+	char provider[TRANSPORT_NAME]; /* "": any */
 };
+
+/* The k-th of a list separated by commas, the last for all that follow.  False: it has no name of such a length. */
+static bool own_part(const char *list, uint32_t index, char *part, size_t size)
+{
+	const char *comma;
+
+	while ((comma = strchr(list, ',')) && index-- > 0)
+		list = comma + 1;
+	size_t length = comma ? (size_t)(comma - list) : strlen(list);
+	if (length >= size)
+		return false;
+	memcpy(part, list, length);
+	part[length] = 0;
+	return true;
+}
 
 static int parse_transport(const char *wanted, struct choice *choice)
 {
@@ -42,7 +58,7 @@ static int parse_transport(const char *wanted, struct choice *choice)
 		choice->node = true;
 	} else if (strncmp(wanted, "ofi:", 4) == 0 && wanted[4]) {
 		choice->network = true;
-		choice->provider = wanted + 4;
+		snprintf(choice->provider, sizeof(choice->provider), "%s", wanted + 4);
 	} else if (strcmp(wanted, "ofi") == 0) {
 		choice->network = true;
 	} else if (strcmp(wanted, "self") != 0) {
@@ -54,8 +70,10 @@ static int parse_transport(const char *wanted, struct choice *choice)
 
 static int choose_transports(const struct nic *nic, struct choice *choice)
 {
-	const char *wanted = nic->settings->transport;
-	int rc = parse_transport(wanted, choice);
+	char wanted[TRANSPORT_NAME];
+	int rc = own_part(nic->settings->transport, nic->index, wanted, sizeof(wanted))
+			 ? parse_transport(wanted, choice)
+			 : report_error(-EINVAL, "PTL_TRANSPORT=%s: a name is too long", nic->settings->transport);
 
 	if (rc)
 		return rc;
@@ -95,7 +113,10 @@ static int claim_pid(struct nic *nic, const struct choice *choice, struct transp
 	return rc;
 }
 
-/* Our Unix pid, or that pid with bits above those Unix uses, whichever no other interface of the node has. */
+/*
+ * Our Unix pid, or that pid with bits above those Unix uses, whichever no other interface of the node has.  Interfaces of
+ * this process begin with different ones: on different transports the claims would not see each other.
+ */
 static int claim_any_pid(struct nic *nic, const struct choice *choice, struct transport_config *config)
 {
 	int rc = -EADDRINUSE;
@@ -105,7 +126,7 @@ static int claim_any_pid(struct nic *nic, const struct choice *choice, struct tr
 		return 0;
 	}
 	for (uint32_t i = 0; i < PID_TRIES && rc == -EADDRINUSE; i++) {
-		config->pid = (uint32_t)getpid() | i << PID_BITS;
+		config->pid = (uint32_t)getpid() | (i + nic->index) << PID_BITS;
 		rc = claim_pid(nic, choice, config);
 	}
 	return rc;
@@ -123,7 +144,7 @@ static int claim_transports(struct nic *nic, ptl_pid_t pid)
 	struct choice choice;
 	int rc = choose_transports(nic, &choice);
 
-	config.provider = choice.provider;
+	config.provider = *choice.provider ? choice.provider : NULL;
 	if (rc || (rc = (pid == PTL_PID_ANY ? claim_any_pid : claim_pid)(nic, &choice, &config)))
 		return rc;
 	nic->id.pid = config.pid;
@@ -268,6 +289,7 @@ static void set_identity(struct nic *nic, const struct nic_request *request)
 
 static void set_mode(struct nic *nic)
 {
+	nic->cray = nic->settings->dialect == DIALECT_CRAY;
 	nic->mode = nic->settings->nic_mode;
 	if (nic->mode == NIC_MODE_AUTO)
 		nic->mode = *nic->settings->nic_cpus ? NIC_MODE_DEDICATED : NIC_MODE_SHARED;
@@ -277,7 +299,7 @@ static int start(struct nic *nic, const struct nic_request *request)
 {
 	int rc;
 
-	if ((rc = interface_find(nic->settings->iface, nic->iface, sizeof(nic->iface), &nic->id.nid)) ||
+	if ((rc = interface_find(request->device, nic->iface, sizeof(nic->iface), &nic->id.nid)) ||
 	    (rc = open_pools(nic, request->life)) || (rc = open_doorbells(nic)))
 		return rc;
 	set_mode(nic); /* transports are told whether hosts drive */

@@ -84,6 +84,7 @@ struct operation {
 	struct descriptor *pinned;   /* between start and end: md, or what PtlMDUpdate made of its predecessor */
 	struct descriptor *reply_md; /* getput: where the old bytes go */
 	uint32_t reply_generation;
+	uint64_t reply_offset;
 	struct event_info info;
 	struct wire_message message;             /* what is to be sent */
 	uint64_t payload_offset, payload_length; /* part of md's region sent behind the header */
@@ -154,6 +155,7 @@ int transfers_resume(struct nic *);
 struct put_arguments {
 	struct descriptor *md, *reply_md; /* reply_md: getput only */
 	uint64_t local_offset, length;
+	uint64_t reply_offset; /* in reply_md */
 	bool ack;
 	ptl_process_id_t target;
 	ptl_pt_index_t pt_index;

@@ -23,9 +23,10 @@ struct md_arguments {
 };
 
 /*
- * nic_command's.  me_insert: a new entry beside `base` of its struct me_arguments; me_unlink: the end of the one whose
+ * nic_command's.  me_attach: a new entry at an end of the list of pt_index; me_insert: beside `base` of its struct me_arguments; me_unlink: the end of the one whose
  * handle it is given; md_attach: a descriptor for the entry `object` of its struct md_arguments, which must have none.
  */
+int me_attach(struct nic *nic, void *arguments);
 int me_insert(struct nic *nic, void *arguments);
 int me_unlink(struct nic *nic, void *arguments);
 int md_attach(struct nic *nic, void *argument);

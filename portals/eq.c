@@ -151,6 +151,20 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 	return taken(nic, eq, rc, event, start);
 }
 
+int PtlEQPeek(ptl_handle_eq_t eq_handle, ptl_event_t *event)
+{
+	struct event_queue *eq;
+	struct nic *nic;
+
+	if (!event)
+		return PTL_SEGV;
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_nic(eq_handle)) || !(eq = handle_eq_unowned(nic, eq_handle)))
+		return PTL_EQ_INVALID;
+	return event_code(event_peek(eq, handle_generation(eq_handle), event));
+}
+
 int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
 	int which;

@@ -8,6 +8,7 @@
  * before the destructors of libfabric take away what they run on.
  */
 #include <errno.h>
+#include <p3/nal_types.h>
 #include <portals3_nic.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,7 +16,11 @@
 
 #include "base/report.h"
 #include "portals/process.h"
+#include "portals/runtime/launcher.h"
+#include "portals/runtime/rank.h"
 #include "portals/runtime/settings.h"
+
+#define NAMED_INTERFACES 4 /* PTL_NALTYPE_UTCP0 to 3 */
 
 static struct {
 	pthread_mutex_t lock; /* of everything below; the atomics are read without it */
@@ -34,6 +39,26 @@ bool process_ready(void)
 {
 	return atomic_load_explicit(&process.ready, memory_order_acquire) &&
 	       !atomic_load_explicit(&process.forked, memory_order_relaxed);
+}
+
+void process_lock(void)
+{
+	pthread_mutex_lock(&process.lock);
+}
+
+void process_unlock(void)
+{
+	pthread_mutex_unlock(&process.lock);
+}
+
+int process_set_job(ptl_jid_t jid)
+{
+	for (int i = 0; i < MAX_INTERFACES; i++)
+		if (atomic_load_explicit(&process.interfaces[i], memory_order_relaxed))
+			return PTL_FAIL;
+	if (process.settings.job == SETTING_AUTO)
+		process.job = jid;
+	return PTL_OK;
 }
 
 const struct settings *process_settings(void)
@@ -110,6 +135,7 @@ static void after_fork_in_child(void)
 	if (!atomic_load_explicit(&process.ready, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&process.forked, true, memory_order_relaxed);
+	launcher_forked();
 	for (int i = 0; i < MAX_INTERFACES; i++)
 		if (atomic_load_explicit(&process.interfaces[i], memory_order_relaxed))
 			nic_abandon(atomic_load_explicit(&process.interfaces[i], memory_order_relaxed));
@@ -118,6 +144,8 @@ static void after_fork_in_child(void)
 static void at_exit(void)
 {
 	/* exit() from a signal handler inside a Portals call: this thread owns an engine that others wait for. */
+	if (!nic_inside())
+		launcher_leave();
 	if (!process_ready() || nic_inside())
 		return;
 	for (int i = 0; i < MAX_INTERFACES; i++) {
@@ -179,6 +207,7 @@ static void close_interface(unsigned interface)
 	if (!nic)
 		return;
 	atomic_fetch_add_explicit(&process.lives[interface], 1, memory_order_relaxed);
+	rank_forget(interface);
 	nic_close(nic);
 	retire(nic);
 }
@@ -200,6 +229,7 @@ static void forget_everything(void)
 	}
 	process.closed_count = 0;
 	event_rings_free();
+	rank_forget_all();
 	process.job = PTL_JID_ANY;
 	atomic_store_explicit(&process.forked, false, memory_order_relaxed);
 	atomic_store_explicit(&process.ready, false, memory_order_release);
@@ -226,28 +256,55 @@ static bool pid_is_ours(ptl_pid_t pid)
 	return false;
 }
 
+static const char *device_of(uint32_t interface)
+{
+	const struct settings *settings = &process.settings;
+	const char *const own[NAMED_INTERFACES] = {settings->iface0, settings->iface1, settings->iface2,
+						   settings->iface3};
+
+	return interface < NAMED_INTERFACES && *own[interface] ? own[interface] : settings->iface;
+}
+
 static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 {
+	ptl_jid_t jid = PTL_JID_ANY;
+
+	if (rank_prepare(&jid))
+		return PTL_FAIL;
+	if (process.job == PTL_JID_ANY)
+		process.job = jid;
 	const struct nic_request request = {
-		.pid = pid,
+		.pid = pid == PTL_PID_ANY ? rank_wanted_pid() : pid,
 		.index = interface,
 		.life = atomic_load_explicit(&process.lives[interface], memory_order_relaxed),
 		.jid = process.job,
+		.device = device_of(interface),
 		.settings = &process.settings,
 	};
-	if (pid_is_ours(pid)) {
-		report_error(-EADDRINUSE, "pid %u belongs to another interface of this process", pid);
+	if (request.pid != PTL_PID_ANY && pid_is_ours(request.pid)) {
+		report_error(-EADDRINUSE, "pid %u belongs to another interface of this process", request.pid);
 		return PTL_PID_INVALID;
 	}
 	int rc = nic_open(&request, out);
 
 	if (rc)
 		return process_code(rc, PTL_IFACE_INVALID);
+	if (rank_adopt(interface, (*out)->id)) {
+		nic_close(*out);
+		retire(*out);
+		return PTL_FAIL;
+	}
 	if (process.job == PTL_JID_ANY)
 		process.job = (*out)->jid; /* the first interface names the job */
 	/* Publishes the interface; pairs with the acquire in process_nic(). */
 	atomic_store_explicit(&process.interfaces[interface], *out, memory_order_release);
 	return PTL_OK;
+}
+
+/* The reference implementation's names of its first four interfaces (p3/nal_types.h) mean ours. */
+static uint32_t interface_number(ptl_interface_t interface)
+{
+	return interface - PTL_NALTYPE_UTCP0 < NAMED_INTERFACES ? interface - PTL_NALTYPE_UTCP0 : interface;
 }
 
 int PtlNIInit(ptl_interface_t interface, ptl_pid_t pid, ptl_ni_limits_t *desired, ptl_ni_limits_t *actual,
@@ -260,6 +317,7 @@ int PtlNIInit(ptl_interface_t interface, ptl_pid_t pid, ptl_ni_limits_t *desired
 		return PTL_SEGV;
 	if (!process_ready())
 		return PTL_NO_INIT;
+	interface = interface_number(interface);
 	if (interface >= MAX_INTERFACES) {
 		report_error(-ENODEV, "interface %u is unknown, there are %d (0 to %d)", interface, MAX_INTERFACES,
 			     MAX_INTERFACES - 1);
@@ -277,6 +335,14 @@ int PtlNIInit(ptl_interface_t interface, ptl_pid_t pid, ptl_ni_limits_t *desired
 	}
 	pthread_mutex_unlock(&process.lock);
 	return code;
+}
+
+int PtlNIInitialized(ptl_interface_t interface)
+{
+	interface = interface_number(interface);
+	/* Acquire pairs with the release in open_interface(). */
+	return process_ready() && interface < MAX_INTERFACES &&
+	       atomic_load_explicit(&process.interfaces[interface], memory_order_acquire) != NULL;
 }
 
 int PtlNIFini(ptl_handle_ni_t ni_handle)

@@ -23,7 +23,7 @@ static int create(struct nic *nic, struct me_arguments *arguments, struct match_
 	return PTL_OK;
 }
 
-static int attach(struct nic *nic, void *arguments)
+int me_attach(struct nic *nic, void *arguments)
 {
 	struct me_arguments *me = arguments;
 
@@ -85,7 +85,7 @@ int PtlMEAttach(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, ptl_process_
 		return PTL_NI_INVALID;
 	if (pt_index > (uint32_t)nic->limits.max_pt_index)
 		return PTL_PT_INDEX_INVALID;
-	int code = post_receive(nic, attach, &arguments, PTL_FAIL);
+	int code = post_receive(nic, me_attach, &arguments, PTL_FAIL);
 
 	if (code == PTL_OK)
 		*me_handle = arguments.handle;

@@ -8,24 +8,30 @@
 struct move {
 	ptl_handle_md_t md_handle, put_handle; /* put_handle: getput only */
 	bool put_elsewhere;                    /* put_handle names a descriptor of another interface */
+	uint64_t put_offset;                   /* likewise */
 	struct put_arguments arguments;        /* length WHOLE_MD: all of it */
 };
 
-/* The descriptor as a source or sink of [local_offset, local_offset + length). */
-static int find_range(struct nic *nic, struct move *move)
+/* The descriptor as a source or sink of [offset, offset + *length). */
+static int find_md(struct nic *nic, ptl_handle_md_t handle, uint64_t offset, uint64_t *length, struct descriptor **out)
 {
-	struct put_arguments *arguments = &move->arguments;
-	struct descriptor *md = handle_md(nic, move->md_handle);
+	struct descriptor *md = handle_md(nic, handle);
 
 	if (!md || !md->active)
 		return PTL_MD_INVALID;
-	if (arguments->length == WHOLE_MD)
-		arguments->length = md->region.length;
-	if (arguments->local_offset > md->region.length ||
-	    arguments->length > md->region.length - arguments->local_offset)
+	if (*length == WHOLE_MD)
+		*length = md->region.length;
+	if (offset > md->region.length || *length > md->region.length - offset)
 		return PTL_MD_ILLEGAL;
-	arguments->md = md;
+	*out = md;
 	return PTL_OK;
+}
+
+static int find_range(struct nic *nic, struct move *move)
+{
+	struct put_arguments *arguments = &move->arguments;
+
+	return find_md(nic, move->md_handle, arguments->local_offset, &arguments->length, &arguments->md);
 }
 
 static int put(struct nic *nic, void *argument)
@@ -44,24 +50,25 @@ static int get(struct nic *nic, void *argument)
 	return code ? code : get_issue(nic, &move->arguments);
 }
 
+/* The put descriptor's part is what travels; the get descriptor's part is where the old bytes have room. */
 static int getput(struct nic *nic, void *argument)
 {
 	struct move *move = argument;
 	struct put_arguments *arguments = &move->arguments;
-	int code = find_range(nic, move);
+	uint64_t put_length = arguments->length;
+	int code = find_md(nic, move->md_handle, arguments->local_offset, &arguments->length, &arguments->reply_md);
 
 	if (code)
 		return code;
 	if (move->put_elsewhere)
 		return PTL_MD_ILLEGAL;
-	arguments->reply_md = arguments->md;
-	arguments->md = handle_md(nic, move->put_handle);
-	if (!arguments->md || !arguments->md->active)
-		return PTL_MD_INVALID;
-	arguments->length = arguments->md->region.length;
-	if (arguments->length > (uint64_t)nic->limits.max_getput_md ||
-	    arguments->reply_md->region.length > (uint64_t)nic->limits.max_getput_md)
+	if ((code = find_md(nic, move->put_handle, move->put_offset, &put_length, &arguments->md)))
+		return code;
+	if (put_length > (uint64_t)nic->limits.max_getput_md || arguments->length > (uint64_t)nic->limits.max_getput_md)
 		return PTL_MD_ILLEGAL;
+	arguments->reply_offset = arguments->local_offset;
+	arguments->local_offset = move->put_offset;
+	arguments->length = put_length;
 	return getput_issue(nic, arguments);
 }
 
@@ -166,6 +173,12 @@ int PtlGetRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t 
 			 remote_offset);
 }
 
+static int swap(struct move *move)
+{
+	move->put_elsewhere = is_put_elsewhere(move);
+	return run(move, getput);
+}
+
 int PtlGetPut(ptl_handle_md_t get_md_handle, ptl_handle_md_t put_md_handle, ptl_process_id_t target_id,
 	      ptl_pt_index_t pt_index, ptl_ac_index_t ac_index, ptl_match_bits_t match_bits, ptl_size_t remote_offset,
 	      ptl_hdr_data_t hdr_data)
@@ -180,6 +193,41 @@ int PtlGetPut(ptl_handle_md_t get_md_handle, ptl_handle_md_t put_md_handle, ptl_
 					  .remote_offset = remote_offset,
 					  .hdr_data = hdr_data}};
 
-	move.put_elsewhere = is_put_elsewhere(&move);
-	return run(&move, getput);
+	return swap(&move);
+}
+
+int PtlGetPutRegion(ptl_handle_md_t get_md_handle, ptl_size_t get_offset, ptl_handle_md_t put_md_handle,
+		    ptl_size_t put_offset, ptl_size_t length, ptl_process_id_t target_id, ptl_pt_index_t pt_index,
+		    ptl_ac_index_t ac_index, ptl_match_bits_t match_bits, ptl_size_t remote_offset,
+		    ptl_hdr_data_t hdr_data)
+{
+	struct move move = {.md_handle = get_md_handle,
+			    .put_handle = put_md_handle,
+			    .put_offset = put_offset,
+			    .arguments = {.local_offset = get_offset,
+					  .length = region_length(length),
+					  .target = target_id,
+					  .pt_index = pt_index,
+					  .ac_index = ac_index,
+					  .match_bits = match_bits,
+					  .remote_offset = remote_offset,
+					  .hdr_data = hdr_data}};
+
+	return swap(&move);
+}
+
+/* Only between descriptors of one process does "local" mean anything. */
+static bool is_this_process(ptl_handle_md_t md_handle, ptl_process_id_t id)
+{
+	const struct nic *nic = process_ready() ? process_nic(md_handle) : NULL;
+
+	return !nic || (nic->id.nid == id.nid && nic->id.pid == id.pid);
+}
+
+int PtlMDMDCopy(ptl_handle_md_t md_handle, ptl_process_id_t target_id, ptl_pt_index_t pt_index, ptl_ac_index_t ac_index,
+		ptl_match_bits_t match_bits, ptl_size_t remote_offset)
+{
+	if (!is_this_process(md_handle, target_id))
+		return PTL_PROCESS_INVALID;
+	return PtlPut(md_handle, PTL_NO_ACK_REQ, target_id, pt_index, ac_index, match_bits, remote_offset, 0);
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an interface tells about itself: identity, status registers, distances. */
 #include <errno.h>
+#include <net/if.h>
+#include <p3nal_utcp.h>
 
+#include "offload/interface.h"
 #include "portals/process.h"
 
 struct status_query {
@@ -123,3 +126,14 @@ int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
 IDENTITY_CALL(PtlGetUid, ptl_uid_t, uid)
 IDENTITY_CALL(PtlGetId, ptl_process_id_t, id)
 IDENTITY_CALL(PtlGetJid, ptl_jid_t, jid)
+
+int p3tcp_my_nid(const char *ifname, unsigned int *nid)
+{
+	char name[IF_NAMESIZE];
+	uint32_t found;
+
+	if (!ifname || !nid || interface_find(ifname, name, sizeof(name), &found))
+		return -1;
+	*nid = found;
+	return 0;
+}

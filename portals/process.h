@@ -10,6 +10,13 @@
 bool process_ready(void);
 const struct settings *process_settings(void);
 
+/* Around whatever changes interfaces and groups; fork waits for it. */
+void process_lock(void);
+void process_unlock(void);
+
+/* The job id of interfaces opened from now on.  PTL_OK; PTL_FAIL: one is open.  Under process_lock(). */
+int process_set_job(ptl_jid_t);
+
 /* The interface a handle of any kind belongs to, or NULL. */
 struct nic *process_nic(ptl_handle_any_t handle);
 

@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 source=$PWD
 builds=${PORTALS_TEST_BUILD:-$source/build-tests}
-daily="unit behaviour conformance model stress crash containers hosts security models fuzz lint install portability rxe"
+daily="unit behaviour conformance clients model stress crash containers hosts security models fuzz lint install portability launch rxe"
 groups="$daily mutants"
 jobs=$(nproc)
 
@@ -25,6 +25,7 @@ usage()
 	               NIC mode; release, address+undefined
 	  conformance  each sentence of Portals 3.3, likewise (\`build/tests/conformance --list\`: which test proves which);
 	               its core over ofi:udp and ofi:shm (over ofi:verbs: rxe)
+	  clients      programs written for other implementations of Portals 3.3, likewise
 	  model        random programs against a reference model, 60 s; address+undefined
 	  stress       many threads, dying peers, floods; release, address+undefined, thread
 	  crash        processes of a node killed or stopped at every step of their transport, 60 s (1500 runs with --nightly)
@@ -42,6 +43,7 @@ usage()
 	  portability  aarch64 and s390x under emulation, musl, messages between byte orders; the library loaded and unloaded,
 	               messages of 5 GiB; with --nightly a newer libfabric, Debian 13's
 	  rxe          RDMA: ofi:verbs on soft-RoCE in QEMU guests, two processes in one and one in each of two
+	  launch       jobs started by mpirun and srun, over two hosts too (network namespaces, Slurm: root)
 	  mutants      the engine broken on purpose, one line at a time: conformance or model must notice (10 minutes;
 	               only with --nightly or when named)
 
@@ -254,6 +256,19 @@ group_conformance()
 	suite_sanitized address conformance
 }
 
+group_clients()
+{
+	suite release clients
+	suite_sanitized address clients
+}
+
+group_launch()
+{
+	need mpirun=openmpi-bin srun=slurm-client slurmctld=slurmctld slurmd=slurmd munged=munge ip=iproute2
+	build release || return
+	program launch tests/launch/run.sh "$builds/release"
+}
+
 # Seeds are new every day: a failure prints the one it had.
 group_model()
 {
@@ -381,7 +396,7 @@ group_rxe()
 }
 
 began=$SECONDS
-if need gcc=gcc meson=meson ninja=ninja-build pkg-config=pkg-config libfabric.pc=libfabric-dev cmocka.pc=libcmocka-dev \
+if need gcc=gcc meson=meson ninja=ninja-build pkg-config=pkg-config libfabric.pc=libfabric-dev cmocka.pc=libcmocka-dev pmix.pc=libpmix-dev \
 	python3=python3 /usr/include/stdlib.h=libc6-dev; then
 	for group in $selected; do
 		echo "== $group"

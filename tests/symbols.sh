@@ -8,7 +8,7 @@ set -eu
 library=$1
 shift
 exported=$(nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u)
-declared=$(grep -ohE '\bPtl[A-Z][A-Za-z]*\(' "$@" | tr -d '(' | sort -u)
+declared=$(grep -hv '^#define' "$@" | grep -oE '\bPtl[A-Z][A-Za-z]*\(' | tr -d '(' | sort -u)
 if [ -z "$exported" ] || [ -z "$declared" ]; then
 	echo "nothing to compare in $library and $*"
 	exit 1

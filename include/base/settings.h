@@ -12,11 +12,13 @@
 #include <stdint.h>
 
 enum nic_mode { NIC_MODE_AUTO, NIC_MODE_SHARED, NIC_MODE_DEDICATED, NIC_MODE_HOST };
+enum dialect { DIALECT_STANDARD, DIALECT_CRAY };
+enum launch { LAUNCH_AUTO, LAUNCH_NONE };
 enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 #define SETTING_AUTO UINT64_MAX /* a number left to the library: the transport or the mode decides */
 
-/* Types: nic_mode, log_level and flag are enumerations; bytes takes K, M, G; duration takes us, ms, s (bare: s). */
+/* Types: nic_mode, dialect, launch, log_level and flag are enumerations; bytes takes K, M, G; duration takes us, ms, s (bare: s). */
 #define PORTALS_SETTINGS(X)                                                                                            \
 	X(nic_mode, "PTL_NIC_MODE", nic_mode, "auto",                                                                  \
 	  "who drives the NIC: auto, shared (NIC thread and waiting hosts), dedicated (NIC thread only), host (no "    \
@@ -25,12 +27,24 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	  "CPUs for NIC threads, as in 1,3-5; the k-th process of the node takes the k-th; makes auto mean dedicated") \
 	X(transport, "PTL_TRANSPORT", string, "auto",                                                                  \
 	  "how bytes move: auto (node within the node, ofi beyond it), self, node (no network), ofi, ofi:PROVIDER "    \
-	  "(tcp, net, ...)")                                                                                           \
+	  "(tcp, net, ...); several, separated by commas: one for each interface")                                     \
 	X(iface, "PTL_IFACE", string, "auto",                                                                          \
 	  "network device or IPv4 address of the interface; its address is the nid")                                   \
+	X(iface0, "PTL_IFACE0", string, "", "the same for interface 0 alone")                                          \
+	X(iface1, "PTL_IFACE1", string, "", "the same for interface 1 alone")                                          \
+	X(iface2, "PTL_IFACE2", string, "", "the same for interface 2 alone")                                          \
+	X(iface3, "PTL_IFACE3", string, "", "the same for interface 3 alone")                                          \
+	X(launch, "PTL_LAUNCH", launch, "auto",                                                                        \
+	  "who knows the other processes of the job: auto (the launcher, if it speaks PMIx), none")                    \
+	X(rank, "PTL_MY_RID", late, "", "rank of this process; read by PtlSetRank(-1, -1), as the next two are")       \
+	X(nid_map, "PTL_NIDMAP", late, "", "node ids of all ranks, separated by colons")                               \
+	X(pid_map, "PTL_PIDMAP", late, "", "process ids of all ranks, separated by colons")                            \
 	X(job, "PTL_MY_JID", number, "auto", "job id of this process; auto: its pid on the first interface")           \
 	X(short_max, "PTL_SHORT_MAX", bytes, "auto",                                                                   \
 	  "largest payload sent with its header; auto: what suits the provider")                                       \
+	X(dialect, "PTL_DIALECT", dialect, "standard",                                                                 \
+	  "what events mean: standard, cray (SEND events on gets, UNLINK only on demand, thresholds before the "       \
+	  "operation)")                                                                                                \
 	X(connect_timeout, "PTL_CONNECT_TIMEOUT", duration, "30s",                                                     \
 	  "how long the first message to a peer may wait for it")                                                      \
 	X(peer_timeout, "PTL_PEER_TIMEOUT", duration, "60s",                                                           \
@@ -44,9 +58,12 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	X(log, "PTL_LOG", log_level, "warn", "what is printed to p3_out (stderr): off, error, warn, info, debug")
 
 typedef enum nic_mode setting_nic_mode;
+typedef enum dialect setting_dialect;
+typedef enum launch setting_launch;
 typedef enum log_level setting_log_level;
 typedef const char *setting_string;
 typedef const char *setting_cpus; /* numbers and ranges */
+typedef char setting_late;        /* of any length; read by its user, when needed */
 typedef uint64_t setting_number;
 typedef uint64_t setting_bytes;
 typedef uint64_t setting_duration; /* nanoseconds */

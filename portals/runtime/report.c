@@ -2,15 +2,13 @@
 #include "base/report.h"
 
 #include <errno.h>
-#include <portals3.h>
+#include <p3utils.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
-/* Where text goes; programs may assign it (they declare it themselves). */
-extern FILE *p3_out;
 FILE *p3_out;
 
 static _Atomic int level_now = LOG_WARN;

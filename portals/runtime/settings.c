@@ -11,8 +11,11 @@ extern char **environ;
 
 enum setting_type {
 	TYPE_nic_mode,
+	TYPE_dialect,
+	TYPE_launch,
 	TYPE_log_level,
 	TYPE_string,
+	TYPE_late,
 	TYPE_cpus,
 	TYPE_number,
 	TYPE_bytes,
@@ -45,6 +48,8 @@ static const struct word modes[] = {{"auto", NIC_MODE_AUTO},
 				    {"dedicated", NIC_MODE_DEDICATED},
 				    {"host", NIC_MODE_HOST},
 				    {NULL, 0}};
+static const struct word dialects[] = {{"standard", DIALECT_STANDARD}, {"cray", DIALECT_CRAY}, {NULL, 0}};
+static const struct word launches[] = {{"auto", LAUNCH_AUTO}, {"none", LAUNCH_NONE}, {NULL, 0}};
 static const struct word levels[] = {{"off", LOG_OFF},   {"error", LOG_ERROR}, {"warn", LOG_WARN},
 				     {"info", LOG_INFO}, {"debug", LOG_DEBUG}, {NULL, 0}};
 static const struct word flags[] = {{"no", 0}, {"yes", 1}, {"0", 0}, {"1", 1}, {"off", 0}, {"on", 1}, {NULL, 0}};
@@ -128,6 +133,16 @@ static bool parse(const struct setting *setting, const char *text, struct settin
 		good = find_word(modes, text, &value);
 		*(enum nic_mode *)field = (enum nic_mode)value;
 		return good;
+	case TYPE_dialect:
+		good = find_word(dialects, text, &value);
+		*(enum dialect *)field = (enum dialect)value;
+		return good;
+	case TYPE_launch:
+		good = find_word(launches, text, &value);
+		*(enum launch *)field = (enum launch)value;
+		return good;
+	case TYPE_late:
+		return true;
 	case TYPE_log_level:
 		good = find_word(levels, text, &value);
 		*(enum log_level *)field = (enum log_level)value;
@@ -238,12 +253,17 @@ int settings_read(struct settings *settings)
 	return 0;
 }
 
+static const char *visible(const char *text)
+{
+	return *text ? text : "\"\"";
+}
+
 void settings_print(FILE *out)
 {
 	for (size_t i = 0; i < SETTINGS; i++) {
 		const char *text = getenv(table[i].variable);
 
-		fprintf(out, "%-25s %-10s default %-6s  %s\n", table[i].variable, text ? text : table[i].preset,
-			*table[i].preset ? table[i].preset : "\"\"", table[i].text);
+		fprintf(out, "%-25s %-10s default %-6s  %s\n", table[i].variable,
+			visible(text ? text : table[i].preset), visible(table[i].preset), table[i].text);
 	}
 }

@@ -55,12 +55,32 @@ soname()
 	readelf -d "$libraries/libportals3.so" | grep -E 'SONAME.*\[libportals3\.so\.[0-9]+\]'
 }
 
+# Every name a program may include a header by, those through the folder portals/ too.
+names()
+{
+	(cd "$prefix/include" && find -L . -name '*.h' -printf '%P\n' | sort)
+}
+
 headers() # COMPILER...: each alone, without any other before it
 {
 	local header
-	for header in "$prefix"/include/*.h; do
-		echo "#include <${header##*/}>" | "$@" "${strict[@]}" "${cflags[@]}" -fsyntax-only - || return 1
+	for header in $(names); do
+		printf '#include <%s>\nextern int anything;\n' "$header" | "$@" "${strict[@]}" "${cflags[@]}" -fsyntax-only - || return 1
 	done
+}
+
+together() # COMPILER...: all in one file, in both orders, as programs do that include what they once needed
+{
+	{
+		names | sed 's/.*/#include <&>/'
+		names | sort -r | sed 's/.*/#include <&>/'
+	} | "$@" "${strict[@]}" "${cflags[@]}" -fsyntax-only -
+}
+
+by_macro() # the network layer by a macro, as the reference implementation's programs name it
+{
+	printf '#include <portals3.h>\n#include P3_NAL\nint main(void) { return PTL_IFACE_DEFAULT == 1; }\n' |
+		cc "${strict[@]}" "${cflags[@]}" -DP3_NAL='<p3nal_utcp.h>' -x c -fsyntax-only -
 }
 
 version()
@@ -81,10 +101,13 @@ misuse() # PROGRAM
 
 check "the library has a soname" soname
 check "the library exports the API and nothing else" \
-	../symbols.sh "$libraries/libportals3.so" "$prefix/include/portals3.h" "$prefix/include/portals3_nic.h"
+	../symbols.sh "$libraries/libportals3.so" "$prefix"/include/*.h "$prefix"/include/p3*/*.h
 check "portals3.pc has the version of the project" version
 check "every header compiles alone as C11" headers cc -std=c11 -x c
 check "every header compiles alone as C++17" headers c++ -std=c++17 -x c++
+check "all headers compile together as C11" together cc -std=c11 -x c
+check "all headers compile together as C++17" together c++ -std=c++17 -x c++
+check "the network layer's header is included by a macro" by_macro
 
 check "compile against the shared library" \
 	cc -std=c11 "${strict[@]}" "${cflags[@]}" program.c -o "$stage/shared" "${shared[@]}"
@@ -92,6 +115,12 @@ check "run with the shared library" use "$stage/shared"
 check "compile against the static library" \
 	cc -std=c11 "${strict[@]}" "${cflags[@]}" program.c -o "$stage/static" "${static[@]}"
 check "run with the static library" timeout 60 "$stage/static"
+
+for names in "-lp3utcp -lp3api -lp3lib -lp3rt -lp3utcp" "-lportals3 -lportals3-utcp" "-lportals"; do
+	read -ra old < <(echo "$names")
+	check "link with $names" cc -std=c11 "${strict[@]}" "${cflags[@]}" program.c -o "$stage/old" "-L$libraries" "${old[@]}"
+	check "run what was linked with $names" use "$stage/old"
+done
 
 for example in hello_put hello_get; do
 	check "compile $example as a user would" \

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Dumps for people.  The text is made under ownership, so that it is one moment's state, and printed afterwards: a slow
+ * terminal must not hold the engine up.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <p3api/debug.h>
+#include <p3utils.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/report.h"
+#include "portals/process.h"
+
+struct dump {
+	FILE *text;
+	ptl_handle_any_t handle;
+	int pt_index;
+};
+
+static void print_id(FILE *out, uint32_t number)
+{
+	if (number == PTL_NID_ANY)
+		fprintf(out, "any");
+	else
+		fprintf(out, "%" PRIu32, number);
+}
+
+static void print_descriptor(FILE *out, const struct descriptor *md)
+{
+	fprintf(out,
+		"    md 0x%08" PRIx32 ": %" PRIu64 " bytes at %p, options 0x%" PRIx32 ", threshold %d, offset %" PRIu64
+		", pending %" PRIu32 ", %s, eq 0x%08" PRIx32 "\n",
+		md->handle, md->region.length, md->user_start, md->options, md->threshold, md->local_offset,
+		md->pending, md->active ? "active" : "inactive", md->eq ? md->eq->handle : PTL_EQ_NONE);
+}
+
+static void print_entry(FILE *out, const struct match_entry *me)
+{
+	fprintf(out, "  me 0x%08" PRIx32 ": match bits 0x%016" PRIx64 ", ignore bits 0x%016" PRIx64 ", nid ",
+		me->handle, me->match_bits, ~me->must_match);
+	print_id(out, me->source.nid);
+	fprintf(out, ", pid ");
+	print_id(out, me->source.pid);
+	fprintf(out, "%s\n", me->unlink ? ", goes with its descriptor" : "");
+	if (me->descriptor)
+		print_descriptor(out, me->descriptor);
+}
+
+static int dump_list(struct nic *nic, void *argument)
+{
+	struct dump *dump = argument;
+	const struct match_list *list = &nic->portals[dump->pt_index];
+
+	fprintf(dump->text, "portal table entry %d: %" PRIu32 " match entries, %" PRIu32 " at most so far\n",
+		dump->pt_index, list->length, list->greatest_length);
+	for (const struct match_entry *me = list->head; me; me = me->next)
+		print_entry(dump->text, me);
+	return PTL_OK;
+}
+
+static int dump_entry(struct nic *nic, void *argument)
+{
+	struct dump *dump = argument;
+	const struct match_entry *me = handle_me(nic, dump->handle);
+
+	if (!me)
+		return PTL_ME_INVALID;
+	print_entry(dump->text, me);
+	return PTL_OK;
+}
+
+static int dump_queues(struct nic *nic, void *argument)
+{
+	struct dump *dump = argument;
+	struct event_queue *eq;
+
+	fprintf(dump->text, "%" PRIu32 " event queues\n", nic->queues.live);
+	for (uint32_t i = 0; (eq = pool_next(&nic->queues, &i));) {
+		const struct event_ring *ring = atomic_load_explicit(&eq->ring, memory_order_relaxed);
+
+		fprintf(dump->text,
+			"  eq 0x%08" PRIx32 ": room for %" PRIu64 " events, %" PRIu64 " unread, %" PRIu64
+			" operations under way, %" PRIu32 " threads waiting\n",
+			eq->handle, ring ? ring->size : 0, event_unread(eq), eq->underway, eq->waiters);
+	}
+	return PTL_OK;
+}
+
+static int run(struct nic *nic, nic_command *command, struct dump *dump)
+{
+	char *bytes = NULL;
+	size_t size;
+
+	dump->text = open_memstream(&bytes, &size);
+	if (!dump->text)
+		return process_code(report_error(-ENOMEM, "no memory for a dump"), PTL_FAIL);
+	int code = process_code(nic_call(nic, command, dump), PTL_FAIL);
+
+	if (fclose(dump->text) == 0 && code == PTL_OK)
+		fputs(bytes, p3_out ? p3_out : stderr);
+	free(bytes);
+	return code;
+}
+
+int PtlTblDump(ptl_handle_ni_t ni_handle, int pt_index)
+{
+	struct dump dump = {.pt_index = pt_index};
+	struct nic *nic;
+
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_ni(ni_handle)))
+		return PTL_NI_INVALID;
+	if (pt_index < 0 || pt_index > nic->limits.max_pt_index)
+		return PTL_PT_INDEX_INVALID;
+	return run(nic, dump_list, &dump);
+}
+
+int PtlMEDump(ptl_handle_me_t me_handle)
+{
+	struct dump dump = {.handle = me_handle};
+	struct nic *nic;
+
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_nic(me_handle)))
+		return PTL_ME_INVALID;
+	return run(nic, dump_entry, &dump);
+}
+
+int PtlNIEqDump(ptl_handle_ni_t ni_handle)
+{
+	struct dump dump = {0};
+	struct nic *nic;
+
+	if (!process_ready())
+		return PTL_NO_INIT;
+	if (!(nic = process_ni(ni_handle)))
+		return PTL_NI_INVALID;
+	return run(nic, dump_queues, &dump);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PMIx, loaded when a launcher's environment asks for it, like libfabric: a process that nobody launched never sees it.
+ * Values are put together and taken apart by hand: the types are PMIx's ABI, the macros for them change.
+ *
+ * There is no fence: every process publishes its id when it opens an interface, and who wants to know it asks for it
+ * and waits (the servers' direct exchange).  So PtlNIInit is not collective, and a job may come up in any order.
+ */
+#include "portals/runtime/launcher.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arch.h"
+#include "base/report.h"
+#include "portals/process.h"
+
+/* What launchers say of a job's size without PMIx; a process of a job of one needs nobody's help. */
+static const char *const size_variables[] = {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PMI_SIZE"};
+
+static bool one_of_several(const char **variable)
+{
+	for (size_t i = 0; i < sizeof size_variables / sizeof size_variables[0]; i++) {
+		const char *size = getenv(*variable = size_variables[i]);
+		if (size && strtoul(size, NULL, 10) > 1)
+			return true;
+	}
+	return false;
+}
+
+#if PORTALS_PMIX
+
+#include <dlfcn.h>
+#include <pmix.h>
+
+#define RETRY_NS 10000000
+#define ID_KEY   "portals3.id.%u" /* of interface %u: nid << 32 | pid */
+
+static struct {
+	pmix_status_t (*init)(pmix_proc_t *, pmix_info_t *, size_t);
+	pmix_status_t (*finalize)(const pmix_info_t *, size_t);
+	pmix_status_t (*get)(const pmix_proc_t *, const char *, const pmix_info_t *, size_t, pmix_value_t **);
+	pmix_status_t (*put)(pmix_scope_t, const char *, pmix_value_t *);
+	pmix_status_t (*commit)(void);
+	const char *(*text)(pmix_status_t);
+	pmix_proc_t self;
+	struct launcher_job job;
+	bool joined, forked;
+} pmix;
+
+static int load(void)
+{
+	const struct {
+		const char *name;
+		void *where;
+	} symbols[] = {
+		{"PMIx_Init", &pmix.init}, {"PMIx_Finalize", &pmix.finalize}, {"PMIx_Get", &pmix.get},
+		{"PMIx_Put", &pmix.put},   {"PMIx_Commit", &pmix.commit},     {"PMIx_Error_string", &pmix.text},
+	};
+	/* Its components look for its symbols. */
+	void *handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);
+
+	if (!handle)
+		return report_error(-ELIBACC,
+				    "a launcher started this process, but PMIx cannot be loaded: %s; install "
+				    "libpmix2, or set PTL_LAUNCH=none",
+				    dlerror());
+	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+		void *symbol = dlsym(handle, symbols[i].name);
+		if (!symbol)
+			return report_error(-ELIBBAD, "libpmix.so.2 has no %s", symbols[i].name);
+		memcpy(symbols[i].where, &symbol, sizeof symbol);
+	}
+	return 0;
+}
+
+/* An unsigned number, whatever its width, of a process (or, with the wildcard, of the job). */
+static int get_number(pmix_rank_t rank, const char *key, const pmix_info_t *info, size_t info_count, uint64_t *number)
+{
+	pmix_proc_t proc = pmix.self;
+	pmix_value_t *value = NULL;
+
+	proc.rank = rank;
+	pmix_status_t status = pmix.get(&proc, key, info, info_count, &value);
+	if (status != PMIX_SUCCESS || !value)
+		return status == PMIX_ERR_TIMEOUT ? -ETIMEDOUT : -ENODATA;
+	switch (value->type) {
+	case PMIX_UINT16:
+		*number = value->data.uint16;
+		break;
+	case PMIX_UINT32:
+		*number = value->data.uint32;
+		break;
+	case PMIX_UINT64:
+		*number = value->data.uint64;
+		break;
+	default:
+		status = PMIX_ERR_NOT_FOUND;
+	}
+	free(value);
+	return status == PMIX_SUCCESS ? 0 : -EPROTO;
+}
+
+static unsigned optional_number(pmix_rank_t rank, const char *key)
+{
+	uint64_t number;
+
+	return get_number(rank, key, NULL, 0, &number) == 0 ? (unsigned)number : 0;
+}
+
+/* Names of jobs are texts; all processes of one make the same number of it. */
+static ptl_jid_t jid_of(const char *name)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 16777619u;
+	return hash == PTL_JID_ANY || hash == PTL_JID_NONE ? 1 : hash;
+}
+
+static int join(void)
+{
+	uint64_t size;
+	int rc = load();
+
+	if (rc)
+		return rc;
+	pmix_status_t status = pmix.init(&pmix.self, NULL, 0);
+	if (status != PMIX_SUCCESS)
+		return report_error(
+			-ECONNREFUSED,
+			"the launcher's PMIx server cannot be reached: %s; set PTL_LAUNCH=none to run alone",
+			pmix.text(status));
+	pmix.joined = true;
+	if (get_number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, NULL, 0, &size))
+		return report_error(-EPROTO, "the launcher does not say how many processes job %s has",
+				    pmix.self.nspace);
+	pmix.job = (struct launcher_job){
+		.rank = pmix.self.rank,
+		.size = (unsigned)size,
+		.local_rank = optional_number(pmix.self.rank, PMIX_LOCAL_RANK),
+		.local_size = optional_number(PMIX_RANK_WILDCARD, PMIX_LOCAL_SIZE),
+		.jid = jid_of(pmix.self.nspace),
+	};
+	return 0;
+}
+
+int launcher_join(struct launcher_job *job)
+{
+	const char *variable;
+
+	if (pmix.forked || process_settings()->launch == LAUNCH_NONE)
+		return 0;
+	if (!getenv("PMIX_RANK") || !getenv("PMIX_NAMESPACE")) {
+		if (one_of_several(&variable))
+			return report_error(-ENOTCONN,
+					    "%s says that this process is one of several, but its launcher offers no "
+					    "PMIx (srun: --mpi=pmix); PTL_LAUNCH=none to run alone",
+					    variable);
+		return 0;
+	}
+	if (pmix.job.size == 0) {
+		int rc = join();
+		if (rc)
+			return rc;
+	}
+	*job = pmix.job;
+	return 1;
+}
+
+int launcher_publish(uint32_t interface, ptl_process_id_t id)
+{
+	pmix_value_t value = {.type = PMIX_UINT64, .data.uint64 = (uint64_t)id.nid << 32 | id.pid};
+	char key[PMIX_MAX_KEYLEN];
+
+	snprintf(key, sizeof key, ID_KEY, interface);
+	pmix_status_t status = pmix.put(PMIX_GLOBAL, key, &value);
+	if (status == PMIX_SUCCESS)
+		status = pmix.commit();
+	return status == PMIX_SUCCESS
+		       ? 0
+		       : report_error(-EIO, "this process's id cannot be published to its job: %s", pmix.text(status));
+}
+
+int launcher_look_up(unsigned rank, uint32_t interface, unsigned timeout_s, ptl_process_id_t *id)
+{
+	pmix_info_t wait = {.key = PMIX_TIMEOUT, .value = {.type = PMIX_INT, .data.integer = (int)timeout_s}};
+	char key[PMIX_MAX_KEYLEN];
+	uint64_t number;
+
+	snprintf(key, sizeof key, ID_KEY, interface);
+	/* Most servers wait for what is not there yet; some answer at once. */
+	const uint64_t deadline = monotonic_ns() + timeout_s * UINT64_C(1000000000);
+	int rc = get_number(rank, key, &wait, 1, &number);
+	while (rc == -ENODATA && monotonic_ns() < deadline) {
+		nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
+		rc = get_number(rank, key, &wait, 1, &number);
+	}
+	if (rc)
+		return report_error(rc, "rank %u of the job has not said who it is (%s); has it called PtlNIInit?",
+				    rank, strerror(-rc));
+	*id = (ptl_process_id_t){(ptl_nid_t)(number >> 32), (ptl_pid_t)number};
+	return 0;
+}
+
+void launcher_forked(void)
+{
+	pmix.forked = true;
+}
+
+void launcher_leave(void)
+{
+	if (pmix.joined && !pmix.forked)
+		pmix.finalize(NULL, 0);
+	pmix.joined = false;
+}
+
+#else /* built without PMIx */
+
+int launcher_join(struct launcher_job *job)
+{
+	const char *variable;
+
+	(void)job;
+	if (process_settings()->launch == LAUNCH_NONE || !one_of_several(&variable))
+		return 0;
+	return report_error(-ENOTSUP,
+			    "%s says that this process is one of several, but this library was built without PMIx; "
+			    "PTL_LAUNCH=none to run alone",
+			    variable);
+}
+
+int launcher_publish(uint32_t interface, ptl_process_id_t id)
+{
+	(void)interface;
+	(void)id;
+	return -ENOTSUP;
+}
+
+int launcher_look_up(unsigned rank, uint32_t interface, unsigned timeout_s, ptl_process_id_t *id)
+{
+	(void)rank;
+	(void)interface;
+	(void)timeout_s;
+	(void)id;
+	return -ENOTSUP;
+}
+
+void launcher_forked(void)
+{
+}
+
+void launcher_leave(void)
+{
+}
+
+#endif

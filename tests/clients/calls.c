@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls that other implementations have and Portals 3.3 has not. */
+#include <p3api/debug.h>
+#include <p3nal_utcp.h>
+#include <p3utils.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/clients/clients.h"
+
+static void me_md_attach_and_insert_post_both_in_one_call(void)
+{
+	ptl_handle_me_t me, before;
+	ptl_handle_md_t md, other;
+	char bytes[2][8] = {"", ""};
+	ptl_handle_eq_t eq = new_eq(16);
+	const ptl_md_t mine = md_over(bytes[0], 8, PTL_MD_OP_PUT, eq);
+	CHECK_RC(PtlMEMDAttach(ni, 64, anyone, BITS, 0, PTL_RETAIN, PTL_INS_AFTER, mine, PTL_RETAIN, &me, &md),
+		 PTL_PT_INDEX_INVALID);
+	CHECK_RC(PtlMEMDAttach(ni, INDEX, anyone, BITS, 0, PTL_RETAIN, PTL_INS_AFTER, mine, PTL_RETAIN, NULL, &md),
+		 PTL_SEGV);
+	CHECK_OK(PtlMEMDAttach(ni, INDEX, anyone, BITS, 0, PTL_RETAIN, PTL_INS_AFTER, mine, PTL_RETAIN, &me, &md));
+	CHECK_RC(PtlMEMDInsert(ni, md, anyone, BITS, 0, PTL_RETAIN, PTL_INS_BEFORE, mine, PTL_RETAIN, &before, &other),
+		 PTL_ME_INVALID);
+	const ptl_md_t front = with_threshold(md_over(bytes[1], 8, PTL_MD_OP_PUT, eq), 1);
+	CHECK_OK(
+		PtlMEMDInsert(ni, me, anyone, BITS, 0, PTL_UNLINK, PTL_INS_BEFORE, front, PTL_UNLINK, &before, &other));
+	ptl_process_id_t self;
+	CHECK_OK(PtlGetId(ni, &self));
+	ptl_handle_md_t source = bind_md(md_over((void *)"fronted", 8, 0, PTL_EQ_NONE));
+	CHECK_OK(PtlPut(source, PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
+	CHECK_EQUAL(take(eq, PTL_EVENT_PUT_START).md_handle, other);
+	take(eq, PTL_EVENT_PUT_END);
+	take(eq, PTL_EVENT_UNLINK);
+	CHECK_STRING(bytes[1], "fronted");
+	CHECK_OK(PtlPut(source, PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
+	CHECK_EQUAL(take(eq, PTL_EVENT_PUT_START).md_handle, md);
+}
+
+static void get_put_region_swaps_parts(void)
+{
+	char here[32] = "abcdefghijklmnopqrstuvwxyz", there[16] = "0123456789";
+	ptl_process_id_t self;
+	CHECK_OK(PtlGetId(ni, &self));
+	ptl_handle_eq_t eq = new_eq(16);
+	open_window(BITS, md_over(there, 10, PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE, PTL_EQ_NONE));
+	ptl_handle_md_t md = bind_md(md_over(here, 26, PTL_MD_EVENT_START_DISABLE, eq));
+	CHECK_OK(PtlGetPutRegion(md, 20, md, 2, 4, self, INDEX, 0, BITS, 3, 0));
+	CHECK_EQUAL(take(eq, PTL_EVENT_SEND_END).offset, 2);
+	ptl_event_t reply = take(eq, PTL_EVENT_REPLY_END);
+	CHECK_EQUAL(reply.offset, 20);
+	CHECK_EQUAL(reply.mlength, 4);
+	CHECK_STRING(there, "012cdef789");
+	CHECK_STRING(here, "abcdefghijklmnopqrst3456yz");
+	CHECK_RC(PtlGetPutRegion(md, 23, md, 0, 4, self, INDEX, 0, BITS, 0, 0), PTL_MD_ILLEGAL);
+	CHECK_RC(PtlGetPutRegion(md, 0, md, 23, 4, self, INDEX, 0, BITS, 0, 0), PTL_MD_ILLEGAL);
+	CHECK_RC(PtlGetPutRegion(md, 0, md, 0, UINT64_MAX, self, INDEX, 0, BITS, 0, 0), PTL_MD_ILLEGAL);
+}
+
+static void md_md_copy_stays_in_the_process(void)
+{
+	char to[8] = "";
+	ptl_process_id_t self;
+	CHECK_OK(PtlGetId(ni, &self));
+	ptl_handle_eq_t eq = new_eq(8);
+	open_window(BITS, md_over(to, 8, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, eq));
+	ptl_handle_md_t md = bind_md(md_over((void *)"copy", 5, 0, PTL_EQ_NONE));
+	CHECK_RC(PtlMDMDCopy(md, nobody(), INDEX, 0, BITS, 0), PTL_PROCESS_INVALID);
+	CHECK_OK(PtlMDMDCopy(md, self, INDEX, 0, BITS, 2));
+	take(eq, PTL_EVENT_PUT_START);
+	CHECK_EQUAL(take(eq, PTL_EVENT_PUT_END).hdr_data, 0);
+	CHECK_STRING(to + 2, "copy");
+}
+
+static void eq_peek_leaves_the_event(void)
+{
+	ptl_event_t event, again;
+	ptl_handle_eq_t eq = new_eq(8);
+	CHECK_RC(PtlEQPeek(eq, &event), PTL_EQ_EMPTY);
+	CHECK_RC(PtlEQPeek(eq, NULL), PTL_SEGV);
+	CHECK_RC(PtlEQPeek(ni, &event), PTL_EQ_INVALID);
+	ptl_process_id_t self;
+	CHECK_OK(PtlGetId(ni, &self));
+	open_door();
+	ptl_handle_md_t md = bind_md(md_over((void *)"x", 1, 0, eq));
+	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX_SIDE, 0, BITS, 0, 0));
+	CHECK_OK(PtlEQPeek(eq, &event));
+	CHECK_OK(PtlEQPeek(eq, &again));
+	CHECK_EQUAL(event.sequence, again.sequence);
+	CHECK_EQUAL(take(eq, PTL_EVENT_SEND_START).sequence, event.sequence);
+}
+
+/* Where no thread does it, PtlProgress is what lets a message arrive. */
+static void progress_moves_messages_along(void)
+{
+	uint32_t arrived = 0, word = 7;
+	CHECK_RC(PtlProgress(PTL_INVALID_HANDLE, 0), PTL_HANDLE_INVALID);
+	ptl_handle_eq_t eq = new_eq(8);
+	if (am_target())
+		open_window(BITS, md_over(&arrived, sizeof arrived, PTL_MD_OP_PUT, eq));
+	barrier();
+	if (am_initiator())
+		put(bind_md(md_over(&word, sizeof word, 0, PTL_EQ_NONE)), PTL_NO_ACK_REQ, BITS);
+	if (am_target()) {
+		ptl_event_t event;
+		const uint64_t deadline = now_ns() + PATIENCE * 1000000ull;
+		while (PtlEQPeek(eq, &event) == PTL_EQ_EMPTY && now_ns() < deadline)
+			CHECK_OK(PtlProgress(eq, 1));
+		take(eq, PTL_EVENT_PUT_START);
+		take(eq, PTL_EVENT_PUT_END);
+		CHECK_EQUAL(arrived, 7);
+	}
+}
+
+static void interfaces_have_their_old_names(void)
+{
+	ptl_handle_ni_t same;
+	CHECK_EQUAL(PtlNIInitialized(PTL_IFACE_DEFAULT), 1);
+	CHECK_EQUAL(PtlNIInitialized(PTL_IFACE_UTCP1), 0);
+	CHECK_OK(PtlNIInit(PTL_IFACE_UTCP, PTL_PID_ANY, NULL, NULL, &same));
+	CHECK(PtlHandleIsEqual(same, ni));
+	CHECK_OK(PtlNIInit(PTL_IFACE_UTCP0, PTL_PID_ANY, NULL, NULL, &same));
+	CHECK(PtlHandleIsEqual(same, ni));
+	CHECK_RC(PtlNIInit(PTL_NALTYPE_UTCP3 + 1, PTL_PID_ANY, NULL, NULL, &same), PTL_IFACE_INVALID);
+}
+
+static void the_node_id_of_a_device_is_known_before_init(void)
+{
+	unsigned nid = 5;
+	CHECK_EQUAL(p3tcp_my_nid("no-such-device0", &nid), -1);
+	CHECK_EQUAL(nid, 5);
+	CHECK_EQUAL(p3tcp_my_nid(NULL, &nid), -1);
+	CHECK_EQUAL(p3tcp_my_nid("lo", NULL), -1);
+	CHECK_EQUAL(p3tcp_my_nid("lo", &nid), 0);
+	CHECK_EQUAL(nid, 0x7f000001);
+}
+
+static void dumps_show_what_there_is(void)
+{
+	char bytes[8], *text = NULL;
+	size_t size = 0;
+	ptl_handle_eq_t eq = new_eq(5);
+	struct window window = open_window(BITS, md_over(bytes, 8, PTL_MD_OP_PUT, eq));
+	CHECK_RC(PtlTblDump(PTL_INVALID_HANDLE, 0), PTL_NI_INVALID);
+	CHECK_RC(PtlTblDump(ni, 64), PTL_PT_INDEX_INVALID);
+	CHECK_RC(PtlTblDump(ni, -1), PTL_PT_INDEX_INVALID);
+	CHECK_RC(PtlMEDump(window.md), PTL_ME_INVALID);
+	CHECK_RC(PtlNIEqDump(PTL_INVALID_HANDLE), PTL_NI_INVALID);
+	p3_out = open_memstream(&text, &size);
+	CHECK_OK(PtlTblDump(ni, INDEX));
+	CHECK_OK(PtlMEDump(window.me));
+	CHECK_OK(PtlNIEqDump(ni));
+	CHECK(fclose(p3_out) == 0);
+	p3_out = NULL;
+	CHECK(strstr(text, "0x000000005ca1ab1e") != NULL);
+	CHECK(strstr(text, "room for 8 events") != NULL);
+	free(text);
+}
+
+const struct test call_tests[] = {
+	ALONE(me_md_attach_and_insert_post_both_in_one_call),
+	ALONE(get_put_region_swaps_parts),
+	ALONE(md_md_copy_stays_in_the_process),
+	ALONE(eq_peek_leaves_the_event),
+	PAIR(progress_moves_messages_along),
+	ALONE(interfaces_have_their_old_names),
+	{.name = "the_node_id_of_a_device_is_known_before_init",
+	 .run = the_node_id_of_a_device_is_known_before_init,
+	 .processes = 1,
+	 .traits = TRAIT_BARE},
+	ALONE(dumps_show_what_there_is),
+	{0},
+};

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The runtime library as the glue of an MPI uses it: node ids by p3tcp_my_nid() before PtlInit, the job in the
+ * environment, PtlSetRank(PTL_INVALID_HANDLE, -1, -1), PtlNIInit with PTL_PID_ANY.
+ */
+#include <p3nal_utcp.h>
+#include <p3rt/p3rt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/clients/clients.h"
+
+#define EVERYBODY   ((unsigned)-1)
+#define LONGEST_MAP 256
+
+static void start(void)
+{
+	int interfaces;
+	CHECK_OK(PtlInit(&interfaces));
+}
+
+static void open_any(void)
+{
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));
+}
+
+static void set_map(const char *variable, const uint32_t *numbers, const char *format)
+{
+	char text[LONGEST_MAP] = "";
+	for (int i = 0; i < process_count; i++) {
+		size_t used = strlen(text);
+		if (i > 0)
+			text[used++] = ':';
+		/* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral): the two callers' literals */
+		snprintf(text + used, sizeof text - used, format, numbers[i]);
+	}
+	CHECK(setenv(variable, text, 1) == 0);
+}
+
+/* What the launcher's glue does: everybody's node and process id, before Portals has started. */
+static void publish_job(void)
+{
+	unsigned nid = 0;
+	CHECK_EQUAL(p3tcp_my_nid("lo", &nid), 0);
+	const ptl_process_id_t mine = {nid, own_pid(7)};
+	gather(&mine, sizeof mine, id_of);
+	uint32_t nids[MAX_PROCESSES], pids[MAX_PROCESSES];
+	char rank[16];
+	for (int i = 0; i < process_count; i++) {
+		nids[i] = id_of[i].nid;
+		pids[i] = id_of[i].pid;
+	}
+	snprintf(rank, sizeof rank, "%d", my_rank);
+	CHECK(setenv("PTL_MY_RID", rank, 1) == 0);
+	set_map("PTL_NIDMAP", nids, "0x%x");
+	set_map("PTL_PIDMAP", pids, "%u");
+	CHECK(setenv("PTL_IFACE", "lo", 1) == 0);
+}
+
+static ptl_process_id_t process_of(unsigned rank)
+{
+	ptl_process_id_t id;
+	CHECK_OK(PtlGetRankId(ni, rank, &id));
+	return id;
+}
+
+static void a_job_in_the_environment_names_its_processes(void)
+{
+	unsigned rank, size;
+	ptl_process_id_t id;
+	publish_job();
+	start();
+	CHECK_OK(PtlSetRank(PTL_INVALID_HANDLE, EVERYBODY, EVERYBODY));
+	open_any();
+	CHECK_OK(PtlGetId(ni, &id));
+	CHECK_ID(id, id_of[my_rank]);
+	CHECK_OK(PtlGetRank(ni, &rank, &size));
+	CHECK_EQUAL(rank, my_rank);
+	CHECK_EQUAL(size, process_count);
+	for (int i = 0; i < process_count; i++)
+		CHECK_ID(process_of((unsigned)i), id_of[i]);
+	drive_while_waiting();
+	barrier();
+	const unsigned next = (rank + 1) % size;
+	uint32_t token = 100 + rank, received = 0;
+	ptl_handle_eq_t eq = new_eq(8);
+	open_window(BITS, md_over(&received, sizeof received, PTL_MD_OP_PUT, eq));
+	barrier();
+	ptl_handle_md_t source = bind_md(md_over(&token, sizeof token, 0, PTL_EQ_NONE));
+	CHECK_OK(PtlPut(source, PTL_NO_ACK_REQ, process_of(next), INDEX, 0, BITS, 0, 0));
+	take(eq, PTL_EVENT_PUT_START);
+	take(eq, PTL_EVENT_PUT_END);
+	CHECK_EQUAL(received, 100 + (rank + size - 1) % size);
+}
+
+static void maps_are_copied_whole_or_not_at_all(void)
+{
+	ptl_nid_t nids[3];
+	ptl_pid_t pids[3];
+	publish_job();
+	start();
+	CHECK_OK(PtlSetRank(PTL_INVALID_HANDLE, EVERYBODY, EVERYBODY));
+	CHECK_OK(PtlGetNIDMap(PTL_INVALID_HANDLE, nids, (unsigned)process_count));
+	CHECK_OK(PtlGetPIDMap(PTL_INVALID_HANDLE, pids, (unsigned)process_count));
+	for (int i = 0; i < process_count; i++) {
+		CHECK_EQUAL(nids[i], id_of[i].nid);
+		CHECK_EQUAL(pids[i], id_of[i].pid);
+	}
+	CHECK_RC(PtlGetNIDMap(PTL_INVALID_HANDLE, nids, (unsigned)process_count - 1), PTL_FAIL);
+	CHECK_RC(PtlGetPIDMap(PTL_INVALID_HANDLE, NULL, (unsigned)process_count), PTL_SEGV);
+}
+
+static void forget_job(void)
+{
+	unsetenv("PTL_MY_RID");
+	unsetenv("PTL_NIDMAP");
+	unsetenv("PTL_PIDMAP");
+}
+
+static void set_job(const char *rank, const char *nids, const char *pids)
+{
+	CHECK(setenv("PTL_MY_RID", rank, 1) == 0);
+	CHECK(setenv("PTL_NIDMAP", nids, 1) == 0);
+	CHECK(setenv("PTL_PIDMAP", pids, 1) == 0);
+}
+
+static void a_job_that_makes_no_sense_is_refused(void)
+{
+	static const struct {
+		const char *rank, *nids, *pids;
+	} nonsense[] = {
+		{"2", "1:2", "3:4"},          /* rank beyond the job */
+		{"0", "1:2", "3"},            /* lists of different length */
+		{"0", "1:zwei", "3:4"},       /* no number */
+		{"0", "1:", "3:4"},           /* an empty entry */
+		{"0", "1:4294967296", "3:4"}, /* more than 32 bits */
+		{"-1", "1:2", "3:4"},
+		{"first", "1:2", "3:4"},
+		{"0", "1:2", "3:-4"},
+		{"", "1:2", "3:4"},
+	};
+	unsigned rank, size;
+	start();
+	forget_job();
+	CHECK_RC(PtlSetRank(PTL_INVALID_HANDLE, EVERYBODY, EVERYBODY), PTL_NO_INIT);
+	CHECK(strstr(PtlNicErrorText(), "PTL_MY_RID") != NULL);
+	for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
+		set_job(nonsense[i].rank, nonsense[i].nids, nonsense[i].pids);
+		CHECK_RC(PtlSetRank(PTL_INVALID_HANDLE, EVERYBODY, EVERYBODY), PTL_FAIL);
+		CHECK_RC(PtlGetRank(PTL_INVALID_HANDLE, &rank, &size), PTL_NO_INIT);
+	}
+	set_job("1", "0x7f000001:2130706433", "010:0x9");
+	CHECK_OK(PtlSetRank(PTL_INVALID_HANDLE, EVERYBODY, EVERYBODY));
+	ptl_process_id_t id;
+	CHECK_OK(PtlGetRankId(PTL_INVALID_HANDLE, 0, &id));
+	CHECK_ID(id, ((ptl_process_id_t){0x7f000001, 8}));
+	CHECK_RC(PtlSetRank(PTL_INVALID_HANDLE, EVERYBODY, EVERYBODY), PTL_FAIL);
+}
+
+static void a_program_may_set_rank_and_maps_itself(void)
+{
+	unsigned rank, size;
+	ptl_process_id_t id;
+	ptl_nid_t nids[3] = {10, 11, 12}, short_nids[2] = {10, 11};
+	ptl_pid_t pids[3] = {20, own_pid(3), 22};
+	start();
+	CHECK_RC(PtlGetRank(PTL_INVALID_HANDLE, &rank, &size), PTL_NO_INIT);
+	CHECK_RC(PtlSetNIDMap(PTL_INVALID_HANDLE, nids, 3), PTL_NO_INIT);
+	CHECK_RC(PtlSetRank(PTL_INVALID_HANDLE, 3, 3), PTL_FAIL);
+	CHECK_OK(PtlSetRank(PTL_INVALID_HANDLE, 1, 3));
+	CHECK_RC(PtlSetRank(PTL_INVALID_HANDLE, 1, 3), PTL_FAIL);
+	CHECK_RC(PtlSetNIDMap(PTL_INVALID_HANDLE, short_nids, 2), PTL_FAIL);
+	CHECK_RC(PtlSetPIDMap(PTL_INVALID_HANDLE, pids, 2), PTL_PID_INVALID);
+	CHECK_RC(PtlGetRankId(PTL_INVALID_HANDLE, 0, &id), PTL_NO_INIT);
+	CHECK_OK(PtlSetNIDMap(PTL_INVALID_HANDLE, nids, 3));
+	CHECK_OK(PtlSetPIDMap(PTL_INVALID_HANDLE, pids, 3));
+	CHECK_RC(PtlSetNIDMap(PTL_INVALID_HANDLE, nids, 3), PTL_FAIL);
+	CHECK_RC(PtlSetPIDMap(PTL_INVALID_HANDLE, pids, 3), PTL_PID_INVALID);
+	open_any();
+	CHECK_OK(PtlGetId(ni, &id));
+	CHECK_EQUAL(id.pid, pids[1]);
+	CHECK_RC(PtlGetRank(PTL_INVALID_HANDLE, &rank, &size), PTL_NO_INIT); /* the interface has taken it */
+	CHECK_OK(PtlGetRankId(ni, 2, &id));
+	CHECK_ID(id, ((ptl_process_id_t){12, 22}));
+	CHECK_RC(PtlGetRankId(ni, 3, &id), PTL_FAIL);
+	CHECK_RC(PtlGetRankId(ni, 0, NULL), PTL_SEGV);
+	CHECK_RC(PtlGetRank(ni, &rank, NULL), PTL_SEGV);
+	CHECK_RC(PtlGetRank(PTL_EQ_NONE, &rank, &size), PTL_NI_INVALID);
+}
+
+static void a_group_ends_with_its_interface(void)
+{
+	unsigned rank, size;
+	start();
+	open_any();
+	CHECK_OK(PtlSetRank(ni, 0, 1));
+	CHECK_OK(PtlGetRank(ni, &rank, &size));
+	CHECK_OK(PtlNIFini(ni));
+	CHECK_RC(PtlGetRank(ni, &rank, &size), PTL_NI_INVALID);
+	open_any();
+	CHECK_RC(PtlGetRank(ni, &rank, &size), PTL_NO_INIT);
+	CHECK_OK(PtlSetRank(PTL_INVALID_HANDLE, 0, 1));
+	PtlFini();
+	CHECK_RC(PtlSetRank(PTL_INVALID_HANDLE, 0, 1), PTL_NO_INIT);
+	start();
+	CHECK_RC(PtlGetRank(PTL_INVALID_HANDLE, &rank, &size), PTL_NO_INIT);
+}
+
+static void a_program_may_name_its_job(void)
+{
+	ptl_jid_t jid;
+	CHECK_RC(PtlSetJID(5), PTL_NO_INIT);
+	start();
+	CHECK_OK(PtlSetJID(77));
+	open_any();
+	CHECK_OK(PtlGetJid(ni, &jid));
+	CHECK_EQUAL(jid, 77);
+	CHECK_RC(PtlSetJID(78), PTL_FAIL);
+}
+
+#define BARE(test, count, trait)                                                                                       \
+	{                                                                                                              \
+		.name = #test, .run = test, .processes = count, .traits = TRAIT_BARE | (trait)                         \
+	}
+
+const struct test job_tests[] = {
+	BARE(a_job_in_the_environment_names_its_processes, 3, TRAIT_SEVERAL),
+	BARE(maps_are_copied_whole_or_not_at_all, 3, TRAIT_SEVERAL),
+	BARE(a_job_that_makes_no_sense_is_refused, 1, 0),
+	BARE(a_program_may_set_rank_and_maps_itself, 1, 0),
+	BARE(a_group_ends_with_its_interface, 1, 0),
+	BARE(a_program_may_name_its_job, 1, 0),
+	{0},
+};
