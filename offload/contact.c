@@ -25,6 +25,7 @@
 
 #include "base/report.h"
 #include "offload/peer.h"
+#include "offload/trace.h"
 
 #define SLICE_NS           100000000u
 #define HELLO_AGAIN_NS     200000000u
@@ -222,6 +223,7 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 	peer->incarnation[0] = message->incarnation_high;
 	peer->incarnation[1] = message->incarnation_low;
 	peer->state = PEER_READY;
+	trace(nic, PTL_DBG_SETUP, "met %u:%u over %s", peer->id.nid, peer->id.pid, peer->transport->ops->name);
 	peer->refusals = 0;
 	peer->retry_at = 0;
 	peer->arrivals++;

@@ -9,6 +9,7 @@
 #include "offload/match.h"
 #include "offload/nic.h"
 #include "offload/operation.h"
+#include "offload/trace.h"
 
 _Static_assert((PTL_EVENT_GET_START & 1) == 0 && (PTL_EVENT_PUT_START & 1) == 0 && (PTL_EVENT_GETPUT_START & 1) == 0 &&
 		       (PTL_EVENT_REPLY_START & 1) == 0 && (PTL_EVENT_SEND_START & 1) == 0 &&
@@ -109,6 +110,9 @@ void event_log(struct nic *nic, const struct descriptor *md, ptl_event_kind_t ki
 		.ni_fail = (uint16_t)failure,
 	};
 	event_post(md->eq, &record);
+	trace(nic, PTL_DBG_EVENT, "%s, md 0x%x, link %u, %llu of %llu bytes, failure %u", PtlEventKindStr(kind),
+	      md->handle, info->link, (unsigned long long)info->mlength, (unsigned long long)info->rlength,
+	      (unsigned)failure);
 	if (unlikely(md->eq->waiters > 0))
 		waiters_notify(nic, md->eq);
 }
@@ -278,6 +282,8 @@ void descriptor_unlink(struct nic *nic, struct descriptor *md, bool entry_too)
 {
 	struct match_entry *entry = md->entry;
 
+	trace(nic, PTL_DBG_UNLINK, "md 0x%x%s", md->handle,
+	      entry && (entry_too || entry->unlink) ? " and its match entry" : "");
 	withdraw(md);
 	region_clear(&md->region);
 	pool_give(&nic->descriptors, md);

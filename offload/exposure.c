@@ -6,6 +6,7 @@
 
 #include "offload/descriptor.h"
 #include "offload/nic.h"
+#include "offload/trace.h"
 #include "offload/wire.h"
 
 /*
@@ -33,6 +34,8 @@ static int expose_piece(struct nic *nic, struct exposures *exposures, const stru
 	int rc = transport->ops->expose(transport, iov->iov_base, iov->iov_len, use, &piece->exposure);
 
 	timing_stop(&nic->timing, PTL_STAGE_REGISTER, start);
+	trace(nic, PTL_DBG_MEMORY, "%zu bytes at %p exposed to %s: %d", iov->iov_len, iov->iov_base,
+	      transport->ops->name, rc);
 	piece->length = iov->iov_len;
 	exposures->count += rc == 0;
 	return rc;

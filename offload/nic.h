@@ -130,7 +130,8 @@ struct nic {
 	ptl_ni_limits_t limits;
 	const struct settings *settings;
 	enum nic_mode mode;
-	bool cray; /* PTL_DIALECT */
+	bool cray;      /* PTL_DIALECT */
+	uint32_t trace; /* PTL_DBG_*; set under ownership */
 	char iface[32];
 
 	/* Threads and descriptors. */
@@ -159,6 +160,7 @@ struct nic_request {
 	uint32_t life;      /* how often this interface was opened before */
 	ptl_jid_t jid;      /* PTL_JID_ANY: the pid */
 	const char *device; /* as PTL_IFACE */
+	uint32_t trace;     /* PTL_DBG_* */
 	const struct settings *settings;
 };
 

@@ -17,6 +17,7 @@
 #include "offload/interface.h"
 #include "offload/operation.h"
 #include "offload/peer.h"
+#include "offload/trace.h"
 
 /* --- what PTL_TRANSPORT asks for --- */
 
@@ -324,6 +325,7 @@ int nic_open(const struct nic_request *request, struct nic **out)
 		return report_error(-ENOMEM, "no memory for a network interface of %zu bytes", sizeof(*nic));
 	memset(nic, 0, sizeof(*nic));
 	nic->index = request->index;
+	nic->trace = request->trace;
 	nic->settings = request->settings;
 	nic->timer = NIC_NEVER;
 	nic->nic_event = nic->host_event = -1;
@@ -336,6 +338,7 @@ int nic_open(const struct nic_request *request, struct nic **out)
 		nic_free(nic);
 		return rc;
 	}
+	trace(nic, PTL_DBG_SETUP, "interface %u on %s", nic->index, nic->iface);
 	*out = nic;
 	return 0;
 }
@@ -419,6 +422,7 @@ void nic_close(struct nic *nic)
 	while (nic_call(nic, still_sending, NULL) == 1 && monotonic_ns() < deadline)
 		sched_yield();
 	nic_stop_threads(nic);
+	trace(nic, PTL_DBG_SHUTDOWN, "interface %u ends", nic->index);
 	nic_call(nic, fail_everything, NULL);
 	nic_bury(nic);
 	free_objects(nic);

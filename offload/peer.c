@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "offload/trace.h"
 
 #define FIRST_BUCKETS        64
 #define TICK_NS              250000000u
@@ -533,6 +534,7 @@ static void forget_conversation(struct nic *nic, struct peer *peer, ptl_ni_fail_
 void peer_fail(struct nic *nic, struct peer *peer, ptl_ni_fail_t failure, const char *why)
 {
 	report(LOG_INFO, "peer %u:%u failed: %s", peer->id.nid, peer->id.pid, why);
+	trace(nic, PTL_DBG_SHUTDOWN, "lost %u:%u: %s", peer->id.nid, peer->id.pid, why);
 	forget_conversation(nic, peer, failure);
 	fail_list(nic, &peer->requests, failure);
 }

@@ -9,6 +9,7 @@
 #include "base/report.h"
 #include "offload/operation.h"
 #include "offload/peer.h"
+#include "offload/trace.h"
 
 static bool source_matches(const struct acl_entry *entry, const struct peer *peer)
 {
@@ -63,9 +64,17 @@ struct descriptor *receive_match(struct nic *nic, struct peer *peer, const struc
 
 	timing_lap(&nic->timing, PTL_STAGE_MATCH);
 	if (!md) {
+		trace(nic, PTL_DBG_DROP, "%s of %u:%u, index %u, bits 0x%llx, %llu bytes: %s",
+		      wire_operation_name(message->operation), peer->id.nid, peer->id.pid, message->pt_index,
+		      (unsigned long long)message->match_bits, (unsigned long long)message->length,
+		      granted ? "nothing matches" : "access refused");
 		receive_drop(nic, message->length);
 		return NULL;
 	}
+	trace(nic, PTL_DBG_REQUEST, "%s of %u:%u, index %u, bits 0x%llx: md 0x%x, offset %llu, %llu of %llu bytes",
+	      wire_operation_name(message->operation), peer->id.nid, peer->id.pid, message->pt_index,
+	      (unsigned long long)message->match_bits, md->handle, (unsigned long long)demand.offset,
+	      (unsigned long long)demand.mlength, (unsigned long long)message->length);
 	*info = (struct event_info){
 		.initiator = peer->id,
 		.uid = peer->uid,
@@ -93,6 +102,8 @@ static void response_arrived(struct nic *nic, struct peer *peer, const struct wi
 
 	timing_lap(&nic->timing, PTL_STAGE_MATCH);
 	nic->counters.responses_received++;
+	trace(nic, PTL_DBG_DELIVERY, "%s of %u:%u, %llu bytes", wire_operation_name(message->operation), peer->id.nid,
+	      peer->id.pid, (unsigned long long)message->mlength);
 	if (!op || op->peer != peer || operation_advance(nic, op, what, message)) {
 		nic->counters.stale++;
 		return;
@@ -223,6 +234,8 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 	peer->arrivals++;
 	if (unlikely(peer->stranger))
 		peer_prove(nic, peer);
+	trace(nic, PTL_DBG_PARSE, "%s from %u:%u, %zu bytes", wire_operation_name(message.operation), peer->id.nid,
+	      peer->id.pid, length + body_length);
 	timing_lap(&nic->timing, PTL_STAGE_INSPECT);
 	conversation[message.operation].handle(nic, peer, &message, conversation[message.operation].occurrence);
 	timing_end(&nic->timing);

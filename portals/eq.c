@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/report.h"
+#include "offload/trace.h"
 #include "portals/process.h"
 
 struct eq_arguments {
@@ -23,6 +24,7 @@ static int allocate(struct nic *nic, void *argument)
 	atomic_store_explicit(&eq->handler, arguments->handler, memory_order_relaxed);
 	/* Publishes the queue; pairs with the acquire in handle_eq_unowned(). */
 	atomic_store_explicit(&eq->ring, arguments->ring, memory_order_release);
+	trace(nic, PTL_DBG_EQ, "eq 0x%x, %llu events", eq->handle, (unsigned long long)arguments->ring->size);
 	return PTL_OK;
 }
 
@@ -63,6 +65,7 @@ static int free_queue(struct nic *nic, void *argument)
 
 	if (!eq)
 		return PTL_EQ_INVALID;
+	trace(nic, PTL_DBG_EQ, "eq 0x%x freed", eq->handle);
 	for (uint32_t i = 0; (md = pool_next(&nic->descriptors, &i));)
 		if (md->eq == eq)
 			md->eq = NULL;

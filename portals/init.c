@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/report.h"
+#include "portals/debug.h"
 #include "portals/process.h"
 #include "portals/runtime/launcher.h"
 #include "portals/runtime/rank.h"
@@ -279,6 +280,7 @@ static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 		.life = atomic_load_explicit(&process.lives[interface], memory_order_relaxed),
 		.jid = process.job,
 		.device = device_of(interface),
+		.trace = debug_default(interface),
 		.settings = &process.settings,
 	};
 	if (request.pid != PTL_PID_ANY && pid_is_ours(request.pid)) {

@@ -2,6 +2,7 @@
 /* Memory descriptors.  Each call is one command to the engine. */
 #include <errno.h>
 
+#include "offload/trace.h"
 #include "portals/commands.h"
 
 /* The queue an event handle names: PTL_EQ_INVALID, or PTL_MD_ILLEGAL if it belongs to another interface. */
@@ -31,6 +32,8 @@ static int create(struct nic *nic, struct md_arguments *arguments, struct match_
 	if (code)
 		return code;
 	md->handle = arguments->handle = handle_of(nic, HANDLE_MD, &md->item);
+	trace(nic, PTL_DBG_MD, "md 0x%x, %llu bytes at %p, threshold %d, options 0x%x", md->handle,
+	      (unsigned long long)md->region.length, md->user_start, md->threshold, md->options);
 	return PTL_OK;
 }
 

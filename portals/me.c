@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/report.h"
+#include "offload/trace.h"
 #include "portals/commands.h"
 
 static int create(struct nic *nic, struct me_arguments *arguments, struct match_list *list, struct match_entry *base)
@@ -20,6 +21,8 @@ static int create(struct nic *nic, struct me_arguments *arguments, struct match_
 	me->unlink = arguments->unlink == PTL_UNLINK;
 	me->handle = arguments->handle = handle_of(nic, HANDLE_ME, &me->item);
 	match_list_insert(list, me, base, arguments->position);
+	trace(nic, PTL_DBG_ME, "me 0x%x, bits 0x%llx, index %td", me->handle, (unsigned long long)me->match_bits,
+	      list - nic->portals);
 	return PTL_OK;
 }
 
@@ -59,6 +62,7 @@ int me_unlink(struct nic *nic, void *arguments)
 	if (me->descriptor) {
 		descriptor_unlink(nic, me->descriptor, true);
 	} else {
+		trace(nic, PTL_DBG_UNLINK, "me 0x%x", me->handle);
 		match_list_remove(me);
 		pool_give(&nic->entries, me);
 	}

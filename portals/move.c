@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Data movement: the initiator's checks, then one command to the engine. */
 #include "offload/operation.h"
+#include "offload/trace.h"
 #include "portals/process.h"
 
 #define WHOLE_MD UINT64_MAX
@@ -11,6 +12,14 @@ struct move {
 	uint64_t put_offset;                   /* likewise */
 	struct put_arguments arguments;        /* length WHOLE_MD: all of it */
 };
+
+static void trace_move(const struct nic *nic, const char *what, const struct put_arguments *arguments)
+{
+	trace(nic, PTL_DBG_MOVE, "%s to %u:%u, index %u, bits 0x%llx, %llu bytes of md 0x%x from %llu", what,
+	      arguments->target.nid, arguments->target.pid, arguments->pt_index,
+	      (unsigned long long)arguments->match_bits, (unsigned long long)arguments->length, arguments->md->handle,
+	      (unsigned long long)arguments->local_offset);
+}
 
 /* The descriptor as a source or sink of [offset, offset + *length). */
 static int find_md(struct nic *nic, ptl_handle_md_t handle, uint64_t offset, uint64_t *length, struct descriptor **out)
@@ -39,7 +48,10 @@ static int put(struct nic *nic, void *argument)
 	struct move *move = argument;
 	int code = find_range(nic, move);
 
-	return code ? code : put_issue(nic, &move->arguments);
+	if (code)
+		return code;
+	trace_move(nic, "put", &move->arguments);
+	return put_issue(nic, &move->arguments);
 }
 
 static int get(struct nic *nic, void *argument)
@@ -47,7 +59,10 @@ static int get(struct nic *nic, void *argument)
 	struct move *move = argument;
 	int code = find_range(nic, move);
 
-	return code ? code : get_issue(nic, &move->arguments);
+	if (code)
+		return code;
+	trace_move(nic, "get", &move->arguments);
+	return get_issue(nic, &move->arguments);
 }
 
 /* The put descriptor's part is what travels; the get descriptor's part is where the old bytes have room. */
@@ -69,6 +84,7 @@ static int getput(struct nic *nic, void *argument)
 	arguments->reply_offset = arguments->local_offset;
 	arguments->local_offset = move->put_offset;
 	arguments->length = put_length;
+	trace_move(nic, "getput", arguments);
 	return getput_issue(nic, arguments);
 }
 

@@ -16,6 +16,7 @@ int report_setting(int error, const char *format, ...) __attribute__((format(pri
 int report_kept(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void report(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void report_set_level(enum log_level level);
+void report_errors_aloud(bool aloud); /* prints what report_error() keeps for callers, whatever the level */
 
 /* Where the calling thread's text is, and a copy of the calling thread's text to another's: for work done on behalf. */
 char *report_own_text(void);

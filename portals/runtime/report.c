@@ -12,11 +12,17 @@
 FILE *p3_out;
 
 static _Atomic int level_now = LOG_WARN;
+static _Atomic bool errors_aloud;
 static _Thread_local char last_error[512];
 
 void report_set_level(enum log_level level)
 {
 	atomic_store_explicit(&level_now, level, memory_order_relaxed);
+}
+
+void report_errors_aloud(bool aloud)
+{
+	atomic_store_explicit(&errors_aloud, aloud, memory_order_relaxed);
 }
 
 static void print(enum log_level level, const char *text)
@@ -44,7 +50,7 @@ int report_error(int error, const char *format, ...)
 	va_start(arguments, format);
 	keep(format, arguments);
 	va_end(arguments);
-	print(LOG_INFO, last_error);
+	print(atomic_load_explicit(&errors_aloud, memory_order_relaxed) ? LOG_ERROR : LOG_INFO, last_error);
 	return error;
 }
 

@@ -157,6 +157,45 @@ static void dumps_show_what_there_is(void)
 	free(text);
 }
 
+static void debug_masks_trace_what_happens(void)
+{
+	char *text = NULL;
+	size_t size = 0;
+	uint32_t word = 7, sink = 0;
+	ptl_process_id_t self;
+	CHECK_OK(PtlGetId(ni, &self));
+	CHECK_EQUAL(PtlNIDebug(ni, PTL_DBG_MOVE | PTL_DBG_EVENT | PTL_DBG_DROP), PTL_DBG_NONE);
+	CHECK_EQUAL(PtlNIDebug(PTL_EQ_NONE, PTL_DBG_ALL), 0);
+	p3_out = open_memstream(&text, &size);
+	ptl_handle_eq_t eq = new_eq(8);
+	open_window(BITS, md_over(&sink, sizeof sink, PTL_MD_OP_PUT, eq));
+	ptl_handle_md_t md = bind_md(md_over(&word, sizeof word, 0, PTL_EQ_NONE));
+	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
+	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, BITS + 1, 0, 0));
+	take(eq, PTL_EVENT_PUT_START);
+	take(eq, PTL_EVENT_PUT_END);
+	await_drops(1);
+	CHECK_EQUAL(PtlNIDebug(ni, PTL_DBG_NONE), PTL_DBG_MOVE | PTL_DBG_EVENT | PTL_DBG_DROP);
+	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, BITS + 0xbad, 0, 0));
+	await_drops(2);
+	CHECK(fclose(p3_out) == 0);
+	p3_out = NULL;
+	CHECK(strstr(text, "move: put to") && strstr(text, "event: PTL_EVENT_PUT_END") && strstr(text, "drop: PUT"));
+	CHECK(!strstr(text, "bad") && !strstr(text, "eq: "));
+	free(text);
+}
+
+static void debug_masks_wait_for_interfaces(void)
+{
+	int interfaces;
+	CHECK_EQUAL(PtlNIDebug(PTL_INVALID_HANDLE, PTL_DBG_ALL), 0);
+	CHECK_OK(PtlInit(&interfaces));
+	CHECK_EQUAL(PtlNIDebug(PTL_INVALID_HANDLE, PTL_DBG_SETUP | PTL_DBG_NI_01), 0);
+	CHECK_EQUAL(PtlNIDebug(PTL_INVALID_HANDLE, PTL_DBG_EQ | PTL_DBG_NI_00), PTL_DBG_SETUP | PTL_DBG_NI_01);
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));
+	CHECK_EQUAL(PtlNIDebug(ni, PTL_DBG_NONE), PTL_DBG_EQ);
+}
+
 const struct test call_tests[] = {
 	ALONE(me_md_attach_and_insert_post_both_in_one_call),
 	ALONE(get_put_region_swaps_parts),
@@ -169,5 +208,10 @@ const struct test call_tests[] = {
 	 .processes = 1,
 	 .traits = TRAIT_BARE},
 	ALONE(dumps_show_what_there_is),
+	ALONE(debug_masks_trace_what_happens),
+	{.name = "debug_masks_wait_for_interfaces",
+	 .run = debug_masks_wait_for_interfaces,
+	 .processes = 1,
+	 .traits = TRAIT_BARE},
 	{0},
 };

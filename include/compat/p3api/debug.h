@@ -8,7 +8,7 @@
 /* What PtlNIDebug traces.  The low 16 bits say what ... */
 #define PTL_DBG_NONE     0x00000000U
 #define PTL_DBG_ALL      0x0000ffffU
-#define PTL_DBG_API      0x00000001U /* calls that fail, with the reason */
+#define PTL_DBG_API      0x00000001U /* calls that fail, with the reason: of the whole process, from now on */
 #define PTL_DBG_PARSE    0x00000002U /* messages that arrive */
 #define PTL_DBG_MOVE     0x00000004U /* puts, gets and getputs issued */
 #define PTL_DBG_DROP     0x00000008U /* requests dropped */
@@ -23,7 +23,7 @@
 #define PTL_DBG_SETUP    0x00001000U /* interfaces opened, peers met */
 #define PTL_DBG_SHUTDOWN 0x00002000U /* interfaces closed, peers lost */
 
-/* ... the high 16 bits which interfaces: those of a mask given for PTL_INVALID_HANDLE. */
+/* ... the high 16 bits of a mask for PTL_INVALID_HANDLE which interfaces, none: all. */
 #define PTL_DBG_NI_ALL 0xffff0000U
 #define PTL_DBG_NI_00  0x00010000U
 #define PTL_DBG_NI_01  0x00020000U
@@ -49,6 +49,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/*
+ * Traces what an interface does, a line each, from now on; PTL_INVALID_HANDLE: interfaces opened from now on.  Returns the
+ * mask before; 0 also before PtlInit and for a handle that is no interface.  Any thread.  The lines are for people,
+ * their format is not promised; an interface that traces is as slow as the stream it prints to.
+ */
+unsigned PtlNIDebug(ptl_handle_ni_t ni_handle, unsigned mask);
 
 /*
  * Print the match entries under an index, one match entry, or the event queues of an interface: a moment's state, for
