@@ -243,6 +243,9 @@ int ofi_refuse_step(struct ofi *, const char *step, int code);
 int ofi_open(struct transport *);
 void ofi_release(struct ofi *); /* everything open() made */
 
+/* ofi_disconnect.c: before the endpoint is closed; the queue's completions are lost. */
+void ofi_disconnect(struct ofi *);
+
 /* ofi_address.c: who we are and where the others are */
 const char *ofi_address_text(const struct ofi *); /* ours, dotted; valid until the next call of this thread */
 int ofi_claim(struct transport_config *, struct transport **out);

@@ -203,6 +203,7 @@ static void close_fid(struct fid *fid)
 
 void ofi_release(struct ofi *ofi)
 {
+	ofi_disconnect(ofi);
 	close_fid(ofi->ep ? &ofi->ep->fid : NULL);
 	ofi_rma_destroy(ofi);
 	ofi_slots_destroy(ofi);
