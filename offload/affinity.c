@@ -65,11 +65,12 @@ void nic_thread_prepare(struct nic *nic)
 	if (rc)
 		report(LOG_WARN, "cannot run the NIC thread on CPU %d: %s", nic->nic_cpu, strerror(rc));
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-	nic->slice_error = nic_thread_slice(true);
+	/* For humans only; pairs with nothing. */
+	atomic_store_explicit(&nic->slice_error, nic_thread_slice(true), memory_order_relaxed);
 }
 
-/* "1,3-5": calls back for each CPU in order until it returns true; returns that CPU or -1. */
-static int each_cpu(const char *list, bool (*take)(int cpu))
+/* "1,3-5": asks for each CPU in order until `take` accepts it; returns that CPU or -1. */
+static int each_cpu(const char *list, bool (*take)(struct nic *, int cpu), struct nic *nic)
 {
 	while (*list) {
 		char *end;
@@ -80,7 +81,7 @@ static int each_cpu(const char *list, bool (*take)(int cpu))
 		if (*end == '-')
 			last = strtol(end + 1, &end, 10);
 		for (long cpu = first; cpu <= last && cpu >= 0 && cpu < CPU_SETSIZE; cpu++)
-			if (take((int)cpu))
+			if (take(nic, (int)cpu))
 				return (int)cpu;
 		list = *end == ',' ? end + 1 : end + strlen(end);
 	}
@@ -88,10 +89,10 @@ static int each_cpu(const char *list, bool (*take)(int cpu))
 }
 
 /*
- * One name per CPU and user among the abstract Unix sockets: binding it is atomic, and it vanishes with the process.
- * The descriptor is kept open for that long on purpose.
+ * One name per CPU and user among the abstract Unix sockets: binding it is atomic, and it vanishes with the last
+ * descriptor, which is the interface's: closed with it, in forked children too.
  */
-static bool lock_cpu(int cpu)
+static bool lock_cpu(struct nic *nic, int cpu)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "portals3-nic-cpu%d-%u", cpu,
@@ -101,29 +102,36 @@ static bool lock_cpu(int cpu)
 	if (fd < 0)
 		return false;
 	if (bind(fd, (const struct sockaddr *)&name,
-		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) == 0)
-		/* cppcheck-suppress resourceLeak */
-		return true;
-	close(fd);
-	return false;
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length))) {
+		close(fd);
+		return false;
+	}
+	nic->nic_cpu_lock = fd;
+	return true;
 }
 
-static bool any_cpu(int cpu)
+static bool any_cpu(struct nic *nic, int cpu)
 {
+	(void)nic;
 	(void)cpu;
 	return true;
 }
 
-int nic_cpu_claim(const char *list)
+void nic_cpu_claim(struct nic *nic, const char *list)
 {
 	if (!*list)
-		return -1;
-	int cpu = each_cpu(list, lock_cpu);
-
-	if (cpu < 0) {
-		cpu = each_cpu(list, any_cpu);
+		return;
+	nic->nic_cpu = each_cpu(list, lock_cpu, nic);
+	if (nic->nic_cpu < 0) {
+		nic->nic_cpu = each_cpu(list, any_cpu, nic);
 		report(LOG_WARN, "PTL_NIC_CPUS=%s: every CPU of the list has a NIC thread already, sharing CPU %d",
-		       list, cpu);
+		       list, nic->nic_cpu);
 	}
-	return cpu;
+}
+
+void nic_cpu_release(struct nic *nic)
+{
+	if (nic->nic_cpu_lock >= 0)
+		close(nic->nic_cpu_lock);
+	nic->nic_cpu_lock = -1;
 }

@@ -119,7 +119,7 @@ static inline void event_post(struct event_queue *eq, const struct event_record 
 	atomic_store_explicit(&eq->posted, number + 1, memory_order_release);
 }
 
-/* Engine only. */
+/* Exact under ownership, as far as posting goes; others may see more than there are, never less than they know of. */
 uint64_t event_unread(const struct event_queue *);
 
 /* True if a take would find something; any thread. */

@@ -91,6 +91,7 @@ struct nic {
 	uint64_t host_sleeps_until, nic_sleeps_until; /* what each sleeper believes, while it sleeps */
 	unsigned drives_past_sleeper;
 	struct waiter *waiters;                   /* blocked hosts */
+	struct waiter *looking;                   /* the waiting host that drives just now, or NULL */
 	struct peer *busy;                        /* peers with anything under way */
 	uint64_t clock_at;                        /* when we last looked at the clock: see nic_note_time() */
 	bool doubtful;                            /* and then we had stood still, and have not caught up yet */
@@ -142,7 +143,8 @@ struct nic {
 	_Atomic int wait_fds[NIC_TRANSPORTS];
 	bool rings[NIC_TRANSPORTS]; /* limits.rings; written before the descriptor */
 	int nic_cpu;                /* where the NIC thread is pinned, -1 if not */
-	const char *slice_error;    /* why the NIC thread has no short scheduling slice, or NULL */
+	int nic_cpu_lock;           /* keeps other NIC threads of this user from that CPU; -1: shared, or not pinned */
+	_Atomic(const char *) slice_error; /* why the NIC thread has no short scheduling slice, or NULL */
 
 	/* Opening in the background: written by the opener, read after opening_done. */
 	pthread_mutex_t opening_lock;
@@ -181,7 +183,8 @@ void nic_free(struct nic *);
 /* In a forked child: forgets everything without touching what the parent shares. */
 void nic_abandon(struct nic *);
 
-/* Waits for transports that open in the background; 0 or their error, with a report. */
+/* Waits for transports that open in the background, unless it is them who call.  With nic_ready(): 0 or their error, with a report. */
+void nic_await_opening(struct nic *);
 int nic_ready(struct nic *);
 int nic_describe(struct nic *, char *text, size_t size);
 
@@ -201,6 +204,13 @@ bool nic_inside(void);
 /* For threads that wait: takes ownership if it is free (false: somebody else is at work), and gives it back. */
 bool nic_try_own(struct nic *);
 void nic_release(struct nic *);
+
+/* Do hosts poll the transports?  In dedicated mode only once the NIC thread was told to stop: at exit. */
+static inline bool nic_hosts_drive(const struct nic *nic)
+{
+	/* Pairs with nothing: while the NIC thread still owns, hosts cannot drive, and their commands run there. */
+	return nic->mode != NIC_MODE_DEDICATED || atomic_load_explicit(&nic->stop, memory_order_relaxed);
+}
 
 /* One bounded step: a poll of each transport, retries, timers.  Returns how much was done.  Owner only. */
 int nic_drive(struct nic *);
@@ -264,8 +274,9 @@ const char *nic_thread_slice(bool brief);
 /* Name, affinity, scheduling slice, timer slack: of the calling thread. */
 void nic_thread_prepare(struct nic *);
 
-/* For PTL_NIC_CPUS: the CPU of this process's k-th interface on the node, or -1; holds a lock until the process ends. */
-int nic_cpu_claim(const char *list);
+/* For PTL_NIC_CPUS: the first CPU of the list that no other NIC thread has, and its lock. */
+void nic_cpu_claim(struct nic *, const char *list);
+void nic_cpu_release(struct nic *);
 
 /* --- waiting hosts (wait.c) --- */
 
@@ -275,6 +286,9 @@ void waiters_notify(struct nic *, struct event_queue *);
 /* Futex words to wake after release; returns how many, at most `room`. */
 int waiters_collect(struct nic *, _Atomic uint32_t **words, int room);
 void waiters_wake_all(struct nic *);
+
+/* Sees to it that one of the blocked hosts sleeps for the engine, if hosts have to.  nic_call's. */
+int waiters_hand_on(struct nic *, void *unused);
 
 /*
  * Takes one event from the first of `count` queues that has one, or waits up to `timeout_ns` (NIC_NEVER: for ever).

@@ -210,12 +210,19 @@ static int start_opening(struct nic *nic)
 	return 0;
 }
 
-int nic_ready(struct nic *nic)
+void nic_await_opening(struct nic *nic)
 {
+	if (nic->opener_running && pthread_equal(pthread_self(), nic->opener))
+		return;
 	pthread_mutex_lock(&nic->opening_lock);
 	while (!nic->opening_done)
 		pthread_cond_wait(&nic->opening_changed, &nic->opening_lock);
 	pthread_mutex_unlock(&nic->opening_lock);
+}
+
+int nic_ready(struct nic *nic)
+{
+	nic_await_opening(nic);
 	return nic->opening_error ? report_error(nic->opening_error, "%s", nic->opening_text) : 0;
 }
 
@@ -306,7 +313,8 @@ static int start(struct nic *nic, const struct nic_request *request)
 	set_mode(nic); /* transports are told whether hosts drive */
 	if ((rc = claim_transports(nic, request->pid)))
 		return rc;
-	nic->nic_cpu = nic->mode == NIC_MODE_HOST ? -1 : nic_cpu_claim(nic->settings->nic_cpus);
+	if (nic->mode != NIC_MODE_HOST)
+		nic_cpu_claim(nic, nic->settings->nic_cpus);
 	set_limits(nic);
 	set_identity(nic, request);
 	timing_set(&nic->timing, nic->settings->timing);
@@ -328,7 +336,7 @@ int nic_open(const struct nic_request *request, struct nic **out)
 	nic->trace = request->trace;
 	nic->settings = request->settings;
 	nic->timer = NIC_NEVER;
-	nic->nic_event = nic->host_event = -1;
+	nic->nic_event = nic->host_event = nic->nic_cpu = nic->nic_cpu_lock = -1;
 	pthread_mutex_init(&nic->opening_lock, NULL);
 	pthread_cond_init(&nic->opening_changed, NULL);
 	int rc = start(nic, request);
@@ -428,6 +436,7 @@ void nic_close(struct nic *nic)
 	free_objects(nic);
 	close_transports(nic);
 	close_doorbells(nic);
+	nic_cpu_release(nic);
 }
 
 void nic_free(struct nic *nic)
@@ -445,6 +454,7 @@ void nic_free(struct nic *nic)
 void nic_abandon(struct nic *nic)
 {
 	close_doorbells(nic);
+	nic_cpu_release(nic);
 	for (int i = 0; i < NIC_TRANSPORTS; i++)
 		if (nic->claimed[i])
 			nic->claimed[i]->ops->forked(nic->claimed[i]);
@@ -482,6 +492,7 @@ static int describe(struct nic *nic, void *argument)
 	static const char *const modes[] = {"auto", "shared", "dedicated", "host"};
 	struct description *out = argument;
 	char cpu[16] = "any CPU";
+	const char *slice_error = atomic_load_explicit(&nic->slice_error, memory_order_relaxed);
 
 	if (nic->nic_cpu >= 0)
 		snprintf(cpu, sizeof(cpu), "CPU %d", nic->nic_cpu);
@@ -492,7 +503,7 @@ static int describe(struct nic *nic, void *argument)
 		nic->id.nid >> 24, nic->id.nid >> 16 & 255, nic->id.nid >> 8 & 255, nic->id.nid & 255, nic->id.nid,
 		nic->id.pid, nic->iface, modes[nic->mode], nic->thread_running ? cpu : "none",
 		!nic->thread_running              ? "none"
-		: nic->slice_error                ? nic->slice_error
+		: slice_error                     ? slice_error
 		: nic->mode == NIC_MODE_DEDICATED ? "100 us while it sleeps"
 						  : "100 us",
 		timing_clock_name(), wire_header_size(WIRE_PUT, false), wire_header_size(WIRE_PUT, true), WIRE_VERSION);

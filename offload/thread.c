@@ -280,4 +280,5 @@ void nic_thread_stop(struct nic *nic)
 	nic_ring(nic, nic->nic_event);
 	pthread_join(nic->thread, NULL);
 	nic->thread_running = false;
+	nic_call(nic, waiters_hand_on, NULL); /* hosts that were blocked beside a dedicated NIC thread */
 }

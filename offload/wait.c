@@ -5,10 +5,11 @@
  * a futex per queue could not express a set of queues.
  *
  * Registration and posting both happen under ownership, so an event is either seen by the waiter before it sleeps or
- * wakes a waiter of its queue.  One event wakes one waiter.  A woken waiter that leaves passes its wake on if its
- * queues still hold events that others wait for (it may have been woken for an event that somebody stole, or for the
- * first of two); whoever blocked sees to it, when it returns, that
- * somebody sleeps for the engine if others are still blocked.
+ * wakes a waiter of its queue.  One event wakes one waiter, and none if it was found by a host that waits for it
+ * itself and looks next: it is promised to that host.  Whoever was woken or has a promise looks at its queues, takes one event
+ * and returns; it then sees to two things, if others are still blocked: that what else is unread in its queues (it may
+ * have found another event than the one it was woken for) wakes one of them, and that one of them sleeps for the
+ * engine.  Not before it returns: what it was woken for is unread until then, and would wake another one in vain.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,6 +31,7 @@ struct waiter {
 	int count;
 	uint64_t deadline, sleep_until;
 	bool sleeper, notified, collected;
+	bool promised;          /* an event that others wait for as well was left to it since it last blocked */
 	bool heirs;             /* others were blocked when it left */
 	_Atomic uint32_t woken; /* a futex */
 };
@@ -46,12 +48,16 @@ static bool waits_for(const struct waiter *waiter, const struct event_queue *eq)
 
 void waiters_notify(struct nic *nic, struct event_queue *eq)
 {
-	for (struct waiter *waiter = nic->waiters; waiter; waiter = waiter->next) {
-		if (!waiter->notified && waits_for(waiter, eq)) {
-			waiter->notified = true;
-			return;
-		}
-	}
+	struct waiter *looking = nic->looking, *waiter = nic->waiters;
+
+	while (waiter && (waiter->notified || !waits_for(waiter, eq)))
+		waiter = waiter->next;
+	if (!waiter)
+		return;
+	if (looking && !looking->promised && waits_for(looking, eq))
+		looking->promised = true;
+	else
+		waiter->notified = true;
 }
 
 int waiters_collect(struct nic *nic, _Atomic uint32_t **words, int room)
@@ -94,16 +100,26 @@ static bool any_ready(const struct waiter *waiter)
 	return false;
 }
 
+/* Of a host that looks at its queues afterwards. */
+static int drive_and_look(struct nic *nic, struct waiter *waiter)
+{
+	nic->looking = waiter;
+	int work = nic_drive(nic);
+
+	nic->looking = NULL;
+	return work;
+}
+
 /* 0: registered, sleep; -EALREADY: look again first. */
 static int wait_enter(struct nic *nic, void *argument)
 {
 	struct waiter *waiter = argument;
-	bool drives = nic->mode != NIC_MODE_DEDICATED;
+	bool drives = nic_hosts_drive(nic);
 
 	/* Set under ownership, after which all that are registered are woken: nobody sleeps through the end. */
 	if (atomic_load_explicit(&nic->closing, memory_order_relaxed))
 		return -ESHUTDOWN;
-	if (any_ready(waiter) || (drives && (nic_drive(nic) > 0 || any_ready(waiter))))
+	if (any_ready(waiter) || (drives && (drive_and_look(nic, waiter) > 0 || any_ready(waiter))))
 		return -EALREADY;
 	if (drives && atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_NONE) {
 		if (nic_arm(nic, &waiter->sleep_until))
@@ -114,6 +130,7 @@ static int wait_enter(struct nic *nic, void *argument)
 		atomic_store(&nic->sleeper, SLEEPER_HOST);
 	}
 	nic->counters.sleeps++;
+	waiter->promised = false; /* somebody else took what was promised: its queues are empty */
 	waiter->next = nic->waiters;
 	nic->waiters = waiter;
 	for (int i = 0; i < waiter->count; i++)
@@ -128,22 +145,33 @@ static void pass_on(struct nic *nic, const struct waiter *waiter)
 			waiters_notify(nic, waiter->queues[i]);
 }
 
-/*
- * A waiter that blocked returns to its caller: if nobody sleeps for the engine now, one of the others has to.  Only
- * then and not in wait_leave(), because the leaver may well block again, and because whoever was chosen there could
- * find an event of its own and return without sleeping.
- */
-static int hand_on(struct nic *nic, void *unused)
+/* If nobody sleeps for the engine, one of those who are blocked has to; one that is about to wake up will. */
+static void hand_on_role(struct nic *nic)
+{
+	if (!nic_hosts_drive(nic) || atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST)
+		return;
+	for (struct waiter *other = nic->waiters; other; other = other->next)
+		if (other->notified)
+			return;
+	if (nic->waiters)
+		nic->waiters->notified = true; /* it finds no event, and sleeps for the engine next */
+}
+
+int waiters_hand_on(struct nic *nic, void *unused)
 {
 	(void)unused;
-	if (atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST)
-		return 0;
-	for (struct waiter *other = nic->waiters; other; other = other->next) {
-		if (!other->notified) {
-			other->notified = true; /* it finds no event, and sleeps for the engine next */
-			return 0;
-		}
-	}
+	hand_on_role(nic);
+	return 0;
+}
+
+/*
+ * A waiter returns to its caller.  Only then and not in wait_leave(), because the leaver may well block again, and
+ * because whoever was chosen there could find an event of its own and return without sleeping.
+ */
+static int wait_return(struct nic *nic, void *argument)
+{
+	pass_on(nic, argument);
+	hand_on_role(nic);
 	return 0;
 }
 
@@ -161,8 +189,7 @@ static int wait_leave(struct nic *nic, void *argument)
 	if (waiter->sleeper)
 		atomic_store(&nic->sleeper, SLEEPER_NONE);
 	nic->unsettled = true; /* the transports are armed no longer for anybody */
-	waiter->heirs = nic->waiters && nic->mode != NIC_MODE_DEDICATED;
-	pass_on(nic, waiter);
+	waiter->heirs = nic->waiters != NULL;
 	return 0;
 }
 
@@ -212,12 +239,13 @@ static void note_host(struct nic *nic)
 	atomic_store_explicit(&nic->host_drives, drives + 1, memory_order_relaxed);
 }
 
-static bool drive_once(struct nic *nic)
+/* `waiter`: who looks at its queues afterwards, or NULL. */
+static bool drive_once(struct nic *nic, struct waiter *waiter)
 {
 	int work = 0;
 
-	if (nic->mode != NIC_MODE_DEDICATED && nic_try_own(nic)) {
-		work = nic_drive(nic);
+	if (nic_hosts_drive(nic) && nic_try_own(nic)) {
+		work = drive_and_look(nic, waiter);
 		nic_release(nic);
 	} else {
 		cpu_pause();
@@ -238,7 +266,7 @@ static int wait_inside(struct nic *nic, struct waiter *waiter, ptl_event_t *even
 			return rc;
 		if (atomic_load_explicit(&nic->closing, memory_order_relaxed))
 			return -ESHUTDOWN;
-		if (drive_once(nic))
+		if (drive_once(nic, waiter))
 			worked = true;
 		else
 			adaptive_yield(&yielder);
@@ -259,6 +287,21 @@ static int wait_inside(struct nic *nic, struct waiter *waiter, ptl_event_t *even
 	}
 }
 
+/* Events that others were not woken for are visible here: waking, or driving, came after they were posted. */
+static bool any_unread(const struct waiter *waiter)
+{
+	for (int i = 0; i < waiter->count; i++)
+		if (event_unread(waiter->queues[i]) > 0)
+			return true;
+	return false;
+}
+
+static void leave_in_order(struct nic *nic, struct waiter *waiter)
+{
+	if ((waiter->heirs || waiter->promised) && (nic_hosts_drive(nic) || any_unread(waiter)))
+		nic_call(nic, wait_return, waiter);
+}
+
 int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *generations, int count, uint64_t timeout_ns,
 	     ptl_event_t *event, int *which)
 {
@@ -274,8 +317,7 @@ int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *gener
 	/* Tells the NIC thread that somebody drives; pairs with nothing: it is looked at now and then. */
 	atomic_fetch_add_explicit(&nic->hosts_waiting, 1, memory_order_relaxed);
 	rc = wait_inside(nic, &waiter, event, which);
-	if (waiter.heirs)
-		nic_call(nic, hand_on, NULL);
+	leave_in_order(nic, &waiter);
 	/* Release: nic_close() may free the engine after it has seen the last waiter leave. */
 	atomic_fetch_sub_explicit(&nic->hosts_waiting, 1, memory_order_release);
 	return rc;
@@ -288,7 +330,7 @@ int nic_look(struct nic *nic, struct event_queue *eq, uint32_t generation, ptl_e
 	if (rc != -EAGAIN)
 		return rc;
 	note_host(nic);
-	drive_once(nic);
+	drive_once(nic, NULL);
 	rc = event_take(eq, generation, event);
 	if (rc == -EAGAIN)
 		adaptive_yield(&yielder);

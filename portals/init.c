@@ -117,9 +117,19 @@ int process_code(int result, int invalid)
 
 /* --- fork and exit --- */
 
+/*
+ * A thread that opens libfabric holds locks there, which a child would find locked for ever when it starts anew: it is
+ * waited for.  So is one that closes an interface, which holds our own lock.
+ */
 static void before_fork(void)
 {
 	pthread_mutex_lock(&process.lock);
+	for (int i = 0; i < MAX_INTERFACES; i++) {
+		struct nic *nic = atomic_load_explicit(&process.interfaces[i], memory_order_relaxed);
+
+		if (nic)
+			nic_await_opening(nic);
+	}
 	event_rings_lock(true);
 }
 

@@ -108,6 +108,9 @@ bool sleeper_seen;        /* what the NIC thread can see of `sleeper` without ow
 bool registered[3], role[3], notified[3];
 bool fresh[3];   /* notified by this owner: not yet collected */
 bool blocked[3]; /* in futex_wait(woken) */
+bool promised[3];
+#define NOBODY 3
+byte looking = NOBODY; /* the host that drives and looks at its queues next */
 
 /*
  * Guard of a command, which is one atomic step.  Only the NIC thread owns for longer; it lets commands in where it
@@ -123,7 +126,9 @@ bool served; /* dedicated mode: a command since the NIC thread drained last */
 
 /* --- waking: under ownership --- */
 
-#define WAITER(h, q) :: registered[h] && !notified[h] && WAITS(h, q) -> notified[h] = true; fresh[h] = true
+#define SLUMBERS(h, q) (registered[h] && !notified[h] && WAITS(h, q))
+#define WAITER(h, q) :: SLUMBERS(h, q) && !LEFT_TO_LOOKER(q) -> notified[h] = true; fresh[h] = true
+#define LEFT_TO_LOOKER(q) (looking != NOBODY && !promised[looking % 3] && WAITS(looking, q))
 
 inline notify(q)
 {
@@ -131,6 +136,7 @@ inline notify(q)
 	WAITER(0, q)
 	WAITER(1, q)
 	WAITER(2, q)
+	:: (SLUMBERS(0, q) || SLUMBERS(1, q) || SLUMBERS(2, q)) && LEFT_TO_LOOKER(q) -> promised[looking % 3] = true
 	:: else
 	fi
 }
@@ -242,6 +248,14 @@ inline drive()
 #endif
 }
 
+/* `h` looks at its queues next, or is NOBODY. */
+inline drive_and_look(h)
+{
+	looking = h;
+	drive();
+	looking = NOBODY
+}
+
 /* The outcome is in `armed`; then the thread may sleep, if it wakes by `timer`. */
 inline arm()
 {
@@ -321,13 +335,13 @@ inline take(h)
 	fi
 }
 
-inline drive_once()
+inline drive_once(h)
 {
 #if NIC == 2
 	skip
 #else
 	if
-	:: atomic { !owned -> drive(); give_back() };
+	:: atomic { !owned -> drive_and_look(h); give_back() };
 		wake_up()
 	:: owned
 	fi
@@ -337,7 +351,7 @@ inline drive_once()
 /* Of a host that drives: `again` if it must not sleep yet. */
 inline become_sleeper(h)
 {
-	drive();
+	drive_and_look(h);
 	if
 #if !defined(MUTANT_ENTER_BLIND) && !defined(MUTANT_ENTER_BLIND_AFTER_DRIVE)
 	:: work || READY(h) -> again = true
@@ -377,16 +391,19 @@ inline wait_enter(h)
 		become_sleeper(h)
 #endif
 	fi;
-	registered[h] = !again
+	registered[h] = !again;
+	promised[h] = promised[h] && again
 }
 
 #define HEIR(h) :: registered[h] && !notified[h] -> notified[h] = true; fresh[h] = true
 
-/* If nobody sleeps for the engine, one of those who are blocked has to. */
+#define WAKES_UP(h) (registered[h] && notified[h])
+
+/* If nobody sleeps for the engine, one of those who are blocked has to; one that is about to wake up will. */
 inline hand_on()
 {
 	if
-	:: !sleeper ->
+	:: !sleeper && !WAKES_UP(0) && !WAKES_UP(1) && !WAKES_UP(2) ->
 		if
 		HEIR(0)
 		HEIR(1)
@@ -424,7 +441,6 @@ inline wait_leave(h)
 	role[h] = false;
 	sleeper = sleeper && !slept;
 	heirs = (registered[0] || registered[1] || registered[2]);
-	pass_on(h);
 #ifdef MUTANT_ROLE_PASSED_ON_BY_SLEEPER_ONLY
 	if
 	:: slept -> hand_on()
@@ -497,6 +513,27 @@ end_blocked:		!blocked[h] || late
 	fi
 }
 
+#ifdef MUTANT_PROMISE_FORGOTTEN
+#define OWES(h) heirs
+#else
+#define OWES(h) (heirs || promised[h])
+#endif
+
+inline leave_in_order(h)
+{
+#if NIC == 2
+	if
+	:: OWES(h) && READY(h) -> atomic { OWN; pass_on(h); give_back() }; wake_up()
+	:: else
+	fi
+#else
+	if
+	:: OWES(h) -> atomic { OWN; pass_on(h); hand_on(); give_back() }; wake_up()
+	:: else
+	fi
+#endif
+}
+
 /* PtlEQWait, once. */
 proctype host(byte me)
 {
@@ -512,7 +549,7 @@ proctype host(byte me)
 			:: else
 			fi
 		};
-		drive_once();
+		drive_once(me);
 		if
 		:: work -> work = false
 		:: !work -> atomic { take(me); break } /* it was its deadline */
@@ -520,12 +557,7 @@ proctype host(byte me)
 		:: !work /* looks again */
 		fi
 	od;
-#if NIC != 2
-	if
-	:: heirs -> atomic { OWN; hand_on(); give_back() }; wake_up()
-	:: else
-	fi;
-#endif
+	leave_in_order(me);
 	hosts_waiting--
 }
 
@@ -542,7 +574,7 @@ active proctype others()
 	:: atomic { acts < OTHERS && unread[0] > 0 -> unread[0]--; acts++ }
 	:: atomic { acts < OTHERS && unread[1] > 0 -> unread[1]--; acts++ }
 	:: atomic { acts < OTHERS -> acts++; host_drove = (NIC == 1) };
-		drive_once();
+		drive_once(NOBODY);
 		work = false
 	:: atomic { /* a put to this process itself: in the transport, but no descriptor tells */
 			acts < OTHERS && OWN;
