@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 source=$PWD
 builds=${PORTALS_TEST_BUILD:-$source/build-tests}
-daily="unit behaviour conformance clients model stress crash containers hosts security models fuzz lint install portability launch rxe"
+daily="unit behaviour conformance clients threads model stress crash containers hosts security models fuzz lint install portability launch rxe"
 groups="$daily mutants"
 jobs=$(nproc)
 
@@ -26,6 +26,8 @@ usage()
 	  conformance  each sentence of Portals 3.3, likewise (\`build/tests/conformance --list\`: which test proves which);
 	               its core over ofi:udp and ofi:shm (over ofi:verbs: rxe)
 	  clients      programs written for other implementations of Portals 3.3, likewise
+	  threads      calls, waiters and handlers in many threads, closing under traffic, fork, two interfaces, exit; release,
+	               address+undefined, thread
 	  model        random programs against a reference model, 60 s; address+undefined
 	  stress       many threads, dying peers, floods; release, address+undefined, thread
 	  crash        processes of a node killed or stopped at every step of their transport, 60 s (1500 runs with --nightly)
@@ -213,7 +215,7 @@ suite() # BUILD SUITE [TEST...]
 	build "$name" || return
 	[ "$name" = release ] || patience=4
 	[ $nightly = no ] || patience=$((patience * 10))
-	[[ $group != unit && $group != conformance ]] || together=2
+	[[ $group != unit && $group != conformance && $group != threads ]] || together=2
 	local log=$dir/meson-logs/$group.json
 	rm -f "$log"
 	meson test -C "$dir" --no-rebuild --suite "$group" --num-processes $together --timeout-multiplier $patience \
@@ -260,6 +262,13 @@ group_clients()
 {
 	suite release clients
 	suite_sanitized address clients
+}
+
+group_threads()
+{
+	suite release threads
+	suite_sanitized address threads
+	suite_sanitized thread threads
 }
 
 group_launch()

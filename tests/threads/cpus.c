@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* CPUs for NIC threads are claimed for the life of an interface, not of the process. */
+#include "tests/threads/threads.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of CPUs that no other test claims at the same time; most machines do not have them, and nothing is pinned then. */
+static void open_with_cpus(void)
+{
+	char list[32];
+	const int first = 16 + getpid() % 900;
+	snprintf(list, sizeof list, "%d-%d", first, first + 3);
+	setenv("PTL_NIC_CPUS", list, 1);
+	open_interface(PTL_PID_ANY);
+}
+
+/* Which CPU the NIC thread of an interface opened now is given. */
+static int cpu_of_nic(void)
+{
+	char text[4096];
+	int cpu = -1;
+	CHECK_OK(PtlNicInfo(ni, text, sizeof text));
+	const char *line = strstr(text, "NIC thread: CPU ");
+	CHECK(line != NULL && sscanf(line, "NIC thread: CPU %d", &cpu) == 1);
+	return cpu;
+}
+
+static void a_reopened_interface_gets_its_cpu_again(void)
+{
+	open_with_cpus();
+	const int cpu = cpu_of_nic();
+	for (int i = 0; i < 4; i++) {
+		if (i % 2)
+			CHECK_OK(PtlNIFini(ni));
+		else
+			PtlFini();
+		open_interface(PTL_PID_ANY);
+		CHECK_EQUAL(cpu_of_nic(), cpu);
+	}
+}
+
+static void two_interfaces_of_a_process_get_two_cpus(void)
+{
+	open_with_cpus();
+	const int cpu = cpu_of_nic();
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT + 1, PTL_PID_ANY, NULL, NULL, &ni));
+	CHECK(cpu_of_nic() != cpu);
+}
+
+/* It never calls Portals, but has a copy of every descriptor. */
+static void a_forked_child_does_not_hold_its_parents_cpu(void)
+{
+	int until[2];
+	char byte;
+	CHECK(pipe(until) == 0);
+	open_with_cpus();
+	const int cpu = cpu_of_nic();
+	pid_t child = fork_child();
+	if (child == 0) {
+		close(until[1]);
+		_exit(read(until[0], &byte, 1) == 0 ? 0 : 1);
+	}
+	close(until[0]);
+	PtlFini();
+	open_interface(PTL_PID_ANY);
+	CHECK_EQUAL(cpu_of_nic(), cpu);
+	close(until[1]);
+	join_child(child);
+}
+
+#define WITH_CPUS(test)                                                                                                \
+	{                                                                                                              \
+		.name = #test, .run = test, .processes = 1, .traits = TRAIT_BARE | TRAIT_NIC_THREAD,                   \
+		.environment = "PTL_LOG=error"                                                                         \
+	}
+
+const struct test cpu_tests[] = {
+	WITH_CPUS(a_reopened_interface_gets_its_cpu_again),
+	WITH_CPUS(two_interfaces_of_a_process_get_two_cpus),
+	WITH_CPUS(a_forked_child_does_not_hold_its_parents_cpu),
+	{0},
+};
