@@ -2015,7 +2015,6 @@ static const struct test common_tests[] = {
 	ROW(1, an_address_we_do_not_have_is_refused),
 	ROW(1, the_best_provider_opens_and_describes_itself),
 	ROW(1, opening_twice_in_one_process_works),
-	ROW(1, connections_of_the_application_are_left_alone),
 	ROW(2, a_short_max_beyond_the_provider_is_cut),
 	{.name = NULL},
 };
@@ -2037,6 +2036,12 @@ static const struct test socket_tests[] = {
 	 .run = a_larger_short_max_is_honoured,
 	 .processes = 2,
 	 .environment = "FI_OFI_RXM_BUFFER_SIZE=131072"},
+	{.name = NULL},
+};
+
+/* Providers that bind no TCP port: the application may. */
+static const struct test without_tcp_tests[] = {
+	ROW(1, connections_of_the_application_are_left_alone),
 	{.name = NULL},
 };
 
@@ -2063,13 +2068,16 @@ static const struct test shm_tests[] = {
 int main(int argc, char **argv)
 {
 	static const struct test *const with_sockets[] = {common_tests, socket_tests, NULL};
-	static const struct test *const without[] = {common_tests, shm_tests, NULL};
+	static const struct test *const over_udp[] = {common_tests, socket_tests, without_tcp_tests, NULL};
+	static const struct test *const without[] = {common_tests, shm_tests, without_tcp_tests, NULL};
 	struct harness harness = {.tables = with_sockets};
 
 	if (argc > 1)
 		provider = argv[1];
 	if (meets())
 		harness.tables = without;
+	else if (strcmp(provider, "udp") == 0)
+		harness.tables = over_udp;
 	if (argc > 2)
 		harness.only = argv[2];
 	if (argc > 4) { /* an interface with a device beneath it, and its address: for providers without the loopback */
