@@ -12,7 +12,7 @@ static void me_md_attach_and_insert_post_both_in_one_call(void)
 {
 	ptl_handle_me_t me, before;
 	ptl_handle_md_t md, other;
-	char bytes[2][8] = {"", ""};
+	static char bytes[2][8];
 	ptl_handle_eq_t eq = new_eq(16);
 	const ptl_md_t mine = md_over(bytes[0], 8, PTL_MD_OP_PUT, eq);
 	CHECK_RC(PtlMEMDAttach(ni, 64, anyone, BITS, 0, PTL_RETAIN, PTL_INS_AFTER, mine, PTL_RETAIN, &me, &md),
@@ -39,7 +39,7 @@ static void me_md_attach_and_insert_post_both_in_one_call(void)
 
 static void get_put_region_swaps_parts(void)
 {
-	char here[32] = "abcdefghijklmnopqrstuvwxyz", there[16] = "0123456789";
+	static char here[32] = "abcdefghijklmnopqrstuvwxyz", there[16] = "0123456789";
 	ptl_process_id_t self;
 	CHECK_OK(PtlGetId(ni, &self));
 	ptl_handle_eq_t eq = new_eq(16);
@@ -59,7 +59,7 @@ static void get_put_region_swaps_parts(void)
 
 static void md_md_copy_stays_in_the_process(void)
 {
-	char to[8] = "";
+	static char to[8];
 	ptl_process_id_t self;
 	CHECK_OK(PtlGetId(ni, &self));
 	ptl_handle_eq_t eq = new_eq(8);
@@ -93,7 +93,7 @@ static void eq_peek_leaves_the_event(void)
 /* Where no thread does it, PtlProgress is what lets a message arrive. */
 static void progress_moves_messages_along(void)
 {
-	uint32_t arrived = 0, word = 7;
+	static uint32_t arrived, word = 7;
 	CHECK_RC(PtlProgress(PTL_INVALID_HANDLE, 0), PTL_HANDLE_INVALID);
 	ptl_handle_eq_t eq = new_eq(8);
 	if (am_target())
@@ -137,7 +137,8 @@ static void the_node_id_of_a_device_is_known_before_init(void)
 
 static void dumps_show_what_there_is(void)
 {
-	char bytes[8], *text = NULL;
+	static char bytes[8];
+	char *text = NULL;
 	size_t size = 0;
 	ptl_handle_eq_t eq = new_eq(5);
 	struct window window = open_window(BITS, md_over(bytes, 8, PTL_MD_OP_PUT, eq));
@@ -161,7 +162,7 @@ static void debug_masks_trace_what_happens(void)
 {
 	char *text = NULL;
 	size_t size = 0;
-	uint32_t word = 7, sink = 0;
+	static uint32_t word = 7, sink;
 	ptl_process_id_t self;
 	CHECK_OK(PtlGetId(ni, &self));
 	CHECK_EQUAL(PtlNIDebug(ni, PTL_DBG_MOVE | PTL_DBG_EVENT | PTL_DBG_DROP), PTL_DBG_NONE);

@@ -143,7 +143,7 @@ static void receive_messages(void)
 		if (i % 8 == 7)
 			barrier();
 	}
-	CHECK(node.blocks_filled > MESSAGES / 20);
+	CHECK_LESS(0, node.blocks_filled);
 }
 
 static void a_runtime_reaches_into_segments(void)
