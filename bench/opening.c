@@ -89,7 +89,7 @@ static void start(struct opening *opening, const struct options *options,
 	alarm(PATIENCE_S);
 	bool open = answer(options, out);
 	fflush(out);
-	_exit(!open);
+	_exit(open ? 0 : 1);
 }
 
 void opening_start(struct opening *opening, const struct options *options, const char *transport)

@@ -66,7 +66,7 @@ tidy()
 analyse()
 {
 	cppcheck --quiet --std=c11 --language=c --library=posix --enable=warning,performance,portability \
-		'-D_Noreturn=__attribute__((noreturn))' --max-configs=12 -I. -Iinclude -j "$(nproc)" --inline-suppr \
+		'-D_Noreturn=__attribute__((noreturn))' --max-configs=12 -I. -Iinclude -Iinclude/compat -j "$(nproc)" --inline-suppr \
 		--suppressions-list=tests/lint/cppcheck.supp --error-exitcode=1 "${sources[@]}"
 }
 
@@ -94,7 +94,7 @@ settings()
 		'#define ROW(field, variable, type, value, text) puts(variable " " value " " text);' \
 		'int main(void) { PORTALS_SETTINGS(ROW) return 0; }' >"$work/settings.c" &&
 		cc -Iinclude -o "$work/settings" "$work/settings.c" && "$work/settings" | sort >"$work/compiled" &&
-		tr -d '`' <README.md | awk -F ' *[|] *' '$2 ~ /^PTL_[A-Z_]+$/ { print $2 " " $3 " " $4 }' | sort >"$work/documented" &&
+		tr -d '`' <README.md | awk -F ' *[|] *' '$2 ~ /^PTL_[A-Z0-9_]+$/ { print $2 " " $3 " " $4 }' | sort >"$work/documented" &&
 		diff -u --label README.md --label include/base/settings.h "$work/documented" "$work/compiled"
 }
 

@@ -208,7 +208,7 @@ static void complete_in_error(struct ofi *ofi, const struct fi_cq_err_entry *ent
 		 */
 		ofi->receive_errors++;
 		if (entry->flags & FI_MULTI_RECV)
-			release_buffer(ofi, entry->op_context, SIZE_MAX);
+			release_buffer(ofi, (struct ofi_buffer *)(void *)operation, SIZE_MAX);
 		break;
 	case OFI_SEND:
 		ofi->send_errors++;

@@ -25,6 +25,7 @@
 #include <linux/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "transports/ofi.h"
 
