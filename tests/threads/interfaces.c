@@ -66,7 +66,8 @@ static bool runs_over(ptl_handle_ni_t interface, const char *transport)
 
 static void check_transports(void)
 {
-	const char *const names[BOTH] = {getenv("PTL_TRANSPORT"), other_transport()};
+	const char *first = getenv("PTL_TRANSPORT");
+	const char *const names[BOTH] = {first ? first : "", other_transport()};
 	for (int i = 0; i < BOTH; i++) {
 		CHECK_EQUAL(runs_over(sides[i].ni, "transport node"), strncmp(names[i], "node", 4) == 0);
 		CHECK_EQUAL(runs_over(sides[i].ni, "transport ofi"), strncmp(names[i], "ofi", 3) == 0);

@@ -56,7 +56,7 @@ void await_sleep(pid_t thread)
 
 long blocked_so_far(pid_t thread)
 {
-	long blocked;
+	long blocked = 0;
 	read_status(thread, "voluntary_ctxt_switches: %ld", &blocked);
 	return blocked;
 }

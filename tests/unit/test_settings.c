@@ -436,7 +436,7 @@ static void the_listing_shows_value_default_and_meaning_of_every_variable(void *
 	settings_print(p3_out);
 	FOR_EACH_ROW(row)
 	{
-		const char *in_force = getenv(row->variable) ? getenv(row->variable) : row->preset;
+		const char *set = getenv(row->variable), *in_force = set ? set : row->preset;
 
 		find_line(text_so_far(), row->variable, line, sizeof(line));
 		assert_int_equal(sscanf(line + strlen(row->variable), "%99s %99s %99s", value, word, preset), 3);
