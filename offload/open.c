@@ -71,7 +71,9 @@ static int parse_transport(const char *wanted, struct choice *choice)
 
 static int choose_transports(const struct nic *nic, struct choice *choice)
 {
-	char wanted[TRANSPORT_NAME];
+	char wanted[TRANSPORT_NAME] = "";
+
+	*choice = (struct choice){0};
 	int rc = own_part(nic->settings->transport, nic->index, wanted, sizeof(wanted))
 			 ? parse_transport(wanted, choice)
 			 : report_error(-EINVAL, "PTL_TRANSPORT=%s: a name is too long", nic->settings->transport);
@@ -142,7 +144,7 @@ static int claim_transports(struct nic *nic, ptl_pid_t pid)
 					  .lends = nic->mode == NIC_MODE_SHARED,
 					  .sink = &nic_sink,
 					  .owner = nic};
-	struct choice choice;
+	struct choice choice = {0};
 	int rc = choose_transports(nic, &choice);
 
 	config.provider = *choice.provider ? choice.provider : NULL;

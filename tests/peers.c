@@ -534,7 +534,8 @@ struct request {
 /* A provider that not every machine has must be named, as must the choice by peer: they are not part of "all". */
 static bool is_transport(const char *name)
 {
-	return is_one_of(name, transports) || strncmp(name, "ofi:", strlen("ofi:")) == 0 || strcmp(name, "auto") == 0;
+	return is_one_of(name, transports) ||
+	       (name && (strncmp(name, "ofi:", strlen("ofi:")) == 0 || strcmp(name, "auto") == 0));
 }
 
 static void perform_everywhere(const struct harness *harness, const struct request *request, struct tally *tally)

@@ -45,7 +45,7 @@ static void publish_job(void)
 	CHECK_EQUAL(p3tcp_my_nid("lo", &nid), 0);
 	const ptl_process_id_t mine = {nid, own_pid(7)};
 	gather(&mine, sizeof mine, id_of);
-	uint32_t nids[MAX_PROCESSES], pids[MAX_PROCESSES];
+	uint32_t nids[MAX_PROCESSES] = {0}, pids[MAX_PROCESSES] = {0};
 	char rank[16];
 	for (int i = 0; i < process_count; i++) {
 		nids[i] = id_of[i].nid;

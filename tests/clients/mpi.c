@@ -180,7 +180,7 @@ static void send_all(void)
 
 static void an_mpi_matches_messages(void)
 {
-	ptl_handle_me_t first;
+	ptl_handle_me_t first = PTL_INVALID_HANDLE;
 	const ptl_process_id_t impossible = {0, 0};
 	const char *dialect = getenv("PTL_DIALECT");
 	cray = dialect && strcmp(dialect, "cray") == 0;

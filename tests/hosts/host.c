@@ -76,7 +76,7 @@ int host_create(void)
 	return made;
 }
 
-static int set_address(int fd, unsigned long what, uint32_t address)
+static int set_address(int fd, unsigned what, uint32_t address)
 {
 	struct ifreq request = request_for(HOST_DEVICE);
 	struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};

@@ -11,7 +11,7 @@
 #define TRAFFIC_LENGTH 300000 /* of a long message: more than any transport sends with its header */
 
 /* Opens the windows and learns the others' ids: every process of the test, together. */
-void traffic_open(int rounds);
+void traffic_open(int count);
 /* One step: issues what may be issued, takes what comes within a millisecond.  False: all is done, on both ends. */
 bool traffic_step(void);
 void traffic_finish(void);

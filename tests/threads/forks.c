@@ -77,7 +77,7 @@ static void fork_under_traffic(void)
 static void children_start_anew_while_threads_of_the_parent_go_on(void)
 {
 	struct mover movers[THREADS];
-	pthread_t threads[THREADS];
+	pthread_t threads[THREADS] = {0};
 	if (am_target())
 		open_window(BITS, md_over(memory(THREADS * AREA), THREADS * AREA,
 					  PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE, PTL_EQ_NONE));
