@@ -10,6 +10,7 @@ program that prints neither is one test.  The last line of the output is `N N N`
 """
 import json
 import re
+import subprocess
 import sys
 
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
@@ -18,6 +19,7 @@ CMOCKA = {word: re.compile(r"^\[ *%s *\] +(\d+) test" % word, re.M) for word in 
 FAILED_TEST = re.compile(r"^(?:\[ *FAILED *\] +(?!\d+ test)(\S.*)|FAIL +(.*))$", re.M)
 SKIPPED_TEST = re.compile(r"^(?:\[ *SKIPPED *\] +(?!\d+ test)(\S.*)|skip +(.*))$", re.M)
 TAIL = 40  # lines of a failed program's output
+ADDRESS = re.compile(r"\((/[^()+]+)\+(0x[0-9a-f]+)\)")  # in a sanitizer's stack: FILE+OFFSET
 
 
 def names(pattern, output):
@@ -48,6 +50,13 @@ def ending(status):
     return f"with status {status}"
 
 
+def resolve(frame):
+    """The function and line of an address: reports that nobody reads need not be symbolized (ten times as fast)."""
+    command = ["addr2line", "-Cfpse", frame[1], frame[2]]
+    line = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    return f"({line})" if line and "?" not in line else frame[0]
+
+
 def report(name, output, status, seconds, path):
     passed, failed, skipped = count(output, status)
     print(f"  {name}: {passed} passed, {failed} failed, {skipped} skipped ({seconds:.1f} s)")
@@ -58,7 +67,7 @@ def report(name, output, status, seconds, path):
             print(f"  FAIL {name}: {test}")
         print(f"  FAIL {name} ended {ending(status)}; the last lines of {path}:")
         for line in output.rstrip().splitlines()[-TAIL:]:
-            print(f"    | {line}")
+            print(f"    | {ADDRESS.sub(resolve, line)}")
     return passed, failed, skipped
 
 
