@@ -26,46 +26,6 @@ static ptl_handle_md_t md[HONEST], window_md[HONEST];
 static ptl_handle_eq_t eq[HONEST];
 static uint8_t *memory[HONEST];
 
-/* --- nobody looks --- */
-
-static void see_message(struct scripted_message *message, bool taken)
-{
-	(void)message, (void)taken;
-}
-
-static void see_arrival(const struct scripted_message *message)
-{
-	(void)message;
-}
-
-static void see_read(struct scripted_read *read, bool taken)
-{
-	(void)read, (void)taken;
-}
-
-static void see_end(const struct scripted_read *read, int status)
-{
-	(void)read, (void)status;
-}
-
-static void see_poll(unsigned endpoint)
-{
-	(void)endpoint;
-}
-
-static void see_unknown(unsigned endpoint, uint32_t nid, uint32_t pid)
-{
-	(void)endpoint, (void)nid, (void)pid;
-}
-
-static const struct scripted_observer blind = {.sending = see_message,
-					       .arriving = see_arrival,
-					       .arrived = see_arrival,
-					       .reading = see_read,
-					       .read_ended = see_end,
-					       .polled = see_poll,
-					       .unknown = see_unknown};
-
 /* --- life --- */
 
 static void open_window(unsigned which)
@@ -92,7 +52,7 @@ static void open_engines(void)
 					     .anonymous = input_number(1) % 4 == 0};
 	int most;
 
-	scripted_open(&terms, &blind);
+	scripted_open(&terms, &scripted_blind);
 	REQUIRE(PtlInit(&most) == PTL_OK);
 	for (unsigned i = 0; i < SCRIPTED_ENDPOINTS; i++) {
 		REQUIRE(PtlNIInit(i, SCRIPTED_PID + i, NULL, NULL, &ni[i]) == PTL_OK);

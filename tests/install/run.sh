@@ -11,25 +11,8 @@ stage=$(mktemp -d) || exit 1
 trap 'rm -rf "$stage"' EXIT
 export PTL_IFACE=lo
 
-passed=0 failed=0
-check() # NAME COMMAND...
-{
-	local name=$1
-	shift
-	if "$@" >"$stage/log" 2>&1 </dev/null; then
-		echo "ok   $name"
-		passed=$((passed + 1))
-	else
-		cat "$stage/log"
-		echo "FAIL $name"
-		failed=$((failed + 1))
-	fi
-}
-summary()
-{
-	echo "$passed passed, $failed failed, 0 skipped"
-	[ $failed -eq 0 ]
-}
+# shellcheck source=tests/tally.sh
+. ../tally.sh
 
 check "meson install" meson install -C "$build" --no-rebuild --destdir "$stage/root"
 description=$(find "$stage/root" -name portals3.pc -print -quit)

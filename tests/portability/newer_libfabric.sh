@@ -14,29 +14,16 @@ cd "$(dirname "$0")/../.." || exit 1
 source=$PWD
 root=$directory/$suite
 
-skip() # REASON
-{
-	echo "skip newer libfabric: $1"
-	echo "0 passed, 0 failed, 1 skipped"
-	exit 77
-}
+stage=$directory/logs
+mkdir -p "$stage" || exit 1
+# shellcheck source=tests/tally.sh
+. tests/tally.sh
 
-passed=0 failed=0
-check() # NAME COMMAND...
+unable() # REASON
 {
-	local name=$1 log=$directory/${1//[^a-zA-Z0-9]/-}.txt status
-	shift
-	"$@" >"$log" 2>&1 </dev/null
-	status=$?
-	if [ $status -eq 0 ]; then
-		echo "ok   $name"
-		passed=$((passed + 1))
-	else
-		tail -n 40 "$log"
-		echo "FAIL $name: '$*' ended with status $status"
-		failed=$((failed + 1))
-		return 1
-	fi
+	skip "newer libfabric" "$1"
+	summary
+	exit 77
 }
 
 # No maintainer's script is run: the packages only have to lie there.
@@ -80,13 +67,13 @@ opens_as() # TRANSPORT WHAT-IT-SAYS
 	inside 60 /build/bench/ptlbench info --transport "$1" | grep -F "$2"
 }
 
-unshare --mount --net --pid true 2>/dev/null || skip "needs root and namespaces"
-command -v mmdebstrap >/dev/null || skip "no mmdebstrap"
-command -v ip >/dev/null || skip "no ip (iproute2)"
-[ -f "$root/unpacked" ] || unpack >"$directory/unpack.txt" 2>&1 || skip "cannot be unpacked, see $directory/unpack.txt"
+unshare --mount --net --pid true 2>/dev/null || unable "needs root and namespaces"
+command -v mmdebstrap >/dev/null || unable "no mmdebstrap"
+command -v ip >/dev/null || unable "no ip (iproute2)"
+[ -f "$root/unpacked" ] || unpack >"$directory/unpack.txt" 2>&1 || unable "cannot be unpacked, see $directory/unpack.txt"
 here=$(pkg-config --modversion libfabric) there=$(inside 10 pkg-config --modversion libfabric)
-[ -n "$there" ] || skip "the unpacked system does not run"
-[ "$here" != "$there" ] || skip "that of $suite is no newer than ours, $here"
+[ -n "$there" ] || unable "the unpacked system does not run"
+[ "$here" != "$there" ] || unable "that of $suite is no newer than ours, $here"
 echo "libfabric $there of $suite; here $here"
 
 if check "configure" configure && check "build" inside 900 ninja -C /build; then
@@ -100,5 +87,4 @@ if check "configure" configure && check "build" inside 900 ninja -C /build; then
 		done
 	done
 fi
-echo "$passed passed, $failed failed, 0 skipped"
-[ $failed -eq 0 ]
+summary

@@ -18,24 +18,10 @@ source=$PWD here=$PWD/tests/portability
 export PTL_IFACE=lo
 
 units=(wire match handle event pool region descriptor strings settings interface timing contact)
-passed=0 failed=0
-check() # NAME COMMAND...; the command may be a function of this file
-{
-	local name=$1 log=$directory/${1//[^a-zA-Z0-9]/-}.txt limit=(timeout 300) status
-	shift
-	! declare -F "$1" >/dev/null || limit=()
-	"${limit[@]}" "$@" >"$log" 2>&1 </dev/null
-	status=$?
-	if [ $status -eq 0 ]; then
-		echo "ok   $name"
-		passed=$((passed + 1))
-	else
-		tail -n 40 "$log"
-		echo "FAIL $name: '$*' ended with status $status"
-		failed=$((failed + 1))
-		return 1
-	fi
-}
+stage=$directory/logs
+mkdir -p "$stage" || exit 1
+# shellcheck source=tests/tally.sh
+. tests/tally.sh
 
 # The sysroot, the build, its unit tests, the examples, and the sentences of Portals 3.3 that make the core.
 configure() # NAME COMPILER
@@ -87,11 +73,9 @@ exchange() # WRITER READER: each a command as one word
 
 mkdir -p "$directory/cmocka"
 aarch64=(qemu-aarch64 -L /usr/aarch64-linux-gnu) s390x=(qemu-s390x -L /usr/s390x-linux-gnu)
-skipped=0
 if ! "$here/cmocka.sh" "$directory/cmocka" >"$directory/cmocka.txt" 2>&1 </dev/null; then
 	tail -n 20 "$directory/cmocka.txt"
-	echo "skip other processors: the machine's package sources have no source of cmocka"
-	skipped=1
+	skip "other processors" "the machine's package sources have no source of cmocka"
 else
 	system musl musl-gcc
 	system aarch64 aarch64-linux-gnu-gcc "${aarch64[@]}"
@@ -105,5 +89,4 @@ else
 	check "messages recorded and big-endian" "${s390x[@]}" "$directory/s390x/tests/wire-exchange" recorded \
 		"$here/wire_messages.txt"
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+summary
