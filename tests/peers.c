@@ -30,8 +30,8 @@ static const char *mode = "shared";
 static const char *iface = "lo";
 static uint32_t home = LOOPBACK; /* nid of `iface` */
 static bool nightly;
-static bool named; /* by --only */
-static int hosts;  /* over which the processes are spread; 0: they all are where the runner is */
+static bool chosen; /* by --only */
+static int hosts;   /* over which the processes are spread; 0: they all are where the runner is */
 static void (*enter_host)(int host);
 static const struct test *const *core_tables;
 static ptl_handle_eq_t idle_eq = PTL_INVALID_HANDLE;
@@ -440,7 +440,7 @@ const char *unfit_for(const struct test *test, const char *over, const char *in)
 		{(test->traits & TRAIT_HOST_MODE) && !host, "is about host mode"},
 		{(test->traits & TRAIT_NIGHTLY) && !nightly && (UNDER_SANITIZER || strcmp(in, "shared") != 0),
 		 "takes long: every day in shared mode without sanitizers, elsewhere with --nightly"},
-		{(test->traits & TRAIT_STANDING) && !nightly && !named, "only waits: runs with others that do"},
+		{(test->traits & TRAIT_STANDING) && !nightly && !chosen, "only waits: runs with others that do"},
 		{(test->traits & TRAIT_NO_TSAN) && UNDER_TSAN,
 		 "starts threads after fork, which the sanitizer forbids"},
 		{(test->traits & TRAIT_NO_SANITIZER) && UNDER_SANITIZER, "is disturbed by the sanitizer"},
@@ -606,7 +606,7 @@ static bool parse(int argc, char **argv, struct harness *harness, struct request
 			break;
 		case 'o':
 			harness->only = optarg;
-			named = true;
+			chosen = true;
 			break;
 		case 'r':
 			harness->repeat = atoi(optarg);
