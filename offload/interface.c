@@ -40,7 +40,6 @@ int interface_find(const char *wanted, char *name, size_t size, uint32_t *nid)
 	}
 	freeifaddrs(devices);
 	if (!found)
-		return report_setting(-ENODEV, "PTL_IFACE=%s: no network device of that name or IPv4 address is up",
-				      wanted);
+		return report_error(-ENODEV, "no network device of the name or IPv4 address %s is up", wanted);
 	return 0;
 }

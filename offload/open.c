@@ -305,12 +305,20 @@ static void set_mode(struct nic *nic)
 		nic->mode = *nic->settings->nic_cpus ? NIC_MODE_DEDICATED : NIC_MODE_SHARED;
 }
 
+static int find_device(struct nic *nic, const char *wanted)
+{
+	int rc = interface_find(wanted, nic->iface, sizeof(nic->iface), &nic->id.nid);
+
+	return rc ? report_setting(rc, "PTL_IFACE=%s for interface %u: %s", wanted, nic->index, report_last_error())
+		  : 0;
+}
+
 static int start(struct nic *nic, const struct nic_request *request)
 {
 	int rc;
 
-	if ((rc = interface_find(request->device, nic->iface, sizeof(nic->iface), &nic->id.nid)) ||
-	    (rc = open_pools(nic, request->life)) || (rc = open_doorbells(nic)))
+	if ((rc = find_device(nic, request->device)) || (rc = open_pools(nic, request->life)) ||
+	    (rc = open_doorbells(nic)))
 		return rc;
 	set_mode(nic); /* transports are told whether hosts drive */
 	if ((rc = claim_transports(nic, request->pid)))

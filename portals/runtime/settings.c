@@ -107,6 +107,23 @@ static bool parse_list(const char *text)
 	return true;
 }
 
+/* What is wanted, where the text of the row does not say it. */
+static const char *form(enum setting_type type)
+{
+	switch (type) {
+	case TYPE_number:
+		return ", a number is wanted";
+	case TYPE_bytes:
+		return ", a number of bytes, K, M or G is wanted";
+	case TYPE_duration:
+		return ", a number of us, ms or s is wanted";
+	case TYPE_flag:
+		return ", yes or no is wanted";
+	default:
+		return "";
+	}
+}
+
 /* The environment may change under us; a string lives until it is read again.  NULL: too long to be kept. */
 static const char *keep(const struct setting *setting, const char *text)
 {
@@ -235,6 +252,11 @@ static void set_level_first(void)
 		report_set_level((enum log_level)level);
 }
 
+static const char *visible(const char *text)
+{
+	return *text ? text : "\"\"";
+}
+
 int settings_read(struct settings *settings)
 {
 	struct settings read;
@@ -244,8 +266,8 @@ int settings_read(struct settings *settings)
 		const char *text = getenv(table[i].variable);
 
 		if (!parse(&table[i], text ? text : table[i].preset, &read))
-			return report_setting(-EINVAL, "%s=%s makes no sense (default %s): %s", table[i].variable, text,
-					      table[i].preset, table[i].text);
+			return report_setting(-EINVAL, "%s=%s makes no sense (default %s)%s: %s", table[i].variable,
+					      text, visible(table[i].preset), form(table[i].type), table[i].text);
 	}
 	*settings = read;
 	report_set_level(read.log);
@@ -253,17 +275,12 @@ int settings_read(struct settings *settings)
 	return 0;
 }
 
-static const char *visible(const char *text)
-{
-	return *text ? text : "\"\"";
-}
-
 void settings_print(FILE *out)
 {
 	for (size_t i = 0; i < SETTINGS; i++) {
 		const char *text = getenv(table[i].variable);
 
-		fprintf(out, "%-25s %-10s default %-6s  %s\n", table[i].variable,
+		fprintf(out, "%-25s %-10s default %-8s  %s\n", table[i].variable,
 			visible(text ? text : table[i].preset), visible(table[i].preset), table[i].text);
 	}
 }

@@ -206,7 +206,7 @@ static void assert_read(const struct row *row, const struct sample *sample)
 		char expected[128];
 
 		snprintf(expected, sizeof(expected), "%s=%s makes no sense (default %s)", row->variable, sample->text,
-			 row->preset);
+			 *row->preset ? row->preset : "\"\"");
 		assert_non_null(strstr(report_last_error(), expected));
 		assert_memory_equal(&settings, &before, sizeof(settings));
 	}
