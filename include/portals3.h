@@ -401,7 +401,8 @@ typedef struct {
 #define PTL_MD_EVENT_END_DISABLE   0x100U /* logs no *_END events; ACK and UNLINK remain (our reading) */
 
 /*
- * Options of other implementations that programs or in: distinct bits without effect, as every unknown bit is.
+ * Options of other implementations that programs or in: distinct bits without effect, as every unknown bit is, but for
+ * the first where PTL_DIALECT is cray.
  * (Enumerators, so that programs that define the names themselves still compile.)
  */
 enum {

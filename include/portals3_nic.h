@@ -114,8 +114,9 @@ int PtlNicInfo(ptl_handle_ni_t ni, char *text, size_t size);
 int PtlNicReady(ptl_handle_ni_t ni);
 
 /*
- * The last error that a call of this thread detected, with object, value and limit; "" if there was none yet.  Never
- * NULL.  Calls that succeed leave it alone, and a bad handle has no text of its own.
+ * The last error that a call of this thread detected, with object, value and limit; "" if there was none yet, or if the
+ * code says it all (PTL_MD_NO_UPDATE, PTL_*_IN_USE).  Never NULL.  Calls that succeed leave it alone, and so does
+ * PTL_EQ_EMPTY.
  */
 const char *PtlNicErrorText(void);
 

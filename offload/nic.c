@@ -268,7 +268,7 @@ static void complete(struct command *command, int result)
 	_Atomic uint32_t *state = &command->state;
 
 	command->result = result;
-	if (result < 0)
+	if (result != 0)
 		report_hand_over(command->error_text);
 	/* Publishes the result; pairs with the acquire loads in await().  The command is gone after this. */
 	if (atomic_exchange_explicit(state, COMMAND_DONE, memory_order_acq_rel) == COMMAND_SLEEPER)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The access control table. */
 #include "portals/process.h"
+#include "portals/refuse.h"
 
 struct ac_arguments {
 	ptl_ac_index_t index;
@@ -23,12 +24,14 @@ int PtlACEntry(ptl_handle_ni_t ni_handle, ptl_ac_index_t ac_index, ptl_process_i
 	struct nic *nic;
 
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return PTL_NI_INVALID;
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (ac_index > (uint32_t)nic->limits.max_ac_index)
-		return PTL_AC_INDEX_INVALID;
+		return report_error(PTL_AC_INDEX_INVALID,
+				    "access control index %u, at most %d is allowed (max_ac_index)", ac_index,
+				    nic->limits.max_ac_index);
 	if (pt_index != PTL_PT_INDEX_ANY && pt_index > (uint32_t)nic->limits.max_pt_index)
-		return PTL_PT_INDEX_INVALID;
+		return refuse_pt_index(nic, pt_index);
 	return process_code(nic_call(nic, set_entry, &arguments), PTL_FAIL);
 }

@@ -12,6 +12,7 @@
 
 #include "base/report.h"
 #include "portals/process.h"
+#include "portals/refuse.h"
 
 struct dump {
 	FILE *text;
@@ -66,7 +67,7 @@ static int dump_entry(struct nic *nic, void *argument)
 	const struct match_entry *me = handle_me(nic, dump->handle);
 
 	if (!me)
-		return PTL_ME_INVALID;
+		return refuse_handle(PTL_ME_INVALID, dump->handle);
 	print_entry(dump->text, me);
 	return PTL_OK;
 }
@@ -110,11 +111,11 @@ int PtlTblDump(ptl_handle_ni_t ni_handle, int pt_index)
 	struct nic *nic;
 
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return PTL_NI_INVALID;
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (pt_index < 0 || pt_index > nic->limits.max_pt_index)
-		return PTL_PT_INDEX_INVALID;
+		return refuse_pt_index(nic, (ptl_pt_index_t)pt_index);
 	return run(nic, dump_list, &dump);
 }
 
@@ -124,9 +125,9 @@ int PtlMEDump(ptl_handle_me_t me_handle)
 	struct nic *nic;
 
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_nic(me_handle)))
-		return PTL_ME_INVALID;
+		return refuse_handle(PTL_ME_INVALID, me_handle);
 	return run(nic, dump_entry, &dump);
 }
 
@@ -136,8 +137,8 @@ int PtlNIEqDump(ptl_handle_ni_t ni_handle)
 	struct nic *nic;
 
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return PTL_NI_INVALID;
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	return run(nic, dump_queues, &dump);
 }

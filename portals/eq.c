@@ -6,6 +6,7 @@
 #include "base/report.h"
 #include "offload/trace.h"
 #include "portals/process.h"
+#include "portals/refuse.h"
 
 struct eq_arguments {
 	struct event_ring *ring;
@@ -34,11 +35,11 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_eq_handler_t eq_
 	struct nic *nic;
 
 	if (!eq_handle)
-		return PTL_SEGV;
+		return refuse_null("eq_handle");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return PTL_NI_INVALID;
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (count == 0) {
 		*eq_handle = PTL_EQ_NONE;
 		return PTL_OK;
@@ -64,7 +65,7 @@ static int free_queue(struct nic *nic, void *argument)
 	struct descriptor *md;
 
 	if (!eq)
-		return PTL_EQ_INVALID;
+		return refuse_handle(PTL_EQ_INVALID, *(ptl_handle_eq_t *)argument);
 	trace(nic, PTL_DBG_EQ, "eq 0x%x freed", eq->handle);
 	for (uint32_t i = 0; (md = pool_next(&nic->descriptors, &i));)
 		if (md->eq == eq)
@@ -83,9 +84,9 @@ int PtlEQFree(ptl_handle_eq_t eq_handle)
 	struct nic *nic;
 
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_nic(eq_handle)))
-		return PTL_EQ_INVALID;
+		return refuse_handle(PTL_EQ_INVALID, eq_handle);
 	return process_code(nic_call(nic, free_queue, &eq_handle), PTL_FAIL);
 }
 
@@ -101,7 +102,7 @@ static int event_code(int rc)
 	case -EAGAIN:
 		return PTL_EQ_EMPTY;
 	default: /* freed, or its interface was closed */
-		return PTL_EQ_INVALID;
+		return report_error(PTL_EQ_INVALID, "the event queue was freed, or its interface closed, meanwhile");
 	}
 }
 
@@ -137,11 +138,11 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 	struct nic *nic;
 
 	if (!event)
-		return PTL_SEGV;
+		return refuse_null("event");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_nic(eq_handle)) || !(eq = handle_eq_unowned(nic, eq_handle)))
-		return PTL_EQ_INVALID;
+		return refuse_handle(PTL_EQ_INVALID, eq_handle);
 	if (waiting_since == 0)
 		waiting_since = timing_start(&nic->timing);
 	int rc = nic_look(nic, eq, handle_generation(eq_handle), event);
@@ -160,11 +161,11 @@ int PtlEQPeek(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 	struct nic *nic;
 
 	if (!event)
-		return PTL_SEGV;
+		return refuse_null("event");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_nic(eq_handle)) || !(eq = handle_eq_unowned(nic, eq_handle)))
-		return PTL_EQ_INVALID;
+		return refuse_handle(PTL_EQ_INVALID, eq_handle);
 	return event_code(event_peek(eq, handle_generation(eq_handle), event));
 }
 
@@ -172,7 +173,7 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
 	int which;
 
-	return event ? PtlEQPoll(&eq_handle, 1, PTL_TIME_FOREVER, event, &which) : PTL_SEGV;
+	return event ? PtlEQPoll(&eq_handle, 1, PTL_TIME_FOREVER, event, &which) : refuse_null("event");
 }
 
 #define POLL_ON_STACK 16
@@ -223,7 +224,8 @@ static int poll_set(struct queue_set *set, const ptl_handle_eq_t *handles, int s
 	int which = 0;
 
 	if (!nic)
-		return PTL_EQ_INVALID;
+		return report_error(PTL_EQ_INVALID, "one of %d handles is no live event queue, or of another interface",
+				    size);
 	uint64_t start = timing_start(&nic->timing);
 	int rc = nic_wait(nic, set->queues, set->generations, size,
 			  timeout == PTL_TIME_FOREVER ? NIC_NEVER : (uint64_t)timeout * 1000000u, event, &which);
@@ -242,11 +244,11 @@ int PtlEQPoll(ptl_handle_eq_t *eq_handles, int size, ptl_time_t timeout, ptl_eve
 	struct queue_set set;
 
 	if (!eq_handles || !event || !which_eq)
-		return PTL_SEGV;
+		return refuse_null("eq_handles, event or which_eq");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (size <= 0)
-		return PTL_EQ_INVALID;
+		return report_error(PTL_EQ_INVALID, "%d event queues to wait for, at least one is needed", size);
 	int code = set_open(&set, size) ? PTL_NO_SPACE : poll_set(&set, eq_handles, size, timeout, event, which_eq);
 
 	set_close(&set);

@@ -17,6 +17,7 @@
 #include "base/report.h"
 #include "portals/debug.h"
 #include "portals/process.h"
+#include "portals/refuse.h"
 #include "portals/runtime/launcher.h"
 #include "portals/runtime/rank.h"
 #include "portals/runtime/settings.h"
@@ -56,7 +57,7 @@ int process_set_job(ptl_jid_t jid)
 {
 	for (int i = 0; i < MAX_INTERFACES; i++)
 		if (atomic_load_explicit(&process.interfaces[i], memory_order_relaxed))
-			return PTL_FAIL;
+			return report_error(PTL_FAIL, "interface %d is open, its job id cannot change", i);
 	if (process.settings.job == SETTING_AUTO)
 		process.job = jid;
 	return PTL_OK;
@@ -186,7 +187,7 @@ int PtlInit(int *max_interfaces)
 	int rc = 0;
 
 	if (!max_interfaces)
-		return PTL_SEGV;
+		return refuse_null("max_interfaces");
 	pthread_mutex_lock(&process.lock);
 	if (atomic_load_explicit(&process.forked, memory_order_relaxed)) {
 		rc = report_error(-EPERM, "a forked child has to call PtlFini before it may start again");
@@ -326,9 +327,9 @@ int PtlNIInit(ptl_interface_t interface, ptl_pid_t pid, ptl_ni_limits_t *desired
 
 	(void)desired; /* a hint: see set_limits() in offload/open.c */
 	if (!ni_handle)
-		return PTL_SEGV;
+		return refuse_null("ni_handle");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	interface = interface_number(interface);
 	if (interface >= MAX_INTERFACES) {
 		report_error(-ENODEV, "interface %u is unknown, there are %d (0 to %d)", interface, MAX_INTERFACES,
@@ -359,14 +360,16 @@ int PtlNIInitialized(ptl_interface_t interface)
 
 int PtlNIFini(ptl_handle_ni_t ni_handle)
 {
-	int code = PTL_NI_INVALID;
+	int code;
 
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	pthread_mutex_lock(&process.lock);
 	if (process_ni(ni_handle)) {
 		close_interface(handle_interface(ni_handle));
 		code = PTL_OK;
+	} else {
+		code = refuse_handle(PTL_NI_INVALID, ni_handle);
 	}
 	pthread_mutex_unlock(&process.lock);
 	return code;

@@ -5,16 +5,18 @@
 
 #include "base/report.h"
 #include "portals/process.h"
+#include "portals/refuse.h"
 #include "portals/runtime/settings.h"
 
 /* The interface an instrument call is about, or the code to return. */
 static int find(ptl_handle_ni_t ni, const void *result, struct nic **nic)
 {
+	*nic = NULL;
 	if (!result)
-		return PTL_SEGV;
+		return refuse_null("the result");
 	if (!process_ready())
-		return PTL_NO_INIT;
-	return (*nic = process_ni(ni)) ? PTL_OK : PTL_NI_INVALID;
+		return refuse_uninitialised();
+	return (*nic = process_ni(ni)) ? PTL_OK : refuse_handle(PTL_NI_INVALID, ni);
 }
 
 static int set_timing(struct nic *nic, void *on)
@@ -48,7 +50,7 @@ int PtlNicTimingGet(ptl_handle_ni_t ni, ptl_nic_timing_t *timing)
 int PtlNicTimingPrint(ptl_handle_ni_t ni, FILE *out)
 {
 	ptl_nic_timing_t timing;
-	int code = out ? PtlNicTimingGet(ni, &timing) : PTL_SEGV;
+	int code = out ? PtlNicTimingGet(ni, &timing) : refuse_null("out");
 
 	if (code == PTL_OK)
 		timing_print(&timing, out);

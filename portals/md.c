@@ -4,6 +4,7 @@
 
 #include "offload/trace.h"
 #include "portals/commands.h"
+#include "portals/refuse.h"
 
 /* The queue an event handle names: PTL_EQ_INVALID, or PTL_MD_ILLEGAL if it belongs to another interface. */
 static int find_queue(struct nic *nic, ptl_handle_eq_t handle, struct event_queue **eq)
@@ -14,10 +15,14 @@ static int find_queue(struct nic *nic, ptl_handle_eq_t handle, struct event_queu
 	if (handle_kind(handle) == HANDLE_EQ && handle_interface(handle) != nic->index) {
 		struct nic *other = process_nic(handle);
 
-		return other && handle_eq_unowned(other, handle) ? PTL_MD_ILLEGAL : PTL_EQ_INVALID;
+		return other && handle_eq_unowned(other, handle)
+			       ? report_error(PTL_MD_ILLEGAL,
+					      "event queue 0x%x is of interface %u, the descriptor of %u", handle,
+					      other->index, nic->index)
+			       : refuse_handle(PTL_EQ_INVALID, handle);
 	}
 	*eq = handle_eq(nic, handle);
-	return *eq ? PTL_OK : PTL_EQ_INVALID;
+	return *eq ? PTL_OK : refuse_handle(PTL_EQ_INVALID, handle);
 }
 
 static int create(struct nic *nic, struct md_arguments *arguments, struct match_entry *entry)
@@ -43,8 +48,10 @@ int md_attach(struct nic *nic, void *argument)
 	struct match_entry *entry = handle_me(nic, arguments->object);
 
 	if (!entry)
-		return PTL_ME_INVALID;
-	return entry->descriptor ? PTL_ME_IN_USE : create(nic, arguments, entry);
+		return refuse_handle(PTL_ME_INVALID, arguments->object);
+	if (entry->descriptor)
+		return report_error(PTL_ME_IN_USE, "match entry 0x%x has a memory descriptor already", entry->handle);
+	return create(nic, arguments, entry);
 }
 
 static int bind(struct nic *nic, void *arguments)
@@ -58,11 +65,11 @@ int PtlMDAttach(ptl_handle_me_t me_handle, ptl_md_t md, ptl_unlink_t unlink_op, 
 	struct nic *nic;
 
 	if (!md_handle)
-		return PTL_SEGV;
+		return refuse_null("md_handle");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_nic(me_handle)))
-		return PTL_ME_INVALID;
+		return refuse_handle(PTL_ME_INVALID, me_handle);
 	int code = post_receive(nic, md_attach, &arguments, PTL_MD_ILLEGAL);
 
 	if (code == PTL_OK)
@@ -76,11 +83,11 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, ptl_md_t md, ptl_unlink_t unlink_op, pt
 	struct nic *nic;
 
 	if (!md_handle)
-		return PTL_SEGV;
+		return refuse_null("md_handle");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return PTL_NI_INVALID;
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	int code = process_code(nic_call(nic, bind, &arguments), PTL_MD_ILLEGAL);
 
 	if (code == PTL_OK)
@@ -93,9 +100,9 @@ static int unlink_descriptor(struct nic *nic, void *argument)
 	struct descriptor *md = handle_md(nic, *(ptl_handle_md_t *)argument);
 
 	if (!md)
-		return PTL_MD_INVALID;
+		return refuse_handle(PTL_MD_INVALID, *(ptl_handle_md_t *)argument);
 	if (md->pending > 0)
-		return PTL_MD_IN_USE;
+		return report_nothing(PTL_MD_IN_USE);
 	descriptor_unlink(nic, md, false);
 	return PTL_OK;
 }
@@ -105,9 +112,9 @@ int PtlMDUnlink(ptl_handle_md_t md_handle)
 	struct nic *nic;
 
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_nic(md_handle)))
-		return PTL_MD_INVALID;
+		return refuse_handle(PTL_MD_INVALID, md_handle);
 	return process_code(nic_call(nic, unlink_descriptor, &md_handle), PTL_FAIL);
 }
 
@@ -123,8 +130,8 @@ int queue_test(struct nic *nic, ptl_handle_eq_t handle)
 	struct event_queue *eq = handle == PTL_EQ_NONE ? NULL : handle_eq(nic, handle);
 
 	if (!eq)
-		return handle == PTL_EQ_NONE ? PTL_OK : PTL_EQ_INVALID;
-	return event_unread(eq) == 0 && eq->underway == 0 ? PTL_OK : PTL_MD_NO_UPDATE;
+		return handle == PTL_EQ_NONE ? PTL_OK : refuse_handle(PTL_EQ_INVALID, handle);
+	return event_unread(eq) == 0 && eq->underway == 0 ? PTL_OK : report_nothing(PTL_MD_NO_UPDATE);
 }
 
 static int update(struct nic *nic, void *argument)
@@ -135,7 +142,7 @@ static int update(struct nic *nic, void *argument)
 	struct event_queue *eq;
 
 	if (!md)
-		return PTL_MD_INVALID;
+		return refuse_handle(PTL_MD_INVALID, arguments->md_handle);
 	if (code == PTL_EQ_INVALID)
 		return code;
 	if (arguments->old_md)
@@ -155,8 +162,8 @@ int PtlMDUpdate(ptl_handle_md_t md_handle, ptl_md_t *old_md, ptl_md_t *new_md, p
 	struct nic *nic;
 
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_nic(md_handle)))
-		return PTL_MD_INVALID;
+		return refuse_handle(PTL_MD_INVALID, md_handle);
 	return process_code(nic_call(nic, update, &arguments), PTL_MD_ILLEGAL);
 }

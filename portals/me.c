@@ -5,13 +5,15 @@
 #include "base/report.h"
 #include "offload/trace.h"
 #include "portals/commands.h"
+#include "portals/refuse.h"
 
 static int create(struct nic *nic, struct me_arguments *arguments, struct match_list *list, struct match_entry *base)
 {
 	struct match_entry *me;
 
 	if (list->length >= (uint32_t)nic->limits.max_me_list)
-		return PTL_ME_LIST_TOO_LONG;
+		return report_error(PTL_ME_LIST_TOO_LONG,
+				    "the list has %u match entries, more are not allowed (max_me_list)", list->length);
 	if (nic->entries.live >= (uint32_t)nic->limits.max_mes || !(me = pool_take(&nic->entries)))
 		return report_error(-ENOSPC, "%u match entries exist, more are not allowed (max_mes)",
 				    nic->entries.live);
@@ -40,7 +42,8 @@ static int attach_any(struct nic *nic, void *arguments)
 	for (me->pt_index = 0; me->pt_index <= (uint32_t)nic->limits.max_pt_index; me->pt_index++)
 		if (!nic->portals[me->pt_index].head)
 			return create(nic, me, &nic->portals[me->pt_index], NULL);
-	return PTL_PT_FULL;
+	return report_error(PTL_PT_FULL, "all %d portal table entries have match entries",
+			    nic->limits.max_pt_index + 1);
 }
 
 int me_insert(struct nic *nic, void *arguments)
@@ -48,7 +51,7 @@ int me_insert(struct nic *nic, void *arguments)
 	struct me_arguments *me = arguments;
 	struct match_entry *base = handle_me(nic, me->base);
 
-	return base ? create(nic, me, base->list, base) : PTL_ME_INVALID;
+	return base ? create(nic, me, base->list, base) : refuse_handle(PTL_ME_INVALID, me->base);
 }
 
 int me_unlink(struct nic *nic, void *arguments)
@@ -56,9 +59,9 @@ int me_unlink(struct nic *nic, void *arguments)
 	struct match_entry *me = handle_me(nic, *(ptl_handle_me_t *)arguments);
 
 	if (!me)
-		return PTL_ME_INVALID;
+		return refuse_handle(PTL_ME_INVALID, *(ptl_handle_me_t *)arguments);
 	if (me->descriptor && me->descriptor->pending > 0)
-		return PTL_ME_IN_USE;
+		return report_nothing(PTL_ME_IN_USE);
 	if (me->descriptor) {
 		descriptor_unlink(nic, me->descriptor, true);
 	} else {
@@ -82,13 +85,13 @@ int PtlMEAttach(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, ptl_process_
 	struct nic *nic;
 
 	if (!me_handle)
-		return PTL_SEGV;
+		return refuse_null("me_handle");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return PTL_NI_INVALID;
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (pt_index > (uint32_t)nic->limits.max_pt_index)
-		return PTL_PT_INDEX_INVALID;
+		return refuse_pt_index(nic, pt_index);
 	int code = post_receive(nic, me_attach, &arguments, PTL_FAIL);
 
 	if (code == PTL_OK)
@@ -108,11 +111,11 @@ int PtlMEAttachAny(ptl_handle_ni_t ni_handle, ptl_pt_index_t *pt_index, ptl_proc
 	struct nic *nic;
 
 	if (!me_handle || !pt_index)
-		return PTL_SEGV;
+		return refuse_null("me_handle or pt_index");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return PTL_NI_INVALID;
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	int code = post_receive(nic, attach_any, &arguments, PTL_FAIL);
 
 	if (code == PTL_OK) {
@@ -134,11 +137,11 @@ int PtlMEInsert(ptl_handle_me_t base, ptl_process_id_t match_id, ptl_match_bits_
 	struct nic *nic;
 
 	if (!me_handle)
-		return PTL_SEGV;
+		return refuse_null("me_handle");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_nic(base)))
-		return PTL_ME_INVALID;
+		return refuse_handle(PTL_ME_INVALID, base);
 	int code = post_receive(nic, me_insert, &arguments, PTL_FAIL);
 
 	if (code == PTL_OK)
@@ -151,8 +154,8 @@ int PtlMEUnlink(ptl_handle_me_t me_handle)
 	struct nic *nic;
 
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_nic(me_handle)))
-		return PTL_ME_INVALID;
+		return refuse_handle(PTL_ME_INVALID, me_handle);
 	return process_code(nic_call(nic, me_unlink, &me_handle), PTL_FAIL);
 }

@@ -3,6 +3,7 @@
 #include "offload/operation.h"
 #include "offload/trace.h"
 #include "portals/process.h"
+#include "portals/refuse.h"
 
 #define WHOLE_MD UINT64_MAX
 
@@ -26,12 +27,17 @@ static int find_md(struct nic *nic, ptl_handle_md_t handle, uint64_t offset, uin
 {
 	struct descriptor *md = handle_md(nic, handle);
 
-	if (!md || !md->active)
-		return PTL_MD_INVALID;
+	if (!md)
+		return refuse_handle(PTL_MD_INVALID, handle);
+	if (!md->active)
+		return report_error(PTL_MD_INVALID, "memory descriptor 0x%x is inactive: its threshold is used up",
+				    handle);
 	if (*length == WHOLE_MD)
 		*length = md->region.length;
 	if (offset > md->region.length || *length > md->region.length - offset)
-		return PTL_MD_ILLEGAL;
+		return report_error(
+			PTL_MD_ILLEGAL, "%llu bytes from offset %llu on are not inside a descriptor of %llu bytes",
+			(unsigned long long)*length, (unsigned long long)offset, (unsigned long long)md->region.length);
 	*out = md;
 	return PTL_OK;
 }
@@ -76,11 +82,16 @@ static int getput(struct nic *nic, void *argument)
 	if (code)
 		return code;
 	if (move->put_elsewhere)
-		return PTL_MD_ILLEGAL;
+		return report_error(PTL_MD_ILLEGAL, "memory descriptors 0x%x and 0x%x are of different interfaces",
+				    move->md_handle, move->put_handle);
 	if ((code = find_md(nic, move->put_handle, move->put_offset, &put_length, &arguments->md)))
 		return code;
 	if (put_length > (uint64_t)nic->limits.max_getput_md || arguments->length > (uint64_t)nic->limits.max_getput_md)
-		return PTL_MD_ILLEGAL;
+		return report_error(PTL_MD_ILLEGAL,
+				    "a getput of %llu bytes, answered by %llu; at most %d are possible "
+				    "(max_getput_md)",
+				    (unsigned long long)put_length, (unsigned long long)arguments->length,
+				    nic->limits.max_getput_md);
 	arguments->reply_offset = arguments->local_offset;
 	arguments->local_offset = move->put_offset;
 	arguments->length = put_length;
@@ -93,11 +104,11 @@ static int run(struct move *move, nic_command *command)
 	struct nic *nic;
 
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_nic(move->md_handle)))
-		return PTL_MD_INVALID;
+		return refuse_handle(PTL_MD_INVALID, move->md_handle);
 	if (move->arguments.target.nid == PTL_NID_ANY || move->arguments.target.pid == PTL_PID_ANY)
-		return PTL_PROCESS_INVALID;
+		return refuse_wildcard(move->arguments.target);
 	uint64_t start = timing_start(&nic->timing);
 	int code = process_code(nic_call(nic, command, move), PTL_MD_ILLEGAL);
 
@@ -107,7 +118,7 @@ static int run(struct move *move, nic_command *command)
 
 static int descriptor_exists(struct nic *nic, void *handle)
 {
-	return handle_md(nic, *(ptl_handle_md_t *)handle) ? PTL_OK : PTL_MD_INVALID;
+	return handle_md(nic, *(ptl_handle_md_t *)handle) ? PTL_OK : report_nothing(PTL_MD_INVALID);
 }
 
 /* Only its own interface can tell whether a descriptor is alive. */
@@ -244,6 +255,6 @@ int PtlMDMDCopy(ptl_handle_md_t md_handle, ptl_process_id_t target_id, ptl_pt_in
 		ptl_match_bits_t match_bits, ptl_size_t remote_offset)
 {
 	if (!is_this_process(md_handle, target_id))
-		return PTL_PROCESS_INVALID;
+		return report_error(PTL_PROCESS_INVALID, "%u:%u is another process", target_id.nid, target_id.pid);
 	return PtlPut(md_handle, PTL_NO_ACK_REQ, target_id, pt_index, ac_index, match_bits, remote_offset, 0);
 }

@@ -6,6 +6,7 @@
 
 #include "offload/interface.h"
 #include "portals/process.h"
+#include "portals/refuse.h"
 
 struct status_query {
 	ptl_sr_index_t index;
@@ -18,7 +19,7 @@ static int read_list_register(struct nic *nic, struct status_query *query)
 	uint32_t pt = query->index - (greatest ? PTL_SR_MLIST_MAX(0) : PTL_SR_MLIST_LEN(0));
 
 	if (pt > (uint32_t)nic->limits.max_pt_index)
-		return PTL_SR_INDEX_INVALID;
+		return report_error(PTL_SR_INDEX_INVALID, "status register 0x%x does not exist", query->index);
 	query->value = greatest ? nic->portals[pt].greatest_length : nic->portals[pt].length;
 	return PTL_OK;
 }
@@ -38,7 +39,7 @@ static int read_register(struct nic *nic, void *argument)
 	if (query->index >= PTL_SR_MLIST_LEN(0))
 		return read_list_register(nic, query);
 	if (query->index >= sizeof(registers) / sizeof(registers[0]))
-		return PTL_SR_INDEX_INVALID;
+		return report_error(PTL_SR_INDEX_INVALID, "status register 0x%x does not exist", query->index);
 	query->value = (ptl_sr_value_t)registers[query->index];
 	return PTL_OK;
 }
@@ -49,11 +50,11 @@ int PtlNIStatus(ptl_handle_ni_t ni_handle, ptl_sr_index_t register_index, ptl_sr
 	struct nic *nic;
 
 	if (!status)
-		return PTL_SEGV;
+		return refuse_null("status");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return PTL_NI_INVALID;
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	int code = process_code(nic_call(nic, read_register, &query), PTL_FAIL);
 
 	if (code == PTL_OK)
@@ -66,13 +67,13 @@ int PtlNIDist(ptl_handle_ni_t ni_handle, ptl_process_id_t process, unsigned long
 	struct nic *nic;
 
 	if (!distance)
-		return PTL_SEGV;
+		return refuse_null("distance");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return PTL_NI_INVALID;
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (process.nid == PTL_NID_ANY || process.pid == PTL_PID_ANY)
-		return PTL_PROCESS_INVALID;
+		return refuse_wildcard(process);
 	*distance = process.nid != nic->id.nid;
 	return PTL_OK;
 }
@@ -85,7 +86,9 @@ static int object_exists(struct nic *nic, void *argument)
 {
 	ptl_handle_any_t handle = ((struct owner_query *)argument)->handle;
 
-	return handle_me(nic, handle) || handle_md(nic, handle) || handle_eq(nic, handle) ? PTL_OK : PTL_HANDLE_INVALID;
+	return handle_me(nic, handle) || handle_md(nic, handle) || handle_eq(nic, handle)
+		       ? PTL_OK
+		       : refuse_handle(PTL_HANDLE_INVALID, handle);
 }
 
 int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
@@ -95,11 +98,11 @@ int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
 	int code = PTL_OK;
 
 	if (!ni_handle)
-		return PTL_SEGV;
+		return refuse_null("ni_handle");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = handle_kind(handle) == HANDLE_NI ? process_ni(handle) : process_nic(handle)))
-		return PTL_HANDLE_INVALID;
+		return refuse_handle(PTL_HANDLE_INVALID, handle);
 	if (handle_kind(handle) != HANDLE_NI)
 		code = process_code(nic_call(nic, object_exists, &query), PTL_FAIL);
 	if (code == PTL_OK)
@@ -114,11 +117,11 @@ int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
 		struct nic *nic;                                                                                       \
                                                                                                                        \
 		if (!field)                                                                                            \
-			return PTL_SEGV;                                                                               \
+			return refuse_null(#field);                                                                    \
 		if (!process_ready())                                                                                  \
-			return PTL_NO_INIT;                                                                            \
+			return refuse_uninitialised();                                                                 \
 		if (!(nic = process_ni(ni_handle)))                                                                    \
-			return PTL_NI_INVALID;                                                                         \
+			return refuse_handle(PTL_NI_INVALID, ni_handle);                                               \
 		*field = nic->field;                                                                                   \
 		return PTL_OK;                                                                                         \
 	}

@@ -4,6 +4,7 @@
  * message could match the entry before its descriptor is there, or arrive unexpected between the test and the posting.
  */
 #include "portals/commands.h"
+#include "portals/refuse.h"
 
 int post_receive(struct nic *nic, nic_command *command, void *arguments, int invalid)
 {
@@ -36,7 +37,7 @@ static int post(struct nic *nic, void *argument)
 	struct match_list *list = list_for(nic, post);
 
 	if (!list)
-		return PTL_ME_INVALID;
+		return refuse_handle(PTL_ME_INVALID, post->me.base);
 	uint32_t greatest = list->greatest_length;
 	int code = queue_test(nic, post->test_queue);
 
@@ -56,13 +57,13 @@ static int run(ptl_handle_ni_t ni_handle, struct post_arguments *arguments, ptl_
 	struct nic *nic;
 
 	if (!me_handle || !md_handle)
-		return PTL_SEGV;
+		return refuse_null("me_handle or md_handle");
 	if (!process_ready())
-		return PTL_NO_INIT;
+		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return PTL_NI_INVALID;
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (arguments->me.pt_index > (uint32_t)nic->limits.max_pt_index)
-		return PTL_PT_INDEX_INVALID;
+		return refuse_pt_index(nic, arguments->me.pt_index);
 	int code = post_receive(nic, post, arguments, PTL_MD_ILLEGAL);
 
 	if (code == PTL_OK) {

@@ -14,6 +14,8 @@ int report_error(int error, const char *format, ...) __attribute__((format(print
 int report_setting(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same, kept but not printed: of what may happen at any rate. */
 int report_kept(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same about what needs no explaining: the text becomes empty. */
+int report_nothing(int error);
 void report(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void report_set_level(enum log_level level);
 void report_errors_aloud(bool aloud); /* prints what report_error() keeps for callers, whatever the level */

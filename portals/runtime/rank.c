@@ -15,6 +15,7 @@
 
 #include "base/report.h"
 #include "portals/process.h"
+#include "portals/refuse.h"
 #include "portals/runtime/launcher.h"
 
 struct group {
@@ -78,14 +79,14 @@ void rank_forget_all(void)
 static struct group *find(ptl_handle_ni_t ni_handle, int *code)
 {
 	if (!process_ready()) {
-		*code = PTL_NO_INIT;
+		*code = refuse_uninitialised();
 		return NULL;
 	}
 	if (ni_handle == PTL_INVALID_HANDLE)
 		return &next_group;
 	if (process_ni(ni_handle))
 		return &groups[handle_interface(ni_handle)];
-	*code = PTL_NI_INVALID;
+	*code = refuse_handle(PTL_NI_INVALID, ni_handle);
 	return NULL;
 }
 
@@ -99,7 +100,9 @@ static struct group *find_set(ptl_handle_ni_t ni_handle, int *code)
 		return NULL;
 	}
 	if (group && group->size == 0) {
-		*code = PTL_NO_INIT;
+		*code = report_error(
+			PTL_NO_INIT,
+			"the interface has no rank: PtlSetRank gives it one (-1, -1: PTL_MY_RID), or a launcher");
 		return NULL;
 	}
 	return group;
@@ -240,7 +243,7 @@ static int get_rank(ptl_handle_ni_t ni_handle, unsigned *rank, unsigned *group_s
 int PtlGetRank(ptl_handle_ni_t ni_handle, unsigned *rank, unsigned *group_size)
 {
 	if (!rank || !group_size)
-		return PTL_SEGV;
+		return refuse_null("rank or group_size");
 	process_lock();
 	int code = get_rank(ni_handle, rank, group_size);
 	process_unlock();
@@ -287,7 +290,7 @@ static int set_map(ptl_handle_ni_t ni_handle, map_of *which, const uint32_t *map
 static int set_map_locked(ptl_handle_ni_t ni_handle, map_of *which, const uint32_t *map, unsigned map_size, int refused)
 {
 	if (!map)
-		return PTL_SEGV;
+		return refuse_null("map");
 	process_lock();
 	int code = set_map(ni_handle, which, map, map_size, refused);
 	process_unlock();
@@ -328,7 +331,7 @@ static int get_map(ptl_handle_ni_t ni_handle, map_of *which, uint32_t *map, unsi
 	if (*which(group))
 		memcpy(map, *which(group), map_size * sizeof *map);
 	else if (!group->launched)
-		return PTL_NO_INIT;
+		return report_error(PTL_NO_INIT, "nobody has set the map");
 	*launched = !*which(group);
 	return PTL_OK;
 }
@@ -337,7 +340,7 @@ static int get_map_locked(ptl_handle_ni_t ni_handle, map_of *which, uint32_t *ma
 {
 	*launched = false;
 	if (!map)
-		return PTL_SEGV;
+		return refuse_null("map");
 	process_lock();
 	int code = get_map(ni_handle, which, map, map_size, launched);
 	process_unlock();
@@ -383,7 +386,7 @@ static int get_id(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id_t *id
 	if (group->launched)
 		return PTL_OK;
 	if (!group->nids || !group->pids)
-		return PTL_NO_INIT;
+		return report_error(PTL_NO_INIT, "rank %u: nobody has set both maps", rank);
 	*id = (ptl_process_id_t){group->nids[rank], group->pids[rank]};
 	return PTL_OK;
 }
@@ -391,7 +394,7 @@ static int get_id(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id_t *id
 int PtlGetRankId(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id_t *id)
 {
 	if (!id)
-		return PTL_SEGV;
+		return refuse_null("id");
 	bool launched = false;
 	process_lock();
 	int code = get_id(ni_handle, rank, id, &launched);
@@ -402,7 +405,7 @@ int PtlGetRankId(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id_t *id)
 int PtlSetJID(ptl_jid_t jid)
 {
 	process_lock();
-	int code = process_ready() ? process_set_job(jid) : PTL_NO_INIT;
+	int code = process_ready() ? process_set_job(jid) : refuse_uninitialised();
 	process_unlock();
 	return code;
 }

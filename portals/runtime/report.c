@@ -76,6 +76,12 @@ int report_kept(int error, const char *format, ...)
 	return error;
 }
 
+int report_nothing(int error)
+{
+	last_error[0] = '\0';
+	return error;
+}
+
 void report(enum log_level level, const char *format, ...)
 {
 	char text[sizeof(last_error)];

@@ -7,6 +7,7 @@
 
 #define BEHAVIOUR_TABLES(X)                                                                                            \
 	X(setting_tests)                                                                                               \
+	X(error_tests)                                                                                                 \
 	X(wait_tests)                                                                                                  \
 	X(revoke_tests)                                                                                                \
 	X(contact_tests)                                                                                               \
