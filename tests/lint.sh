@@ -98,12 +98,18 @@ settings()
 		diff -u --label README.md --label include/base/settings.h "$work/documented" "$work/compiled"
 }
 
+mutants()
+{
+	python3 tests/mutants/run.py --fit
+}
+
 check "format of C files" clang-format format
 check "clang-tidy" clang-tidy tidy
 check "cppcheck" cppcheck analyse
 check "shellcheck" shellcheck shell
 check "SPDX line in every file" grep licences
 check "README's settings are the library's" cc settings
+check "every mutant finds its line" python3 mutants
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]

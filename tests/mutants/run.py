@@ -3,12 +3,13 @@
 """Breaks the engine on purpose, one line at a time, and sees whether the tests notice.
 
     run.py SCRATCH [--only PART] [--record]
+    run.py --fit
 
 Builds a copy of the sources in SCRATCH; applies each mutant of mutants.txt alone, compiles, and runs the killers below
 until one fails twice running.  A mutant that passes them all is a failure, and so is one that does not apply or does not
 compile.  Prints a line for each and "N passed, N failed, N skipped".  --only tries those whose title contains PART.
 --record writes what killed each to killed.txt, from which `conformance --list` takes its figures; all must have been
-tried, and killed.
+tried, and killed.  --fit only sees whether each of them still finds its line: sources change more often than mutants run.
 """
 import argparse
 import os
@@ -126,12 +127,25 @@ class Laboratory:
             path.write_text(original)
 
 
+def misfits():
+    """How many mutants do not find their line; says which."""
+    lost = [mutant for mutant in read_mutants() if mutant.apply((SOURCE / mutant.file).read_text()) is None]
+    for mutant in lost:
+        print(f"{mutant.title}: its line is not in {mutant.file} {mutant.function}, or more than once")
+    return len(lost)
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("scratch", type=pathlib.Path)
+    parser.add_argument("scratch", type=pathlib.Path, nargs="?")
+    parser.add_argument("--fit", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
+    if options.fit:
+        return misfits() > 0
+    if not options.scratch:
+        parser.error("a directory to work in is needed")
     if options.record and options.only:
         parser.error("--record is of all mutants: leave --only out")
     options.scratch.mkdir(parents=True, exist_ok=True)
