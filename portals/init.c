@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <p3/nal_types.h>
+#include <p3utils.h>
 #include <portals3_nic.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -193,6 +194,8 @@ int PtlInit(int *max_interfaces)
 		rc = report_error(-EPERM, "a forked child has to call PtlFini before it may start again");
 	} else if (!process_ready() && (rc = settings_read(&process.settings)) == 0 && (rc = hook()) == 0) {
 		process.job = process.settings.job == SETTING_AUTO ? PTL_JID_ANY : (ptl_jid_t)process.settings.job;
+		if (!p3_out) /* programs print to it themselves, without looking */
+			p3_out = stderr;
 		atomic_store_explicit(&process.ready, true, memory_order_release);
 	}
 	pthread_mutex_unlock(&process.lock);

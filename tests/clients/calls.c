@@ -135,6 +135,18 @@ static void the_node_id_of_a_device_is_known_before_init(void)
 	CHECK_EQUAL(nid, 0x7f000001);
 }
 
+static void the_debug_stream_is_stderr_unless_the_program_has_one(void)
+{
+	int interfaces;
+	CHECK(p3_out == NULL);
+	CHECK_OK(PtlInit(&interfaces));
+	CHECK(p3_out == stderr);
+	PtlFini();
+	p3_out = stdout;
+	CHECK_OK(PtlInit(&interfaces));
+	CHECK(p3_out == stdout);
+}
+
 static void dumps_show_what_there_is(void)
 {
 	static char bytes[8];
@@ -206,6 +218,10 @@ const struct test call_tests[] = {
 	ALONE(interfaces_have_their_old_names),
 	{.name = "the_node_id_of_a_device_is_known_before_init",
 	 .run = the_node_id_of_a_device_is_known_before_init,
+	 .processes = 1,
+	 .traits = TRAIT_BARE},
+	{.name = "the_debug_stream_is_stderr_unless_the_program_has_one",
+	 .run = the_debug_stream_is_stderr_unless_the_program_has_one,
 	 .processes = 1,
 	 .traits = TRAIT_BARE},
 	ALONE(dumps_show_what_there_is),
