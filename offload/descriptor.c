@@ -42,8 +42,9 @@ static bool too_full(const struct descriptor *md)
 	       md->region.length - md->local_offset < md->max_size;
 }
 
-void descriptor_start(struct descriptor *md, const struct event_info *info, bool target)
+void descriptor_start(struct descriptor *md, struct event_info *info, bool target)
 {
+	info->threshold = md->threshold;
 	md->pending++;
 	if (md->eq)
 		md->eq->underway++;
@@ -78,13 +79,13 @@ static bool disabled(const struct descriptor *md, ptl_event_kind_t kind)
 }
 
 /*
- * The Cray XT's dialect: the threshold as it was before the operation took its unit, and UNLINK for those who ask for it.
+ * The Cray XT's dialect: the threshold as it was before this very operation took its unit, whatever others have taken since,
+ * so that one of them only tells that it was the last; and UNLINK for those who ask for it.
  */
-static int threshold_told(const struct nic *nic, const struct descriptor *md, ptl_event_kind_t kind)
+static int threshold_told(const struct nic *nic, const struct descriptor *md, ptl_event_kind_t kind,
+			  const struct event_info *info)
 {
-	bool before = unlikely(nic->cray) && kind != PTL_EVENT_UNLINK && md->threshold != PTL_MD_THRESH_INF;
-
-	return md->threshold + before;
+	return unlikely(nic->cray) && kind != PTL_EVENT_UNLINK ? info->threshold : md->threshold;
 }
 
 static bool tells_unlink(const struct nic *nic, const struct descriptor *md)
@@ -105,7 +106,7 @@ void event_log(struct nic *nic, const struct descriptor *md, ptl_event_kind_t ki
 		.md_max_size = md->max_size,
 		.md_handle = md->handle,
 		.md_options = md->options,
-		.md_threshold = threshold_told(nic, md, kind),
+		.md_threshold = threshold_told(nic, md, kind, info),
 		.kind = (uint16_t)kind,
 		.ni_fail = (uint16_t)failure,
 	};

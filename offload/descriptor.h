@@ -47,8 +47,8 @@ struct demand {
 /* Would the descriptor respond?  Changes nothing but the results (Portals 3.3, rules of acceptance). */
 bool descriptor_accepts(const struct descriptor *, struct demand *);
 
-/* Takes a unit and, for operations of others on this memory (`target`), advances the local offset. */
-void descriptor_start(struct descriptor *, const struct event_info *, bool target);
+/* Takes a unit, noted in the operation, and, for operations of others on this memory (`target`), advances the local offset. */
+void descriptor_start(struct descriptor *, struct event_info *, bool target);
 
 /* The operation is over.  Call event_log() for its END, then descriptor_settle(). */
 void descriptor_end(struct descriptor *);

@@ -31,6 +31,7 @@ struct event_info {
 	ptl_pt_index_t pt_index;
 	uint64_t match_bits, rlength, mlength, offset, hdr_data;
 	ptl_seq_t link;
+	int32_t threshold; /* the descriptor's, before the operation took its unit: descriptor_start() */
 };
 
 /* An event as the ring stores it: PTL's structure without what the reader can work out. */

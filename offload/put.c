@@ -100,7 +100,7 @@ static const struct protocol put_long = {
 		},
 };
 
-static void put_begin(struct nic *nic, struct descriptor *md, const struct event_info *info)
+static void put_begin(struct nic *nic, struct descriptor *md, struct event_info *info)
 {
 	descriptor_start(md, info, false);
 	event_log(nic, md, PTL_EVENT_SEND_START, info, PTL_NI_OK);
@@ -108,7 +108,7 @@ static void put_begin(struct nic *nic, struct descriptor *md, const struct event
 
 /* The usual case leaves nothing behind: header and payload are in the transport when the call returns. */
 static int put_at_once(struct nic *nic, struct peer *peer, const struct put_arguments *put,
-		       struct wire_message *message, const struct event_info *info)
+		       struct wire_message *message, struct event_info *info)
 {
 	struct iovec iov[REGION_MAX_PIECES];
 	int count = region_range(&put->md->region, put->local_offset, put->length, iov);
@@ -137,7 +137,7 @@ static int put_later(struct nic *nic, struct peer *peer, const struct put_argume
 	op->payload_offset = put->local_offset;
 	op->payload_length = put->length;
 	op->counted = protocol != &put_short;
-	put_begin(nic, put->md, info);
+	put_begin(nic, op->md, &op->info);
 	peer_request(nic, op);
 	return 0;
 }

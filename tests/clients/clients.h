@@ -16,7 +16,8 @@
 	X(runtime_tests)                                                                                               \
 	X(lock_tests)                                                                                                  \
 	X(job_tests)                                                                                                   \
-	X(call_tests)
+	X(call_tests)                                                                                                  \
+	X(dialect_tests)
 
 #define DECLARE_TABLE(table) extern const struct test table[];
 CLIENT_TABLES(DECLARE_TABLE)
