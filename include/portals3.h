@@ -183,7 +183,7 @@ void PtlFini(void);
  *   PTL_OK             opened, now or before; *ni_handle is valid until PtlNIFini or PtlFini
  *   PTL_NO_INIT
  *   PTL_IFACE_INVALID  no such interface, or it cannot be had (no such device or transport)
- *   PTL_PID_INVALID    another process of the node has this pid
+ *   PTL_PID_INVALID    another process of the node has this pid, or the job (p3rt/p3rt.h) has another for this process
  *   PTL_NO_SPACE       no memory, thread or descriptor was to be had
  *   PTL_SEGV           ni_handle is NULL
  * ("Network Interfaces")

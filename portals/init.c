@@ -280,6 +280,19 @@ static const char *device_of(uint32_t interface)
 	return interface < NAMED_INTERFACES && *own[interface] ? own[interface] : settings->iface;
 }
 
+/* The program's choice, else the job's, else anything.  False: they contradict each other. */
+static bool choose_pid(ptl_pid_t *pid)
+{
+	ptl_pid_t mapped = rank_wanted_pid();
+
+	if (*pid == PTL_PID_ANY)
+		*pid = mapped;
+	if (mapped == PTL_PID_ANY || mapped == *pid)
+		return true;
+	report_error(-EINVAL, "pid %u is wanted, but the job's map has %u for this process", *pid, mapped);
+	return false;
+}
+
 static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 {
 	ptl_jid_t jid = PTL_JID_ANY;
@@ -288,8 +301,10 @@ static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 		return PTL_FAIL;
 	if (process.job == PTL_JID_ANY)
 		process.job = jid;
+	if (!choose_pid(&pid))
+		return PTL_PID_INVALID;
 	const struct nic_request request = {
-		.pid = pid == PTL_PID_ANY ? rank_wanted_pid() : pid,
+		.pid = pid,
 		.index = interface,
 		.life = atomic_load_explicit(&process.lives[interface], memory_order_relaxed),
 		.jid = process.job,

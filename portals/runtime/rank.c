@@ -133,6 +133,16 @@ static int parse_number(const char *variable, const char *text, const char **end
 	return 0;
 }
 
+static int parse_single(const char *variable, const char *text, uint32_t *value)
+{
+	const char *end = text;
+	int rc = parse_number(variable, text, &end, value);
+
+	if (!rc && *end)
+		return report_error(-EINVAL, "%s: '%.32s' is more than one number", variable, text);
+	return rc;
+}
+
 static int parse_list(const char *variable, const char *list, uint32_t *values)
 {
 	for (size_t i = 0;; i++) {
@@ -177,11 +187,24 @@ static int fill_from_lists(struct group *group, const char *nids, const char *pi
 	return rc;
 }
 
+/* PtlInit may have read the same; here it may also be new.  Interfaces that are open keep the job they have. */
+static int job_from_environment(void)
+{
+	const char *text = getenv("PTL_MY_JID");
+	uint32_t jid = PTL_JID_ANY;
+
+	if (!text || strcmp(text, "auto") == 0)
+		return 0;
+	int rc = parse_single("PTL_MY_JID", text, &jid);
+	if (!rc)
+		process_set_job(jid);
+	return rc;
+}
+
 /* Read when asked for, not by PtlInit: launchers' glue sets them between the two. */
 static int fill_from_environment(struct group *group)
 {
 	const char *rank_text = getenv("PTL_MY_RID"), *nids = getenv("PTL_NIDMAP"), *pids = getenv("PTL_PIDMAP");
-	const char *end;
 	uint32_t rank = 0;
 
 	if (!rank_text || !nids || !pids) {
@@ -191,13 +214,34 @@ static int fill_from_environment(struct group *group)
 					: "PTL_PIDMAP");
 		return PTL_NO_INIT;
 	}
-	int rc = parse_number("PTL_MY_RID", rank_text, &end, &rank);
-	if (!rc)
+	int rc = parse_single("PTL_MY_RID", rank_text, &rank);
+	if (!rc && (rc = job_from_environment()) == 0)
 		rc = fill_from_lists(group, nids, pids, rank);
 	return process_code(rc, PTL_FAIL);
 }
 
 /* --- the calls --- */
+
+/* Others would send to a process that is not there. */
+static int check_own_pid(ptl_handle_ni_t ni_handle, const struct group *group, const uint32_t *pids)
+{
+	const struct nic *nic = process_ni(ni_handle);
+
+	if (!nic || pids[group->rank] == nic->id.pid)
+		return PTL_OK;
+	report_error(-EINVAL, "the map has pid %u for this process, rank %u, which is %u", pids[group->rank],
+		     group->rank, nic->id.pid);
+	return PTL_PID_INVALID;
+}
+
+static int set_rank_from_environment(ptl_handle_ni_t ni_handle, struct group *group)
+{
+	int code = fill_from_environment(group);
+
+	if (code == PTL_OK && (code = check_own_pid(ni_handle, group, group->pids)))
+		clear(group);
+	return code;
+}
 
 static int set_rank(ptl_handle_ni_t ni_handle, unsigned rank, unsigned group_size)
 {
@@ -211,7 +255,7 @@ static int set_rank(ptl_handle_ni_t ni_handle, unsigned rank, unsigned group_siz
 		return PTL_FAIL;
 	}
 	if (rank == (unsigned)-1 && group_size == (unsigned)-1)
-		return fill_from_environment(group);
+		return set_rank_from_environment(ni_handle, group);
 	if (rank >= group_size) {
 		report_error(-EINVAL, "rank %u of %u: ranks count from 0", rank, group_size);
 		return PTL_FAIL;
@@ -277,6 +321,8 @@ static int set_map(ptl_handle_ni_t ni_handle, map_of *which, const uint32_t *map
 			     group->size, map_size);
 		return refused;
 	}
+	if (which == pids_of && (code = check_own_pid(ni_handle, group, map)))
+		return code;
 	uint32_t *copy = malloc(map_size * sizeof *copy);
 	if (!copy) {
 		report_error(-ENOMEM, "no memory for the map of %u ranks", map_size);

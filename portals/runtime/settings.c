@@ -169,7 +169,8 @@ static bool parse(const struct setting *setting, const char *text, struct settin
 		*(bool *)field = value != 0;
 		return good;
 	case TYPE_number:
-		return parse_quantity(text, plain, field);
+		return parse_quantity(text, plain, field) &&
+		       (*(uint64_t *)field < UINT32_MAX || *(uint64_t *)field == SETTING_AUTO);
 	case TYPE_bytes:
 		return parse_quantity(text, byte_units, field);
 	case TYPE_duration:

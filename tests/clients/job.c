@@ -141,6 +141,7 @@ static void a_job_that_makes_no_sense_is_refused(void)
 		{"first", "1:2", "3:4"},
 		{"0", "1:2", "3:-4"},
 		{"", "1:2", "3:4"},
+		{"1:0", "1:2", "3:4"},
 	};
 	unsigned rank, size;
 	start();
@@ -221,6 +222,45 @@ static void a_program_may_name_its_job(void)
 	CHECK_RC(PtlSetJID(78), PTL_FAIL);
 }
 
+/* As the rest of a job, its id may come into the environment after PtlInit. */
+static void a_job_in_the_environment_has_an_id(void)
+{
+	ptl_jid_t jid;
+	start();
+	set_job("0", "1:2", "3:4");
+	CHECK(setenv("PTL_MY_JID", "4294967296", 1) == 0);
+	CHECK_RC(PtlSetRank(PTL_INVALID_HANDLE, EVERYBODY, EVERYBODY), PTL_FAIL);
+	CHECK(strstr(PtlNicErrorText(), "PTL_MY_JID") != NULL);
+	CHECK(setenv("PTL_MY_JID", "0x4d", 1) == 0);
+	CHECK_OK(PtlSetRank(PTL_INVALID_HANDLE, EVERYBODY, EVERYBODY));
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, 3, NULL, NULL, &ni));
+	CHECK_OK(PtlGetJid(ni, &jid));
+	CHECK_EQUAL(jid, 77);
+}
+
+/* Others would send to a process that is not there. */
+static void a_map_must_have_the_own_pid(void)
+{
+	const ptl_pid_t own = own_pid(1), other = own_pid(2);
+	ptl_pid_t right[2] = {5, own}, wrong[2] = {5, other};
+	char text[32];
+	start();
+	CHECK_OK(PtlSetRank(PTL_INVALID_HANDLE, 1, 2));
+	CHECK_OK(PtlSetPIDMap(PTL_INVALID_HANDLE, wrong, 2));
+	CHECK_RC(PtlNIInit(PTL_IFACE_DEFAULT, own, NULL, NULL, &ni), PTL_PID_INVALID);
+	CHECK(strstr(PtlNicErrorText(), "map") != NULL);
+	PtlFini();
+	start();
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, own, NULL, NULL, &ni));
+	snprintf(text, sizeof text, "5:%u", other);
+	set_job("1", "1:2", text);
+	CHECK_RC(PtlSetRank(ni, EVERYBODY, EVERYBODY), PTL_PID_INVALID);
+	CHECK_OK(PtlSetRank(ni, 1, 2));
+	CHECK_RC(PtlSetPIDMap(ni, wrong, 2), PTL_PID_INVALID);
+	CHECK_RC(PtlGetPIDMap(ni, wrong, 2), PTL_NO_INIT);
+	CHECK_OK(PtlSetPIDMap(ni, right, 2));
+}
+
 #define BARE(test, count, trait)                                                                                       \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = count, .traits = TRAIT_BARE | (trait)                         \
@@ -233,5 +273,7 @@ const struct test job_tests[] = {
 	BARE(a_program_may_set_rank_and_maps_itself, 1, 0),
 	BARE(a_group_ends_with_its_interface, 1, 0),
 	BARE(a_program_may_name_its_job, 1, 0),
+	BARE(a_job_in_the_environment_has_an_id, 1, 0),
+	BARE(a_map_must_have_the_own_pid, 1, 0),
 	{0},
 };

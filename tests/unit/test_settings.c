@@ -103,7 +103,9 @@ static const struct sample samples_number[] = {
 	GOOD("0", 0),
 	GOOD("7", 7),
 	GOOD("0x10", 16),
-	GOOD("18446744073709551614", UINT64_MAX - 1),
+	GOOD("4294967294", UINT32_MAX - 1),
+	BAD("4294967295"), /* PTL_JID_ANY */
+	BAD("4294967296"),
 	BAD("18446744073709551615"), /* would mean auto */
 	BAD("18446744073709551616"),
 	BAD(""),

@@ -26,6 +26,7 @@ extern "C" {
  *   PTL_NI_INVALID   ni_handle
  *   PTL_FAIL         rank is not below group_size, the interface has a group already, or the variables make no sense
  *                    (lists of different length, no numbers)
+ *   PTL_PID_INVALID  the interface is open, and PTL_PIDMAP has another pid for this rank
  *   PTL_NO_SPACE     no memory
  */
 int PtlSetRank(ptl_handle_ni_t ni_handle, unsigned rank, unsigned group_size);
@@ -52,7 +53,7 @@ int PtlGetRankId(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id_t *id)
 
 /*
  * Node and process ids of all ranks, in their order, after PtlSetRank; copied.  With PTL_INVALID_HANDLE, and before
- * PtlNIInit with PTL_PID_ANY, the entry of this process's rank is the pid it gets.
+ * PtlNIInit with PTL_PID_ANY, the entry of this process's rank is the pid it gets; with another pid PtlNIInit fails.
  *   PTL_OK
  *   PTL_NO_INIT       ... or no group
  *   PTL_NI_INVALID    ni_handle
