@@ -401,8 +401,8 @@ typedef struct {
 #define PTL_MD_EVENT_END_DISABLE   0x100U /* logs no *_END events; ACK and UNLINK remain (our reading) */
 
 /*
- * Options of other implementations that programs or in: distinct bits without effect, as every unknown bit is, but for
- * the first where PTL_DIALECT is cray.
+ * Options of other implementations that programs or in: distinct bits without effect, as every unknown bit is; but the
+ * first asks for the UNLINK event where that comes on demand only (PTL_DIALECT=cray).
  * (Enumerators, so that programs that define the names themselves still compile.)
  */
 enum {
@@ -410,7 +410,9 @@ enum {
 	PTL_MD_EVENT_MANUAL_UNLINK_ENABLE = 0x0400,
 	PTL_MD_FLAG_AUTO_UNLINK = 0x0800,
 	PTL_MD_LUSTRE_COMPLETION_SEMANTICS = 0x1000,
-	PTL_MD_LOCAL_ALIGN8 = 0x2000
+	PTL_MD_LOCAL_ALIGN8 = 0x2000,
+	PTL_MD_PHYS = 0x4000,
+	PTL_MD_KIOV = 0x8000
 };
 
 /*
@@ -527,7 +529,7 @@ typedef enum {
 	PTL_EVENT_GETPUT_END,   /* target: memory is swapped, the reply has left */
 	PTL_EVENT_REPLY_START,  /* initiator, get descriptor: the reply to a get or getput has begun to arrive */
 	PTL_EVENT_REPLY_END,    /* initiator: its data is in memory */
-	PTL_EVENT_SEND_START,   /* initiator, put descriptor: a put or getput was issued; gets have no SEND events */
+	PTL_EVENT_SEND_START,   /* initiator, put descriptor: a put or getput was issued (PTL_DIALECT=cray: or a get) */
 	PTL_EVENT_SEND_END,     /* initiator: the memory may change; says nothing about arrival */
 	PTL_EVENT_ACK,          /* initiator: the target has stored the data of a put */
 	PTL_EVENT_UNLINK        /* either side: a descriptor was unlinked automatically */
@@ -577,7 +579,8 @@ typedef struct {
 	ptl_size_t mlength;        /* bytes moved; less than rlength if truncated */
 	ptl_size_t offset;         /* bytes from the beginning of the region */
 	ptl_handle_md_t md_handle; /* the descriptor the event is about; may be dead when the event is read */
-	ptl_md_t md;               /* its state after the event; start and length as the user stated them */
+	ptl_md_t md;               /* its state after the event (PTL_DIALECT=cray: its threshold before the operation);
+				    * start and length as the user stated them */
 	ptl_hdr_data_t hdr_data;
 	ptl_seq_t link;              /* connects the events of one operation */
 	ptl_ni_fail_t ni_fail_type;  /* PTL_NI_OK, or why the operation failed */
@@ -739,7 +742,8 @@ int PtlPutRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t 
 
 /*
  * Fetches as many bytes as the region of a descriptor has; the REPLY may bring fewer.  Costs one of its threshold, when
- * the REPLY arrives; the call itself nothing, and it logs no SEND events.  The memory must not be read until REPLY_END.
+ * the REPLY arrives; the call itself nothing, and it logs no SEND events (PTL_DIALECT=cray: one more, and it logs them).
+ * The memory must not be read until REPLY_END.
  * A REPLY that finds the descriptor unlinked, or inactive (our reading), is dropped.
  *   PTL_OK               accepted
  *   PTL_NO_INIT

@@ -42,6 +42,8 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	X(rank, "PTL_MY_RID", late, "", "rank of this process; read by PtlSetRank(-1, -1), as the next two are")       \
 	X(nid_map, "PTL_NIDMAP", late, "", "node ids of all ranks, separated by colons")                               \
 	X(pid_map, "PTL_PIDMAP", late, "", "process ids of all ranks, separated by colons")                            \
+	X(pid_ports, "PTL_PID2PORT_FILE", late, "", "accepted and ignored: TCP ports of the reference implementation") \
+	X(ports, "PTL_DEF_PORTLIST", late, "", "accepted and ignored: likewise")                                       \
 	X(job, "PTL_MY_JID", number, "auto", "job id of this process; auto: its pid on the first interface")           \
 	X(short_max, "PTL_SHORT_MAX", bytes, "auto",                                                                   \
 	  "largest payload sent with its header; auto: what suits the provider")                                       \

@@ -28,7 +28,14 @@ extern FILE *p3_out;
 /* A moment to be compared with: set_timeout() makes one `milliseconds` from now, test_timeout() is 1 once it is past. */
 typedef struct timeval timeout_val_t;
 
-static inline void set_timeout(timeout_val_t *timeout, unsigned int milliseconds)
+/* Old programs are compiled as C89 too, which has no `inline`. */
+#ifdef __GNUC__
+#define P3_INLINE static __inline__
+#else
+#define P3_INLINE static inline
+#endif
+
+P3_INLINE void set_timeout(timeout_val_t *timeout, unsigned int milliseconds)
 {
 	gettimeofday(timeout, NULL);
 	timeout->tv_sec += (time_t)(milliseconds / 1000);
@@ -39,7 +46,7 @@ static inline void set_timeout(timeout_val_t *timeout, unsigned int milliseconds
 	}
 }
 
-static inline int test_timeout(const timeout_val_t *timeout)
+P3_INLINE int test_timeout(const timeout_val_t *timeout)
 {
 	struct timeval now;
 

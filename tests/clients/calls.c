@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls that other implementations have and Portals 3.3 has not. */
 #include <p3api/debug.h>
-#include <p3nal_utcp.h>
+#include <p3nal_tcp.h>
 #include <p3utils.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +121,44 @@ static void interfaces_have_their_old_names(void)
 	CHECK(PtlHandleIsEqual(same, ni));
 	CHECK_OK(PtlNIInit(PTL_IFACE_UTCP0, PTL_PID_ANY, NULL, NULL, &same));
 	CHECK(PtlHandleIsEqual(same, ni));
+	CHECK_OK(PtlNIInit(PTL_IFACE_TCP0, PTL_PID_ANY, NULL, NULL, &same));
+	CHECK(PtlHandleIsEqual(same, ni));
 	CHECK_RC(PtlNIInit(PTL_NALTYPE_UTCP3 + 1, PTL_PID_ANY, NULL, NULL, &same), PTL_IFACE_INVALID);
+}
+
+/* PTL_IFACE names a device that is not there, PTL_IFACE1 and 3 the loopback. */
+static void interfaces_have_devices_of_their_own(void)
+{
+	static const ptl_interface_t named[] = {PTL_IFACE_UTCP1, PTL_IFACE_UTCP3, 1, 3},
+				     others[] = {PTL_IFACE_DEFAULT, PTL_IFACE_UTCP2, 4};
+	int interfaces;
+	ptl_process_id_t id;
+	CHECK_OK(PtlInit(&interfaces));
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		CHECK_RC(PtlNIInit(others[i], PTL_PID_ANY, NULL, NULL, &ni), PTL_IFACE_INVALID);
+	CHECK(strstr(PtlNicErrorText(), "no-such-device0") != NULL);
+	for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+		CHECK_OK(PtlNIInit(named[i], PTL_PID_ANY, NULL, NULL, &ni));
+		CHECK_OK(PtlGetId(ni, &id));
+		CHECK_EQUAL(id.nid, 0x7f000001);
+	}
+}
+
+static void time_limits_pass(void)
+{
+	timeout_val_t now, later, much_later;
+	set_timeout(&now, 0);
+	set_timeout(&later, 30);
+	set_timeout(&much_later, 3600999);
+	CHECK_EQUAL(test_timeout(&now), 1);
+	CHECK_EQUAL(test_timeout(&much_later), 0);
+	CHECK_LESS(3599, much_later.tv_sec - now.tv_sec);
+	CHECK_LESS(much_later.tv_sec - now.tv_sec, 3610);
+	CHECK(much_later.tv_usec < 1000000);
+	const uint64_t start = now_ns();
+	while (!test_timeout(&later))
+		;
+	CHECK_LESS(29000000, now_ns() - start);
 }
 
 static void the_node_id_of_a_device_is_known_before_init(void)
@@ -216,6 +253,12 @@ const struct test call_tests[] = {
 	ALONE(eq_peek_leaves_the_event),
 	PAIR(progress_moves_messages_along),
 	ALONE(interfaces_have_their_old_names),
+	{.name = "interfaces_have_devices_of_their_own",
+	 .run = interfaces_have_devices_of_their_own,
+	 .processes = 1,
+	 .traits = TRAIT_BARE,
+	 .environment = "PTL_IFACE=no-such-device0 PTL_IFACE1=lo PTL_IFACE3=127.0.0.1"},
+	ALONE(time_limits_pass),
 	{.name = "the_node_id_of_a_device_is_known_before_init",
 	 .run = the_node_id_of_a_device_is_known_before_init,
 	 .processes = 1,

@@ -685,7 +685,8 @@ static void c1_5_start_and_end_events_are_disabled_by_their_bits(void)
 static void c1_5_other_bits_are_ignored(void)
 {
 	const unsigned named = PTL_MD_EVENT_AUTO_UNLINK_ENABLE | PTL_MD_EVENT_MANUAL_UNLINK_ENABLE |
-			       PTL_MD_FLAG_AUTO_UNLINK | PTL_MD_LUSTRE_COMPLETION_SEMANTICS | PTL_MD_LOCAL_ALIGN8;
+			       PTL_MD_FLAG_AUTO_UNLINK | PTL_MD_LUSTRE_COMPLETION_SEMANTICS | PTL_MD_LOCAL_ALIGN8 |
+			       PTL_MD_PHYS | PTL_MD_KIOV;
 	const unsigned other[] = {named, ~(unsigned)0x1ff};
 	static char source[6] = "bytes", buffer[6];
 	ptl_handle_eq_t eq = new_eq(8);
