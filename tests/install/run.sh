@@ -66,6 +66,35 @@ by_macro() # the network layer by a macro, as the reference implementation's pro
 		cc "${strict[@]}" "${cflags[@]}" -DP3_NAL='<p3nal_utcp.h>' -x c -fsyntax-only -
 }
 
+old_c() # STANDARD PROGRAM: as the reference implementation's own programs were compiled and linked
+{
+	cc -std="$1" -Wall -Wextra -Werror "${cflags[@]}" -DP3_NAL='<p3nal_utcp.h>' old_job.c -o "$2" "-L$libraries" \
+		-lp3utcp -lp3api -lp3lib -lp3rt -lp3utcp
+}
+
+old_cc() # STANDARD PROGRAM
+{
+	c++ -std="$1" "${strict[@]}" "${cflags[@]}" '-DPORTALS_HEADER=<portals/portals3.h>' \
+		'-DPORTALS_NAL_HEADER=<portals/p3nal_utcp.h>' '-DPORTALS_RT_HEADER=<portals/p3rt/p3rt.h>' \
+		old_service.cc -o "$2" "-L$libraries" -lportals
+}
+
+job() # TRANSPORT PROGRAM: three ranks, which know each other from the environment
+{
+	local pid rank ranks=() status=0
+	local first=$((0x10000000 + $$ * 4)) # longer than any Unix pid
+	export PTL_NIDMAP=0x7f000001:0x7f000001:0x7f000001 PTL_PIDMAP=$first:$((first + 1)):$((first + 2))
+	for rank in 0 1 2; do
+		PTL_TRANSPORT=$1 PTL_MY_RID=$rank use "$2" &
+		ranks+=($!)
+	done
+	for pid in "${ranks[@]}"; do
+		wait "$pid" || status=1
+	done
+	unset PTL_NIDMAP PTL_PIDMAP
+	return $status
+}
+
 version()
 {
 	meson introspect "$build" --projectinfo | grep -F "\"version\": \"$(portals3 --modversion)\""
@@ -87,7 +116,9 @@ check "the library exports the API and nothing else" \
 	../symbols.sh "$libraries/libportals3.so" "$prefix"/include/*.h "$prefix"/include/p3*/*.h
 check "portals3.pc has the version of the project" version
 check "every header compiles alone as C11" headers cc -std=c11 -x c
+check "every header compiles alone as C89" headers cc -std=c89 -x c
 check "every header compiles alone as C++17" headers c++ -std=c++17 -x c++
+check "every header compiles alone as C++98" headers c++ -std=c++98 -x c++
 check "all headers compile together as C11" together cc -std=c11 -x c
 check "all headers compile together as C++17" together c++ -std=c++17 -x c++
 check "the network layer's header is included by a macro" by_macro
@@ -99,10 +130,24 @@ check "compile against the static library" \
 	cc -std=c11 "${strict[@]}" "${cflags[@]}" program.c -o "$stage/static" "${static[@]}"
 check "run with the static library" timeout 60 "$stage/static"
 
-for names in "-lp3utcp -lp3api -lp3lib -lp3rt -lp3utcp" "-lportals3 -lportals3-utcp" "-lportals"; do
+for names in "-lp3utcp -lp3api -lp3lib -lp3rt -lp3utcp" "-lportals3 -lportals3-utcp" \
+	-lp3api -lp3lib -lp3rt -lp3utcp -lportals3-utcp -lportals; do
 	read -ra old < <(echo "$names")
 	check "link with $names" cc -std=c11 "${strict[@]}" "${cflags[@]}" program.c -o "$stage/old" "-L$libraries" "${old[@]}"
 	check "run what was linked with $names" use "$stage/old"
+done
+
+for standard in gnu89 gnu17; do
+	check "compile a program in the reference implementation's manner as $standard" old_c $standard "$stage/old_job"
+	for transport in node ofi:tcp; do
+		check "three processes of it over $transport" job $transport "$stage/old_job"
+	done
+done
+for standard in c++98 c++17; do
+	check "compile an old service as $standard" old_cc $standard "$stage/old_service"
+	for transport in node ofi:tcp; do
+		check "two clients and a server of it over $transport" use env PTL_TRANSPORT=$transport "$stage/old_service"
+	done
 done
 
 for example in hello_put hello_get; do
