@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/clients/clients.h"
 
@@ -261,6 +262,35 @@ static void a_map_must_have_the_own_pid(void)
 	CHECK_OK(PtlSetPIDMap(ni, right, 2));
 }
 
+/* The operating system's pids, and the numbers at the ends. */
+static void meet_as(ptl_pid_t pid)
+{
+	const ptl_process_id_t mine = {0x7f000001, pid};
+	gather(&mine, sizeof mine, id_of);
+	open_interface(pid);
+	open_door();
+	drive_while_waiting();
+	barrier();
+	if (am_initiator())
+		knock(target_id());
+	barrier();
+	if (am_target())
+		knock(initiator_id());
+	barrier();
+	harness_while_waiting(NULL);
+	PtlFini();
+	barrier();
+}
+
+static void any_number_is_a_pid(void)
+{
+	const ptl_pid_t own = (ptl_pid_t)getpid();
+	meet_as(own);
+	meet_as(own << 9);
+	meet_as(0x7fffffffu - own);
+	meet_as(PTL_PID_ANY - own);
+}
+
 #define BARE(test, count, trait)                                                                                       \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = count, .traits = TRAIT_BARE | (trait)                         \
@@ -275,5 +305,6 @@ const struct test job_tests[] = {
 	BARE(a_program_may_name_its_job, 1, 0),
 	BARE(a_job_in_the_environment_has_an_id, 1, 0),
 	BARE(a_map_must_have_the_own_pid, 1, 0),
+	BARE(any_number_is_a_pid, 2, TRAIT_SEVERAL),
 	{0},
 };
