@@ -246,6 +246,63 @@ static void debug_masks_wait_for_interfaces(void)
 	CHECK_EQUAL(PtlNIDebug(ni, PTL_DBG_NONE), PTL_DBG_EQ);
 }
 
+/* A little of everything that can be traced, by an interface of its own. */
+static void do_everything(void)
+{
+	static char word, sink;
+	ptl_handle_ni_t none;
+	ptl_process_id_t self;
+	open_interface(PTL_PID_ANY);
+	CHECK_OK(PtlGetId(ni, &self));
+	ptl_handle_eq_t eq = new_eq(8);
+	struct window window = open_window(BITS, md_over(&sink, 1, PTL_MD_OP_PUT, PTL_EQ_NONE));
+	ptl_handle_md_t md = bind_md(md_over(&word, 1, QUIET, eq));
+	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, BITS + 1, 0, 0));
+	CHECK_OK(PtlPut(md, PTL_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
+	take(eq, PTL_EVENT_ACK);
+	CHECK_RC(PtlNIInit(99, PTL_PID_ANY, NULL, NULL, &none), PTL_IFACE_INVALID);
+	close_window(window);
+	CHECK_OK(PtlNIFini(ni));
+}
+
+static void every_debug_mask_traces_its_own(void)
+{
+	static const struct {
+		unsigned mask;
+		const char *tag;
+	} masks[] = {
+		{PTL_DBG_API, "error: interface 99"},
+		{PTL_DBG_PARSE, " parse: PUT"},
+		{PTL_DBG_MOVE, " move: put"},
+		{PTL_DBG_DROP, " drop: PUT"},
+		{PTL_DBG_REQUEST, " request: PUT"},
+		{PTL_DBG_DELIVERY, " delivery: ACK"},
+		{PTL_DBG_MD, " md: "},
+		{PTL_DBG_ME, " me: "},
+		{PTL_DBG_UNLINK, " unlink: "},
+		{PTL_DBG_EQ, " eq: "},
+		{PTL_DBG_EVENT, " event: PTL_EVENT_ACK"},
+		{PTL_DBG_SETUP, " setup: "},
+		{PTL_DBG_SHUTDOWN, " shutdown: "},
+	};
+	const size_t count = sizeof masks / sizeof masks[0];
+	int interfaces;
+	CHECK_OK(PtlInit(&interfaces));
+	for (size_t i = 0; i <= count; i++) {
+		char *text = NULL;
+		size_t size = 0;
+		PtlNIDebug(PTL_INVALID_HANDLE, i < count ? masks[i].mask : PTL_DBG_NONE);
+		p3_out = open_memstream(&text, &size);
+		do_everything();
+		CHECK(fclose(p3_out) == 0);
+		p3_out = stderr;
+		for (size_t k = 0; k < count; k++)
+			if ((strstr(text, masks[k].tag) != NULL) != (k == i))
+				FAIL("mask 0x%x, '%s': %s", i < count ? masks[i].mask : 0, masks[k].tag, text);
+		free(text);
+	}
+}
+
 const struct test call_tests[] = {
 	ALONE(me_md_attach_and_insert_post_both_in_one_call),
 	ALONE(get_put_region_swaps_parts),
@@ -269,6 +326,10 @@ const struct test call_tests[] = {
 	 .traits = TRAIT_BARE},
 	ALONE(dumps_show_what_there_is),
 	ALONE(debug_masks_trace_what_happens),
+	{.name = "every_debug_mask_traces_its_own",
+	 .run = every_debug_mask_traces_its_own,
+	 .processes = 1,
+	 .traits = TRAIT_BARE},
 	{.name = "debug_masks_wait_for_interfaces",
 	 .run = debug_masks_wait_for_interfaces,
 	 .processes = 1,

@@ -8,7 +8,7 @@
 /* What PtlNIDebug traces.  The low 16 bits say what ... */
 #define PTL_DBG_NONE     0x00000000U
 #define PTL_DBG_ALL      0x0000ffffU
-#define PTL_DBG_API      0x00000001U /* calls that fail, with the reason: of the whole process, from now on */
+#define PTL_DBG_API      0x00000001U /* what PtlNicErrorText() tells, printed at once: of the whole process, from now on */
 #define PTL_DBG_PARSE    0x00000002U /* messages that arrive */
 #define PTL_DBG_MOVE     0x00000004U /* puts, gets and getputs issued */
 #define PTL_DBG_DROP     0x00000008U /* requests dropped */
