@@ -332,9 +332,11 @@ static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 	return PTL_OK;
 }
 
-/* The reference implementation's names of its first four interfaces (p3/nal_types.h) mean ours. */
+/* The reference implementation's names of its interfaces (p3/nal_types.h) mean our first four. */
 static uint32_t interface_number(ptl_interface_t interface)
 {
+	if (interface == PTL_NALTYPE_IBNG0)
+		return 0;
 	return interface - PTL_NALTYPE_UTCP0 < NAMED_INTERFACES ? interface - PTL_NALTYPE_UTCP0 : interface;
 }
 

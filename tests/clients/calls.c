@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls that other implementations have and Portals 3.3 has not. */
 #include <p3api/debug.h>
+#include <p3nal_ibng.h>
 #include <p3nal_tcp.h>
 #include <p3utils.h>
 #include <stdlib.h>
@@ -120,6 +121,8 @@ static void interfaces_have_their_old_names(void)
 	CHECK_OK(PtlNIInit(PTL_IFACE_UTCP, PTL_PID_ANY, NULL, NULL, &same));
 	CHECK(PtlHandleIsEqual(same, ni));
 	CHECK_OK(PtlNIInit(PTL_IFACE_UTCP0, PTL_PID_ANY, NULL, NULL, &same));
+	CHECK(PtlHandleIsEqual(same, ni));
+	CHECK_OK(PtlNIInit(PTL_IFACE_IBNG, PTL_PID_ANY, NULL, NULL, &same));
 	CHECK(PtlHandleIsEqual(same, ni));
 	CHECK_OK(PtlNIInit(PTL_IFACE_TCP0, PTL_PID_ANY, NULL, NULL, &same));
 	CHECK(PtlHandleIsEqual(same, ni));
