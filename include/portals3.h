@@ -833,6 +833,15 @@ int PtlEQPeek(ptl_handle_eq_t eq_handle, ptl_event_t *event);
  */
 int PtlProgress(ptl_handle_any_t handle, ptl_time_t timeout);
 
+/*
+ * Prints the event queues of an interface on p3_out (p3utils.h): a moment's state, for people; the format is not promised.
+ *   PTL_OK
+ *   PTL_NO_INIT
+ *   PTL_NI_INVALID
+ *   PTL_NO_SPACE    no memory
+ */
+int PtlNIEqDump(ptl_handle_ni_t ni_handle);
+
 /* 1 if the interface is open in this process, else 0. */
 int PtlNIInitialized(ptl_interface_t interface);
 

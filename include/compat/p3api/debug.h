@@ -58,8 +58,8 @@ extern "C" {
 unsigned PtlNIDebug(ptl_handle_ni_t ni_handle, unsigned mask);
 
 /*
- * Print the match entries under an index, one match entry, or the event queues of an interface: a moment's state, for
- * people; the format is not promised.
+ * Print the match entries under an index, or one match entry: a moment's state, for people; the format is not promised.
+ * (PtlNIEqDump, for event queues, is in portals3.h, where the reference implementation has it.)
  *   PTL_OK
  *   PTL_NO_INIT
  *   PTL_NI_INVALID, PTL_ME_INVALID   the handle
@@ -68,7 +68,6 @@ unsigned PtlNIDebug(ptl_handle_ni_t ni_handle, unsigned mask);
  */
 int PtlTblDump(ptl_handle_ni_t ni_handle, int pt_index);
 int PtlMEDump(ptl_handle_me_t me_handle);
-int PtlNIEqDump(ptl_handle_ni_t ni_handle);
 
 #ifdef __cplusplus
 }
