@@ -112,7 +112,7 @@ static const char *form(enum setting_type type)
 {
 	switch (type) {
 	case TYPE_number:
-		return ", a number is wanted";
+		return ", a number below 2^32 - 1 is wanted";
 	case TYPE_bytes:
 		return ", a number of bytes, K, M or G is wanted";
 	case TYPE_duration:
