@@ -38,10 +38,10 @@ static void put_and_get_back(struct mover *mover, size_t length)
 static void *move(void *argument)
 {
 	struct mover *mover = argument;
-	while (!atomic_load(&enough)) {
+	do { /* once at least, however late it is given a processor */
 		put_and_get_back(mover, mover->rounds % 4 ? 100 : AREA);
 		mover->rounds++;
-	}
+	} while (!atomic_load(&enough));
 	return NULL;
 }
 
@@ -94,7 +94,6 @@ static void children_start_anew_while_threads_of_the_parent_go_on(void)
 	atomic_store(&enough, true);
 	for (unsigned i = 0; i < THREADS && am_initiator(); i++) {
 		pthread_join(threads[i], NULL);
-		CHECK_LESS(0, movers[i].rounds);
 		CHECK_EMPTY(movers[i].eq);
 	}
 	barrier();
