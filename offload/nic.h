@@ -137,8 +137,8 @@ struct nic {
 
 	/* Threads and descriptors. */
 	pthread_t thread, opener;
-	bool thread_running, opener_running;
-	int nic_event, host_event; /* doorbells */
+	_Atomic bool thread_running, opener_running; /* written by whoever opens and closes, read by anybody */
+	int nic_event, host_event;                   /* doorbells */
 	/* What sleepers wait for besides: the descriptors of transports, plus one; 0: none. */
 	_Atomic int wait_fds[NIC_TRANSPORTS];
 	bool rings[NIC_TRANSPORTS]; /* limits.rings; written before the descriptor */
@@ -171,7 +171,10 @@ struct nic_request {
 /* 0, -ENODEV (interface), -EADDRINUSE (pid), -ENOMEM, -ENOTSUP (transport) ...; reports. */
 int nic_open(const struct nic_request *, struct nic **);
 
-/* Flushes for at most PTL_LINGER, fails what is left, stops the threads.  Later calls get -ESHUTDOWN. */
+/* Sends what was accepted, for at most PTL_LINGER. */
+void nic_flush(struct nic *);
+
+/* Fails what is left, stops the threads.  Later calls get -ESHUTDOWN. */
 void nic_close(struct nic *);
 
 /* At exit: stops the threads, closes nothing. */
@@ -200,6 +203,9 @@ int nic_call(struct nic *, nic_command *, void *arguments);
 
 /* Is the calling thread inside a Portals call (it runs a signal handler then)? */
 bool nic_inside(void);
+
+/* Is the calling thread inside nic_wait() (it runs a signal handler then)?  It may call Portals, but not close. */
+bool nic_waits(void);
 
 /* For threads that wait: takes ownership if it is free (false: somebody else is at work), and gives it back. */
 bool nic_try_own(struct nic *);

@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/report.h"
 #include "offload/interface.h"
 #include "offload/operation.h"
@@ -214,6 +215,8 @@ static int start_opening(struct nic *nic)
 
 void nic_await_opening(struct nic *nic)
 {
+	UNCANCELLED;
+
 	if (nic->opener_running && pthread_equal(pthread_self(), nic->opener))
 		return;
 	pthread_mutex_lock(&nic->opening_lock);
@@ -382,6 +385,7 @@ static int still_sending(struct nic *nic, void *unused)
 static int fail_everything(struct nic *nic, void *unused)
 {
 	(void)unused;
+	trace(nic, PTL_DBG_SHUTDOWN, "interface %u ends", nic->index);
 	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
 		peer_fail(nic, peer, PTL_NI_SHUTDOWN, "the interface is being closed");
 	atomic_store_explicit(&nic->closing, true, memory_order_relaxed);
@@ -433,14 +437,17 @@ void nic_stop_threads(struct nic *nic)
 	nic_thread_stop(nic);
 }
 
-void nic_close(struct nic *nic)
+void nic_flush(struct nic *nic)
 {
 	uint64_t deadline = monotonic_ns() + nic->settings->linger;
 
 	while (nic_call(nic, still_sending, NULL) == 1 && monotonic_ns() < deadline)
 		sched_yield();
+}
+
+void nic_close(struct nic *nic)
+{
 	nic_stop_threads(nic);
-	trace(nic, PTL_DBG_SHUTDOWN, "interface %u ends", nic->index);
 	nic_call(nic, fail_everything, NULL);
 	nic_bury(nic);
 	free_objects(nic);

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/report.h"
 #include "offload/futex.h"
 #include "offload/nic.h"
@@ -23,6 +24,9 @@
 
 /* What a thread knows of others who want its core; it lasts longer than one wait. */
 static _Thread_local struct yielder yielder;
+
+/* How many calls of nic_wait() this thread is in: more than one only in signal handlers. */
+static _Thread_local volatile unsigned waits;
 
 struct waiter {
 	struct waiter *next;
@@ -197,6 +201,8 @@ static int wait_leave(struct nic *nic, void *argument)
 
 static int block(struct nic *nic, struct waiter *waiter)
 {
+	UNCANCELLED;
+
 	waiter->sleeper = waiter->notified = waiter->collected = false;
 	atomic_store_explicit(&waiter->woken, 0, memory_order_relaxed);
 	int rc = nic_call(nic, wait_enter, waiter);
@@ -314,13 +320,20 @@ int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *gener
 		waiter.deadline = NIC_NEVER;
 	else
 		waiter.deadline = timeout_ns ? monotonic_ns() + timeout_ns : 0;
+	waits++;
 	/* Tells the NIC thread that somebody drives; pairs with nothing: it is looked at now and then. */
 	atomic_fetch_add_explicit(&nic->hosts_waiting, 1, memory_order_relaxed);
 	rc = wait_inside(nic, &waiter, event, which);
 	leave_in_order(nic, &waiter);
 	/* Release: nic_close() may free the engine after it has seen the last waiter leave. */
 	atomic_fetch_sub_explicit(&nic->hosts_waiting, 1, memory_order_release);
+	waits--;
 	return rc;
+}
+
+bool nic_waits(void)
+{
+	return waits > 0;
 }
 
 int nic_look(struct nic *nic, struct event_queue *eq, uint32_t generation, ptl_event_t *event)

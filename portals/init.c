@@ -13,8 +13,10 @@
 #include <portals3_nic.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/report.h"
 #include "portals/debug.h"
 #include "portals/process.h"
@@ -29,14 +31,21 @@ static struct {
 	pthread_mutex_t lock; /* of everything below; the atomics are read without it */
 	_Atomic bool ready;
 	_Atomic bool forked;
-	bool hooked;
+	bool hooked, finishing;
 	struct settings settings;
 	_Atomic(struct nic *) interfaces[MAX_INTERFACES];
 	_Atomic uint32_t lives[MAX_INTERFACES]; /* how often each was opened: the generation of its NI handle */
+	struct nic *ending[MAX_INTERFACES];     /* handles find it no longer, but it still sends: close_interface() */
+	pthread_cond_t ended;                   /* one of these is NULL now */
 	struct nic *closed[64];
 	unsigned closed_count;
 	ptl_jid_t job;
-} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .job = PTL_JID_ANY};
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER, .job = PTL_JID_ANY};
+
+/* What a signal handler of this thread may have interrupted. */
+static _Thread_local volatile bool holds_lock, closes;
+static _Thread_local bool locked_for_fork;
+static _Thread_local int cancel_state;
 
 bool process_ready(void)
 {
@@ -44,14 +53,33 @@ bool process_ready(void)
 	       !atomic_load_explicit(&process.forked, memory_order_relaxed);
 }
 
-void process_lock(void)
+static void lock(void)
 {
+	holds_lock = true;
+	cancel_state = cancel_forbid();
 	pthread_mutex_lock(&process.lock);
+}
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&process.lock);
+	cancel_restore(&cancel_state);
+	holds_lock = false;
+}
+
+bool process_lock(void)
+{
+	if (holds_lock || closes || nic_inside()) {
+		report_error(-EDEADLK, "a Portals call interrupted another one of the same thread");
+		return false;
+	}
+	lock();
+	return true;
 }
 
 void process_unlock(void)
 {
-	pthread_mutex_unlock(&process.lock);
+	unlock();
 }
 
 int process_set_job(ptl_jid_t jid)
@@ -87,10 +115,13 @@ ptl_handle_ni_t process_ni_handle(const struct nic *nic)
 
 struct nic *process_ni(ptl_handle_ni_t handle)
 {
+	/* Before its generation: who finds a later interface must see that an earlier one is meant. */
+	struct nic *nic = process_nic(handle);
+
 	if (handle_kind(handle) != HANDLE_NI || handle_index(handle) != 0 ||
 	    handle_generation(handle) != ni_generation(handle_interface(handle)))
 		return NULL;
-	return process_nic(handle);
+	return nic;
 }
 
 int process_code(int result, int invalid)
@@ -119,39 +150,63 @@ int process_code(int result, int invalid)
 
 /* --- fork and exit --- */
 
-/*
- * A thread that opens libfabric holds locks there, which a child would find locked for ever when it starts anew: it is
- * waited for.  So is one that closes an interface, which holds our own lock.
- */
-static void before_fork(void)
+/* The open interfaces and those that end.  Under the lock. */
+static void each_interface(void (*act)(struct nic *))
 {
-	pthread_mutex_lock(&process.lock);
 	for (int i = 0; i < MAX_INTERFACES; i++) {
 		struct nic *nic = atomic_load_explicit(&process.interfaces[i], memory_order_relaxed);
 
 		if (nic)
-			nic_await_opening(nic);
+			act(nic);
+		if (process.ending[i])
+			act(process.ending[i]);
 	}
+}
+
+/*
+ * A thread that opens libfabric holds locks there, which a child would find locked for ever when it starts anew: it is
+ * waited for.  So is one that closes libfabric, which holds our own lock.  Not by a signal handler that interrupted a call
+ * of ours: the call would have to go on first.  (The child of such a handler should do nothing but exec.)
+ */
+static void before_fork(void)
+{
+	if (holds_lock || nic_inside())
+		return;
+	lock();
+	locked_for_fork = true;
+	each_interface(nic_await_opening);
 	event_rings_lock(true);
 }
 
 static void after_fork_in_parent(void)
 {
+	if (!locked_for_fork)
+		return;
 	event_rings_lock(false);
-	pthread_mutex_unlock(&process.lock);
+	locked_for_fork = false;
+	unlock();
 }
 
 static void after_fork_in_child(void)
 {
-	event_rings_lock(false);
-	pthread_mutex_unlock(&process.lock);
-	if (!atomic_load_explicit(&process.ready, memory_order_relaxed))
+	after_fork_in_parent();
+	process.ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* whoever waited for it is not here */
+	launcher_forked(atomic_load_explicit(&process.ready, memory_order_relaxed));
+	/* What a child that has not started anew has given up already may have the numbers of its own descriptors now. */
+	if (!process_ready())
 		return;
 	atomic_store_explicit(&process.forked, true, memory_order_relaxed);
-	launcher_forked();
-	for (int i = 0; i < MAX_INTERFACES; i++)
-		if (atomic_load_explicit(&process.interfaces[i], memory_order_relaxed))
-			nic_abandon(atomic_load_explicit(&process.interfaces[i], memory_order_relaxed));
+	each_interface(nic_abandon);
+}
+
+/* For a second at most: a launcher, say, may let another thread wait in PtlNIInit, and the user has lost patience. */
+static bool lock_in_time(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	return pthread_mutex_timedlock(&process.lock, &until) == 0;
 }
 
 static void at_exit(void)
@@ -161,12 +216,17 @@ static void at_exit(void)
 		launcher_leave();
 	if (!process_ready() || nic_inside())
 		return;
+	/* Against a thread that closes an interface just now, and stops the same threads. */
+	bool locked = !holds_lock && lock_in_time();
+
 	for (int i = 0; i < MAX_INTERFACES; i++) {
 		struct nic *nic = atomic_load_explicit(&process.interfaces[i], memory_order_relaxed);
 
 		if (nic)
 			nic_stop_threads(nic);
 	}
+	if (locked)
+		pthread_mutex_unlock(&process.lock);
 }
 
 static int hook(void)
@@ -189,7 +249,8 @@ int PtlInit(int *max_interfaces)
 
 	if (!max_interfaces)
 		return refuse_null("max_interfaces");
-	pthread_mutex_lock(&process.lock);
+	if (!process_lock())
+		return PTL_FAIL;
 	if (atomic_load_explicit(&process.forked, memory_order_relaxed)) {
 		rc = report_error(-EPERM, "a forked child has to call PtlFini before it may start again");
 	} else if (!process_ready() && (rc = settings_read(&process.settings)) == 0 && (rc = hook()) == 0) {
@@ -198,7 +259,7 @@ int PtlInit(int *max_interfaces)
 			p3_out = stderr;
 		atomic_store_explicit(&process.ready, true, memory_order_release);
 	}
-	pthread_mutex_unlock(&process.lock);
+	process_unlock();
 	if (rc)
 		return rc == -EPERM ? PTL_NO_INIT : PTL_FAIL;
 	*max_interfaces = MAX_INTERFACES;
@@ -215,27 +276,71 @@ static void retire(struct nic *nic)
 	process.closed[slot] = nic;
 }
 
-static void close_interface(unsigned interface)
+static void await_end(unsigned interface)
+{
+	while (process.ending[interface])
+		pthread_cond_wait(&process.ended, &process.lock);
+}
+
+/* Takes an interface out of the table.  NULL: there is none. */
+static struct nic *take_out(unsigned interface)
 {
 	struct nic *nic = atomic_exchange_explicit(&process.interfaces[interface], NULL, memory_order_acq_rel);
 
-	if (!nic)
+	if (nic)
+		atomic_fetch_add_explicit(&process.lives[interface], 1, memory_order_relaxed);
+	return nic;
+}
+
+static void flush(struct nic *nic)
+{
+	UNCANCELLED;
+
+	nic_flush(nic);
+}
+
+/*
+ * Lets go of the lock while the interface sends what it has accepted, for as long as PTL_LINGER: other threads want to
+ * fork meanwhile, or to open another interface.
+ */
+static void close_interface(unsigned interface)
+{
+	struct nic *nic = take_out(interface);
+
+	if (!nic) {
+		await_end(interface);
 		return;
-	atomic_fetch_add_explicit(&process.lives[interface], 1, memory_order_relaxed);
+	}
 	rank_forget(interface);
+	process.ending[interface] = nic;
+	closes = true;
+	unlock();
+	flush(nic);
+	lock();
+	closes = false;
 	nic_close(nic);
 	retire(nic);
+	process.ending[interface] = NULL;
+	pthread_cond_broadcast(&process.ended);
+}
+
+/* In a child nobody is left who would end anything. */
+static void forget_interface(unsigned interface)
+{
+	take_out(interface);
+	process.ending[interface] = NULL;
 }
 
 static void forget_everything(void)
 {
 	bool forked = atomic_load_explicit(&process.forked, memory_order_relaxed);
 
+	process.finishing = true;
 	for (unsigned i = 0; i < MAX_INTERFACES; i++) {
 		if (!forked)
 			close_interface(i);
-		else if (atomic_exchange_explicit(&process.interfaces[i], NULL, memory_order_relaxed))
-			atomic_fetch_add_explicit(&process.lives[i], 1, memory_order_relaxed);
+		else
+			forget_interface(i);
 	}
 	for (unsigned i = 0; i < 64; i++) {
 		if (process.closed[i])
@@ -246,16 +351,29 @@ static void forget_everything(void)
 	event_rings_free();
 	rank_forget_all();
 	process.job = PTL_JID_ANY;
+	process.finishing = false;
 	atomic_store_explicit(&process.forked, false, memory_order_relaxed);
 	atomic_store_explicit(&process.ready, false, memory_order_release);
 }
 
+/* As process_lock(); nor may this thread wait for events: the end waits until all have left who do. */
+static bool lock_to_close(void)
+{
+	if (nic_waits()) {
+		report_error(-EDEADLK,
+			     "a signal handler cannot close what its thread waits for in PtlEQWait or PtlEQPoll");
+		return false;
+	}
+	return process_lock();
+}
+
 void PtlFini(void)
 {
-	pthread_mutex_lock(&process.lock);
+	if (!lock_to_close())
+		return;
 	if (atomic_load_explicit(&process.ready, memory_order_relaxed))
 		forget_everything();
-	pthread_mutex_unlock(&process.lock);
+	process_unlock();
 }
 
 /* --- interfaces --- */
@@ -343,7 +461,8 @@ static uint32_t interface_number(ptl_interface_t interface)
 int PtlNIInit(ptl_interface_t interface, ptl_pid_t pid, ptl_ni_limits_t *desired, ptl_ni_limits_t *actual,
 	      ptl_handle_ni_t *ni_handle)
 {
-	int code = PTL_OK;
+	struct nic *nic = NULL;
+	int code;
 
 	(void)desired; /* a hint: see set_limits() in offload/open.c */
 	if (!ni_handle)
@@ -356,17 +475,21 @@ int PtlNIInit(ptl_interface_t interface, ptl_pid_t pid, ptl_ni_limits_t *desired
 			     MAX_INTERFACES - 1);
 		return PTL_IFACE_INVALID;
 	}
-	pthread_mutex_lock(&process.lock);
-	struct nic *nic = atomic_load_explicit(&process.interfaces[interface], memory_order_relaxed);
-
-	if (!nic)
-		code = open_interface(interface, pid, &nic);
+	if (!process_lock())
+		return PTL_FAIL;
+	await_end(interface);
+	if (process_ready() && !process.finishing) {
+		nic = atomic_load_explicit(&process.interfaces[interface], memory_order_relaxed);
+		code = nic ? PTL_OK : open_interface(interface, pid, &nic);
+	} else {
+		code = refuse_uninitialised();
+	}
 	if (code == PTL_OK) {
 		if (actual)
 			*actual = nic->limits;
 		*ni_handle = process_ni_handle(nic);
 	}
-	pthread_mutex_unlock(&process.lock);
+	process_unlock();
 	return code;
 }
 
@@ -384,13 +507,14 @@ int PtlNIFini(ptl_handle_ni_t ni_handle)
 
 	if (!process_ready())
 		return refuse_uninitialised();
-	pthread_mutex_lock(&process.lock);
+	if (!lock_to_close())
+		return PTL_FAIL;
 	if (process_ni(ni_handle)) {
 		close_interface(handle_interface(ni_handle));
 		code = PTL_OK;
 	} else {
 		code = refuse_handle(PTL_NI_INVALID, ni_handle);
 	}
-	pthread_mutex_unlock(&process.lock);
+	process_unlock();
 	return code;
 }

@@ -10,8 +10,11 @@
 bool process_ready(void);
 const struct settings *process_settings(void);
 
-/* Around whatever changes interfaces and groups; fork waits for it. */
-void process_lock(void);
+/*
+ * Around whatever changes interfaces and groups; fork waits for it.  False, reported: called from a signal handler that
+ * interrupted such a change, or another Portals call, of this thread, and would wait for itself.
+ */
+bool process_lock(void);
 void process_unlock(void);
 
 /* The job id of interfaces opened from now on.  PTL_OK; PTL_FAIL: one is open.  Under process_lock(). */

@@ -7,6 +7,7 @@
 #define PORTALS_RUNTIME_LAUNCHER_H
 
 #include <portals3.h>
+#include <stdbool.h>
 
 struct launcher_job {
 	unsigned rank, size;             /* of the job */
@@ -26,8 +27,8 @@ int launcher_publish(uint32_t interface, ptl_process_id_t);
 /* Who a rank is; waits until it has said so.  0, -ETIMEDOUT or another negative errno value, reported. */
 int launcher_look_up(unsigned rank, uint32_t interface, unsigned timeout_s, ptl_process_id_t *);
 
-/* In a forked child, which is not the process that was launched. */
-void launcher_forked(void);
+/* In a forked child, which is not the process that was launched if that had joined, or was about to. */
+void launcher_forked(bool in_use);
 
 /* At exit: the launcher must not take the end for a crash. */
 void launcher_leave(void);

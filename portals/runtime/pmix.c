@@ -9,7 +9,6 @@
 #include "portals/runtime/launcher.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,9 +205,9 @@ int launcher_look_up(unsigned rank, uint32_t interface, unsigned timeout_s, ptl_
 	return 0;
 }
 
-void launcher_forked(void)
+void launcher_forked(bool in_use)
 {
-	pmix.forked = true;
+	pmix.forked = pmix.forked || pmix.joined || in_use;
 }
 
 void launcher_leave(void)
@@ -249,8 +248,9 @@ int launcher_look_up(unsigned rank, uint32_t interface, unsigned timeout_s, ptl_
 	return -ENOTSUP;
 }
 
-void launcher_forked(void)
+void launcher_forked(bool in_use)
 {
+	(void)in_use;
 }
 
 void launcher_leave(void)

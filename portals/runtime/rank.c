@@ -266,7 +266,8 @@ static int set_rank(ptl_handle_ni_t ni_handle, unsigned rank, unsigned group_siz
 
 int PtlSetRank(ptl_handle_ni_t ni_handle, unsigned rank, unsigned group_size)
 {
-	process_lock();
+	if (!process_lock())
+		return PTL_FAIL;
 	int code = set_rank(ni_handle, rank, group_size);
 	process_unlock();
 	return code;
@@ -288,7 +289,8 @@ int PtlGetRank(ptl_handle_ni_t ni_handle, unsigned *rank, unsigned *group_size)
 {
 	if (!rank || !group_size)
 		return refuse_null("rank or group_size");
-	process_lock();
+	if (!process_lock())
+		return PTL_FAIL;
 	int code = get_rank(ni_handle, rank, group_size);
 	process_unlock();
 	return code;
@@ -337,7 +339,8 @@ static int set_map_locked(ptl_handle_ni_t ni_handle, map_of *which, const uint32
 {
 	if (!map)
 		return refuse_null("map");
-	process_lock();
+	if (!process_lock())
+		return PTL_FAIL;
 	int code = set_map(ni_handle, which, map, map_size, refused);
 	process_unlock();
 	return code;
@@ -387,7 +390,8 @@ static int get_map_locked(ptl_handle_ni_t ni_handle, map_of *which, uint32_t *ma
 	*launched = false;
 	if (!map)
 		return refuse_null("map");
-	process_lock();
+	if (!process_lock())
+		return PTL_FAIL;
 	int code = get_map(ni_handle, which, map, map_size, launched);
 	process_unlock();
 	return code;
@@ -442,7 +446,8 @@ int PtlGetRankId(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id_t *id)
 	if (!id)
 		return refuse_null("id");
 	bool launched = false;
-	process_lock();
+	if (!process_lock())
+		return PTL_FAIL;
 	int code = get_id(ni_handle, rank, id, &launched);
 	process_unlock();
 	return launched && code == PTL_OK ? ask_launcher(ni_handle, rank, id) : code;
@@ -450,7 +455,8 @@ int PtlGetRankId(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id_t *id)
 
 int PtlSetJID(ptl_jid_t jid)
 {
-	process_lock();
+	if (!process_lock())
+		return PTL_FAIL;
 	int code = process_ready() ? process_set_job(jid) : refuse_uninitialised();
 	process_unlock();
 	return code;

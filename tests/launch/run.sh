@@ -95,6 +95,7 @@ mpirun_tests()
 	done
 	check "mpirun, ranks that come one after the other" \
 		goes_round 3 "${launcher[@]}" -n 3 bash -c "$late" "$ring"
+	check "mpirun, children of processes that have done with Portals" run "${launcher[@]}" -n 2 "$build/tests/launched-forks"
 	check "PTL_LAUNCH=none: jobs of one" alone 2 "${launcher[@]}" -x PTL_LAUNCH=none -n 2 "$ring"
 }
 

@@ -6,6 +6,7 @@
 #include "tests/threads/threads.h"
 
 #include <malloc.h>
+#include <p3api/debug.h>
 #include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -175,7 +176,52 @@ static void interfaces_closed_in_the_middle_of_everything_end_in_time_and_leak_n
 	}
 }
 
+/* ---- Questions ---- */
+
+static _Atomic ptl_handle_ni_t asked;
+static _Atomic bool enough;
+static _Atomic unsigned answers;
+
+static void *ask(void *argument)
+{
+	char text[4096];
+	while (!atomic_load(&enough)) {
+		const ptl_handle_ni_t open = atomic_load(&asked);
+		ptl_process_id_t id;
+		PtlNIDebug(open, PTL_DBG_NONE);
+		if (PtlNicInfo(open, text, sizeof text) == PTL_OK && PtlGetId(open, &id) == PTL_OK)
+			atomic_fetch_add(&answers, 1);
+	}
+	return argument;
+}
+
+/* An interface that goes away answers to its handle or refuses it. */
+static void an_interface_is_asked_while_it_closes_and_opens_again(void)
+{
+	pthread_t asker;
+	open_interface(PTL_PID_ANY);
+	atomic_store(&asked, ni);
+	start_thread(&asker, ask, NULL);
+	for (int i = 0; i < 60; i++) {
+		if (i % 2)
+			CHECK_OK(PtlNicReady(ni));
+		const unsigned so_far = atomic_load(&answers);
+		while (atomic_load(&answers) == so_far)
+			sched_yield();
+		CHECK_OK(PtlNIFini(ni));
+		CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));
+		atomic_store(&asked, ni);
+	}
+	atomic_store(&enough, true);
+	pthread_join(asker, NULL);
+	PtlFini();
+}
+
 const struct test closing_tests[] = {
+	{.name = "an_interface_is_asked_while_it_closes_and_opens_again",
+	 .run = an_interface_is_asked_while_it_closes_and_opens_again,
+	 .processes = 1,
+	 .traits = TRAIT_BARE},
 	{.name = "interfaces_closed_in_the_middle_of_everything_end_in_time_and_leak_nothing",
 	 .run = interfaces_closed_in_the_middle_of_everything_end_in_time_and_leak_nothing,
 	 .processes = 2,

@@ -96,6 +96,46 @@ static void processes_exit_while_their_threads_wait_and_messages_fly(void)
 	}
 }
 
+/* ---- One thread closes, another exits ---- */
+
+static _Atomic bool ready_to_end;
+
+static _Noreturn void close_and_stay(unsigned turns)
+{
+	while (!atomic_load(&ready_to_end))
+		;
+	for (unsigned i = 0; i < turns; i++)
+		atomic_load(&ready_to_end);
+	PtlNIFini(ni);
+	for (;;)
+		pause();
+}
+
+static void *close_and_stay_away(void *argument)
+{
+	close_and_stay((unsigned)(uintptr_t)argument);
+}
+
+/* Both stop the interface's threads; each is ahead of the other by any number of turns. */
+static void a_process_exits_while_a_thread_closes_its_interface(void)
+{
+	for (unsigned i = 0; i < FEWER(100); i++) {
+		pid_t child = fork_child();
+		if (child == 0) {
+			pthread_t closer;
+			open_interface(PTL_PID_ANY);
+			if (i % 2)
+				CHECK_OK(PtlNicReady(ni));
+			start_thread(&closer, close_and_stay_away, (void *)(uintptr_t)(i * 37 % 2000));
+			atomic_store(&ready_to_end, true);
+			for (unsigned k = 0; k < i * 53 % 2000; k++)
+				atomic_load(&ready_to_end);
+			exit(CODE);
+		}
+		join_with_code(child, CODE);
+	}
+}
+
 /* ---- Exit handlers that call Portals ---- */
 
 static int handlers_run;
@@ -165,6 +205,11 @@ const struct test exit_tests[] = {
 	 .processes = 2,
 	 .traits = TRAIT_PAIR | TRAIT_BARE,
 	 .environment = "PTL_PEER_TIMEOUT=5s"},
+	{.name = "a_process_exits_while_a_thread_closes_its_interface",
+	 .run = a_process_exits_while_a_thread_closes_its_interface,
+	 .processes = 1,
+	 .traits = TRAIT_BARE | TRAIT_NO_SANITIZER,
+	 .seconds = 120},
 	{.name = "exit_handlers_may_call_portals",
 	 .run = exit_handlers_may_call_portals,
 	 .processes = 2,

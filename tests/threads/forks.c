@@ -2,7 +2,12 @@
 /* Children that start anew while threads of their parent put and get. */
 #include "tests/threads/threads.h"
 
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -125,6 +130,103 @@ static void a_child_starts_anew_also_when_its_parent_was_still_opening_the_netwo
 	}
 }
 
+/* As of a daemon, which forks twice: the child opens files, which get the numbers of descriptors that the library gave up. */
+static void a_childs_own_descriptors_survive_when_it_forks_again(void)
+{
+	enum { FILES = 40 };
+	int files[FILES];
+	open_interface(PTL_PID_ANY);
+	CHECK_OK(PtlNicReady(ni));
+	pid_t child = fork_child();
+	if (child == 0) {
+		for (int i = 0; i < FILES; i++)
+			CHECK((files[i] = open("/dev/null", O_RDONLY)) >= 0);
+		pid_t grandchild = fork_child();
+		if (grandchild == 0) {
+			for (int i = 0; i < FILES; i++)
+				CHECK(fcntl(files[i], F_GETFD) >= 0);
+			PtlFini();
+			open_interface(PTL_PID_ANY);
+			put_to_myself();
+			PtlFini();
+			_exit(0);
+		}
+		join_child(grandchild);
+		_exit(0);
+	}
+	join_child(child);
+	put_to_myself();
+	PtlFini();
+}
+
+static volatile sig_atomic_t alarms;
+
+/* What a handler does that starts a debugger. */
+static void fork_and_wait(int number)
+{
+	(void)number;
+	pid_t child = fork();
+	if (child == 0)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	alarms++;
+}
+
+/* The thread that opens the network cannot end before the call does that the handler has interrupted. */
+static void a_signal_handler_may_fork_inside_a_call_while_the_network_is_opened(void)
+{
+	signal(SIGALRM, fork_and_wait);
+	for (int i = 0; i < FEWER(30); i++) {
+		ptl_md_t md = md_over(NULL, 0, 0, PTL_EQ_NONE);
+		open_interface(PTL_PID_ANY);
+		const struct itimerval soon = {.it_value = {0, 500 + 20 * i}};
+		CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+		while (alarms == i)
+			CHECK_OK(PtlMDUnlink(bind_md(md)));
+		PtlFini();
+	}
+}
+
+static void *close_the_interface(void *argument)
+{
+	_Atomic bool *closed = argument;
+	CHECK_OK(PtlNIFini(ni));
+	atomic_store(closed, true);
+	return NULL;
+}
+
+/* What is sent to a process that does not exist keeps the interface busy for all of PTL_LINGER. */
+static void fork_and_other_interfaces_do_not_wait_for_one_that_lingers(void)
+{
+	static _Atomic bool closed;
+	ptl_handle_ni_t other;
+	pthread_t closer;
+	setenv("PTL_TRANSPORT", over_self() ? "node" : getenv("PTL_TRANSPORT"), 1);
+	open_interface(PTL_PID_ANY);
+	CHECK_OK(PtlNicReady(ni));
+	CHECK_OK(PtlPut(bind_md(md_over(NULL, 0, 0, PTL_EQ_NONE)), PTL_NO_ACK_REQ, nobody(), INDEX, 0, BITS, 0, 0));
+	start_thread(&closer, close_the_interface, &closed);
+	while (PtlNIInitialized(PTL_IFACE_DEFAULT))
+		;
+	pid_t child = fork_child();
+	if (child == 0) {
+		PtlFini();
+		open_interface(PTL_PID_ANY);
+		put_to_myself();
+		PtlFini();
+		_exit(0);
+	}
+	join_child(child);
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT + 1, PTL_PID_ANY, NULL, NULL, &other));
+	CHECK_OK(PtlNIFini(other));
+	CHECK(!atomic_load(&closed));
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &other)); /* this one has to wait */
+	pthread_join(closer, NULL);
+	ni = other;
+	put_to_myself();
+	PtlFini();
+}
+
 /* The run-time of the address sanitizer does not guard its allocator against fork in another thread. */
 const struct test fork_tests[] = {
 	{.name = "children_start_anew_while_threads_of_the_parent_go_on",
@@ -135,5 +237,18 @@ const struct test fork_tests[] = {
 	 .run = a_child_starts_anew_also_when_its_parent_was_still_opening_the_network,
 	 .processes = 1,
 	 .traits = TRAIT_BARE | TRAIT_NO_SANITIZER},
+	{.name = "a_childs_own_descriptors_survive_when_it_forks_again",
+	 .run = a_childs_own_descriptors_survive_when_it_forks_again,
+	 .processes = 1,
+	 .traits = TRAIT_BARE | TRAIT_NO_SANITIZER},
+	{.name = "a_signal_handler_may_fork_inside_a_call_while_the_network_is_opened",
+	 .run = a_signal_handler_may_fork_inside_a_call_while_the_network_is_opened,
+	 .processes = 1,
+	 .traits = TRAIT_BARE | TRAIT_NO_SANITIZER},
+	{.name = "fork_and_other_interfaces_do_not_wait_for_one_that_lingers",
+	 .run = fork_and_other_interfaces_do_not_wait_for_one_that_lingers,
+	 .processes = 1,
+	 .traits = TRAIT_BARE | TRAIT_NO_SANITIZER,
+	 .environment = "PTL_LINGER=4s"},
 	{0},
 };
