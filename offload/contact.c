@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <sys/random.h>
 
+#include "base/cancel.h"
 #include "base/report.h"
 #include "offload/peer.h"
 #include "offload/trace.h"
@@ -52,6 +53,7 @@ static struct wire_message introduction(const struct nic *nic, const struct peer
 
 static uint16_t random_tag(uint16_t other_than)
 {
+	UNCANCELLED;
 	uint16_t tag = 0;
 
 	while (tag == 0 || tag == other_than)

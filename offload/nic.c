@@ -74,6 +74,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/report.h"
 #include "offload/futex.h"
 #include "offload/operation.h"
@@ -106,6 +107,7 @@ static _Thread_local const struct nic *volatile inside;
 
 static bool run_timers(struct nic *nic)
 {
+	UNCANCELLED;
 	uint64_t now = monotonic_ns();
 
 	nic_note_time(nic, now);
@@ -152,6 +154,8 @@ int nic_drive(struct nic *nic)
 
 int nic_arm(struct nic *nic, uint64_t *until)
 {
+	UNCANCELLED;
+
 	/* Timers may post events: whoever has looked for some looks again. */
 	if (nic->timer != NIC_NEVER && run_timers(nic))
 		return -EAGAIN;
@@ -191,6 +195,7 @@ void nic_attach(struct nic *nic, enum nic_path path)
 
 void nic_ring(struct nic *nic, int event)
 {
+	UNCANCELLED;
 	const uint64_t one = 1;
 	uint64_t start = timing_start(&nic->timing);
 

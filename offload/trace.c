@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/cancel.h"
+
 /* In the order of their bits. */
 static const char *const names[] = {"api", "parse",  "move", "drop",  "request", "delivery", "md",
 				    "me",  "unlink", "eq",   "event", "memory",  "setup",    "shutdown"};
@@ -19,6 +21,7 @@ static const char *name_of(unsigned what)
 
 void trace_print(const struct nic *nic, unsigned what, const char *format, ...)
 {
+	UNCANCELLED;
 	FILE *out = p3_out ? p3_out : stderr;
 	va_list arguments;
 	char text[256];

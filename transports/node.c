@@ -299,6 +299,7 @@ static void node_forked(struct transport *transport)
 static int node_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigned attempt,
 			transport_address *address)
 {
+	UNCANCELLED;
 	struct node *node = node_of(transport);
 
 	if (nid != node->nid || pid == node->pid || attempt > 0)
@@ -340,6 +341,7 @@ static int node_send(struct transport *transport, transport_address address, con
 /* The queue is looked at again after the rings have been taken back: who drives now and then may not come again soon. */
 static int read_mail(struct node *node, int budget)
 {
+	UNCANCELLED;
 	int count = node_mail(node);
 
 	/* Somebody is not let go before the whole queue is consumed, and the line that is missing may be his. */

@@ -22,6 +22,7 @@
 #include <sys/types.h>
 
 #include "base/arch.h"
+#include "base/cancel.h"
 #include "transports/transport.h"
 
 #define NODE_SLOTS     1024 /* a power of two */

@@ -164,6 +164,7 @@ static int send_letter(const struct node *node, const struct introduction *text,
 		memcpy(CMSG_DATA(rights), &enclosure, sizeof enclosure);
 	}
 	FAULT_POINT("letter-before");
+	UNCANCELLED;
 	return sendmsg(node->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
@@ -241,6 +242,7 @@ static void read_letters(struct node *node, bool polling, int *count);
 
 int node_knock(struct node *node, struct node_peer *peer)
 {
+	UNCANCELLED;
 	uint64_t now = monotonic_ns();
 	int count = 0;
 

@@ -72,6 +72,7 @@ static int make_socket(void)
 
 static bool name_is_held(uint32_t nid, uint32_t pid)
 {
+	UNCANCELLED;
 	struct sockaddr_un name;
 	socklen_t length = node_name(nid, pid, &name);
 	int fd = make_socket();
@@ -142,6 +143,7 @@ void node_name_release(struct node *node)
 
 static bool is_readable(int fd)
 {
+	UNCANCELLED;
 	struct pollfd wait = {.fd = fd, .events = POLLIN};
 
 	return poll(&wait, 1, 0) > 0;
@@ -247,6 +249,7 @@ static void ring_by_letter(struct node *node, struct node_peer *peer)
 
 void node_ring(struct node *node, struct node_peer *peer)
 {
+	UNCANCELLED;
 	const uint64_t once = 1;
 
 	FAULT_POINT("ring-before");

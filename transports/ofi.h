@@ -22,6 +22,7 @@
 #include <signal.h>
 
 #include "base/arch.h"
+#include "base/cancel.h"
 #include "base/report.h"
 #include "transports/transport.h"
 

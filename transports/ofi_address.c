@@ -310,6 +310,7 @@ static int insert_address(struct ofi *ofi, transport_address index)
 
 int ofi_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigned attempt, transport_address *out)
 {
+	UNCANCELLED;
 	struct ofi *ofi = ofi_of(transport);
 
 	if (attempt >= OFI_CANDIDATES)

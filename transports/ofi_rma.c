@@ -108,6 +108,7 @@ static void give_region(struct ofi *ofi, struct ofi_region *region)
 
 int ofi_expose(struct transport *transport, void *base, size_t length, unsigned uses, struct exposure *exposure)
 {
+	UNCANCELLED;
 	struct ofi *ofi = ofi_of(transport);
 	struct ofi_region *region = take_region(ofi);
 
@@ -131,6 +132,7 @@ int ofi_expose(struct transport *transport, void *base, size_t length, unsigned 
 
 void ofi_withdraw(struct transport *transport, struct exposure *exposure)
 {
+	UNCANCELLED;
 	struct ofi *ofi = ofi_of(transport);
 	struct ofi_region *region = exposure->region;
 

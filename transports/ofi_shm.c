@@ -211,6 +211,8 @@ static int shm_wait_fd(const struct transport *transport)
 static int shm_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigned attempt,
 		       transport_address *out)
 {
+	UNCANCELLED;
+
 	if (attempt >= OFI_CANDIDATES)
 		return -ENOENT;
 	return ofi_make_address(ofi_of(transport), nid, ofi_candidate_port(pid, attempt), out);

@@ -81,6 +81,7 @@ int shm_make_bell(const struct shm_page *page)
 
 int shm_send_to_bell(const struct shm *shm, const struct shm_page *page, const void *bytes, size_t length)
 {
+	UNCANCELLED;
 	struct sockaddr_un name;
 	socklen_t name_length = bell_name(page, &name);
 
@@ -143,6 +144,7 @@ void shm_doom(struct shm *shm, struct shm_peer *peer)
 
 bool shm_is_gone(const struct ofi *ofi, transport_address index, const struct shm_peer *peer)
 {
+	UNCANCELLED;
 	const struct ofi_address *address = &ofi->addresses[index];
 	uint64_t nonce;
 	int error = shm_page_find(address->nid, address->port, &nonce, NULL);
@@ -174,6 +176,7 @@ static void bury_one(struct ofi *ofi, transport_address index, struct shm_peer *
  */
 void shm_bury(struct ofi *ofi)
 {
+	UNCANCELLED;
 	struct shm *shm = ofi->shm;
 
 	for (size_t i = 0; i < shm->peer_room && shm->doomed; i++)
@@ -329,6 +332,7 @@ static void read_letter(struct ofi *ofi, const struct letter *letter)
 
 int shm_read_letters(struct ofi *ofi)
 {
+	UNCANCELLED;
 	struct shm *shm = ofi->shm;
 	struct letter letter = {0};
 	enum mail mail;
@@ -358,6 +362,7 @@ static bool is_neighbour(const struct shm *shm, const struct shm_peer *peer)
 
 int shm_knock(struct ofi *ofi, transport_address index, struct shm_peer *peer)
 {
+	UNCANCELLED;
 	const struct ofi_address address = ofi->addresses[index]; /* letters may make the table grow */
 	uint64_t now = monotonic_ns(), nonce;
 

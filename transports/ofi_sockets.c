@@ -177,6 +177,7 @@ static void consider(void *argument, int fd)
 
 void ofi_sever_unheard(struct transport *transport, const transport_address *peers, unsigned count)
 {
+	UNCANCELLED;
 	struct ofi *ofi = ofi_of(transport);
 	struct search search = {.ofi = ofi, .peers = peers, .count = count};
 
@@ -186,6 +187,7 @@ void ofi_sever_unheard(struct transport *transport, const transport_address *pee
 
 void ofi_sever(struct transport *transport, transport_address to)
 {
+	UNCANCELLED;
 	struct ofi *ofi = ofi_of(transport);
 	struct search search = {.ofi = ofi, .peers = &to, .count = 1, .certain = true};
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/cancel.h"
+
 FILE *p3_out;
 
 static _Atomic int level_now = LOG_WARN;
@@ -28,6 +30,7 @@ void report_errors_aloud(bool aloud)
 static void print(enum log_level level, const char *text)
 {
 	static const char *const names[] = {"", "error", "warning", "info", "debug"};
+	UNCANCELLED;
 	FILE *out = p3_out ? p3_out : stderr;
 
 	if ((int)level <= atomic_load_explicit(&level_now, memory_order_relaxed))

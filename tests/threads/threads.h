@@ -19,6 +19,7 @@
 	X(fork_tests)                                                                                                  \
 	X(interface_tests)                                                                                             \
 	X(exit_tests)                                                                                                  \
+	X(cancelled_tests)                                                                                             \
 	X(cpu_tests)
 
 #define DECLARE_TABLE(table) extern const struct test table[];
