@@ -53,17 +53,19 @@ static void two_interfaces_of_a_process_get_two_cpus(void)
 /* It never calls Portals, but has a copy of every descriptor. */
 static void a_forked_child_does_not_hold_its_parents_cpu(void)
 {
-	int until[2];
-	char byte;
-	CHECK(pipe(until) == 0);
+	int until[2], there[2];
+	char byte = 0;
+	CHECK(pipe(until) == 0 && pipe(there) == 0);
 	open_with_cpus();
 	const int cpu = cpu_of_nic();
 	pid_t child = fork_child();
 	if (child == 0) {
 		close(until[1]);
+		CHECK(write(there[1], &byte, 1) == 1); /* fork is over here too: until then the lock is a copy */
 		_exit(read(until[0], &byte, 1) == 0 ? 0 : 1);
 	}
 	close(until[0]);
+	CHECK(read(there[0], &byte, 1) == 1);
 	PtlFini();
 	open_interface(PTL_PID_ANY);
 	CHECK_EQUAL(cpu_of_nic(), cpu);
