@@ -143,7 +143,7 @@ void node_peer_met(struct node *node, struct node_peer *peer)
 static bool is_heard_out(const struct node *node, struct node_peer *peer)
 {
 	/* Asked anew if a mad peer had moved it out of sight. */
-	if (!peer->sentenced || peer->last_tail - node->head > NODE_SLOTS)
+	if (!peer->sentenced || (int64_t)(peer->last_tail - node->head) > NODE_SLOTS)
 		peer->last_tail = atomic_load_explicit(&node->segment->tail, memory_order_relaxed);
 	peer->sentenced = true;
 	return (int64_t)(peer->last_tail - node->head) <= 0;

@@ -1316,6 +1316,59 @@ static void spoiled_claims_fail_the_read(void)
 	barrier();
 }
 
+/* --- whoever has gone --- */
+
+static int peers_gone;
+
+static void note_gone(void *owner, transport_address peer)
+{
+	(void)owner;
+	CHECK_EQUAL(peer, 1);
+	peers_gone++;
+}
+
+static void drop_message(void *owner, transport_address from, const void *bytes, size_t length, const void *body,
+			 size_t body_length)
+{
+	(void)owner, (void)bytes, (void)length, (void)body, (void)body_length;
+	CHECK(from > 1);
+}
+
+/* What others have appended behind its last line is no reason to wait, however much of it there always is. */
+static void a_dead_peer_is_let_go_though_others_never_pause(void)
+{
+	enum { NODES = 4, AHEAD = 40, BUDGET = 16, ROUNDS = 1000 }; /* the receiver, the dead, and two */
+	static const struct transport_sink told = {.arrived = drop_message, .peer_gone = note_gone};
+	static struct node *all[NODES];
+	int waiting = 0;
+
+	stage = shared_memory();
+	for (int rank = 0; rank < NODES; rank++) {
+		all[rank] = make_node(rank, NODES);
+		show_incarnation(all[rank]);
+	}
+	node = all[0];
+	node->sink = &told;
+	for (int rank = 0; rank < NODES; rank++) {
+		const struct card theirs = card_of(all[rank]), ours = card_of(node);
+
+		add_peer(node, 0, rank, &theirs, map_segment(&theirs));
+		if (rank > 0)
+			add_peer(all[rank], rank, 0, &ours, node->segment);
+	}
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int rank = 2; rank < NODES; rank++)
+			while (waiting < AHEAD &&
+			       node_append(all[rank], all[rank]->peers[0], NODE_MESSAGE, "", 1, NULL, 0) == 0)
+				waiting++;
+		CHECK_EQUAL(waiting, AHEAD);
+		if (round == 10)
+			node->peers[1]->doomed = node->any_doomed = true;
+		waiting -= transport_node.poll(&node->base, BUDGET);
+	}
+	CHECK_EQUAL(peers_gone, 1);
+}
+
 static void lost_peers_leave_nothing_behind(void)
 {
 	unsigned char *memory = map(LONG);
@@ -1376,6 +1429,7 @@ static const struct test tests[] = {
 	ROW(2, a_peer_gets_what_it_may_ask_for_at_a_time_and_no_more),
 	ROW(3, pieces_that_were_not_asked_for_are_dropped),
 	ROW(2, spoiled_claims_fail_the_read),
+	ROW(1, a_dead_peer_is_let_go_though_others_never_pause),
 	ROW(2, lost_peers_leave_nothing_behind),
 	{0},
 };
