@@ -438,6 +438,20 @@ static uint64_t ping_interval(const struct nic *nic)
 									  : SILENCE_NS;
 }
 
+/*
+ * An answer that a transfer waits for may have been lost with a connection, or the question.  Signs of life are none, so
+ * they do not put it off.
+ */
+static void ask_again(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	uint64_t interval = ping_interval(nic), pause = peer->transport->limits.ping_pause;
+
+	if (now - peer->asked_at < (pause > interval ? pause : interval))
+		return;
+	peer->asked_at = now;
+	transfers_ask_again(nic, peer);
+}
+
 static bool silent_for_too_long(const struct nic *nic, const struct peer *peer, uint64_t now)
 {
 	return peer->pings >= PINGS_BEFORE_DEATH && nic->settings->peer_timeout &&
@@ -511,6 +525,8 @@ void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 
 	if (peer->state == PEER_UNKNOWN && peer->lost_transport && reads_hang(peer))
 		return; /* the verdict has been passed */
+	if (peer->state == PEER_READY)
+		ask_again(nic, peer, now);
 	if (peer->arrivals != peer->arrivals_seen || peer->silent_since == 0) {
 		note_life(peer, now);
 		return;
@@ -523,8 +539,6 @@ void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 		contact_give_up(nic, peer, "its port is closed");
 		return;
 	}
-	if (peer->state == PEER_READY)
-		transfers_ask_again(nic, peer);
 	if (!silent || peer->state != PEER_READY)
 		return;
 	if (silent_for_too_long(nic, peer, now)) {

@@ -49,7 +49,7 @@ struct peer {
 	bool source_shown; /* the transport has named this peer as the source of a message: it can be told apart */
 	uint16_t stranger; /* place on nic->strangers + 1; 0: it has proven to be there, or we have asked for it */
 	unsigned owed;     /* operations held for what it has sent, at most PEER_OWED_MAX */
-	uint64_t silent_since, pinged_at;
+	uint64_t silent_since, pinged_at, asked_at; /* asked_at: what unconfirmed transfers want to know */
 	unsigned pings, refused_probes;
 	struct transport
 		*lost_transport; /* where it was when we gave it up, while reads of its memory have yet to end */

@@ -377,6 +377,32 @@ static void a_lost_confirmation_is_asked_for_again(void **state)
 	assert_int_equal(wait_for(receiver, PTL_EVENT_PUT_END).ni_fail_type, PTL_NI_OK);
 }
 
+static bool take_event(ptl_handle_eq_t eq, ptl_event_kind_t kind)
+{
+	ptl_event_t event;
+
+	return PtlEQGet(eq, &event) == PTL_OK && event.type == kind;
+}
+
+/* Whatever else the source says meanwhile: it is no answer. */
+static void a_lost_confirmation_is_asked_for_again_though_the_source_talks(void **state)
+{
+	ptl_handle_eq_t sender, receiver;
+	bool ended = false;
+
+	(void)state;
+	assert_int_equal(PtlEQAlloc(ni[0], 8, PTL_EQ_HANDLER_NONE, &sender), PTL_OK);
+	receiver = put_and_stand_still(sender);
+	complete_reads(receiver);
+	scripted_lose(0, 1);
+	for (int round = 0; round < ROUNDS && !ended; round++) {
+		assert_int_equal(PtlPut(bind_memory(0, PTL_EQ_NONE), PTL_NO_ACK_REQ, id[1], 1, 0, 0, 0, 0), PTL_OK);
+		go_on();
+		ended = take_event(receiver, PTL_EVENT_PUT_END);
+	}
+	assert_true(ended);
+}
+
 /* What it has read may be anything by now. */
 static void a_transfer_whose_source_has_given_up_fails_though_its_reads_do_not(void **state)
 {
@@ -400,6 +426,34 @@ static void tick_often(uint64_t ns, unsigned times)
 		for (unsigned j = 0; j < DRIVES; j++)
 			nic_call(process_ni(ni[1]), drive, NULL);
 	}
+}
+
+/* PINGs in so many seconds in which a confirmation is waited for and nothing comes. */
+static unsigned questions_within(unsigned seconds, uint64_t pause)
+{
+	const struct scripted_terms terms = {.short_max = 1024, .rma_chunk = 1024, .rma_depth = 1, .ping_pause = pause};
+	struct scripted_observer observer = scripted_blind;
+	ptl_handle_eq_t sender;
+
+	observer.sending = count_ping;
+	open_on(&terms, &observer);
+	assert_int_equal(PtlEQAlloc(ni[0], 8, PTL_EQ_HANDLER_NONE, &sender), PTL_OK);
+	complete_reads(put_and_stand_still(sender));
+	pings = 0;
+	for (unsigned i = 0; i < 10 * seconds; i++) {
+		tick_often(UINT64_C(100000000), 1);
+		scripted_lose(0, 1);
+	}
+	close_interfaces(NULL);
+	return pings;
+}
+
+/* Each time the transfer's own and the one for signs of life, and no more often than the transport wants. */
+static void questions_keep_the_pause_too(void **state)
+{
+	(void)state;
+	assert_in_range(questions_within(30, 0), 30, 60);
+	assert_in_range(questions_within(30, 5000000000u), 6, 12);
 }
 
 /*
@@ -448,6 +502,8 @@ int main(void)
 						open_interfaces, close_interfaces),
 		cmocka_unit_test_setup_teardown(a_lost_confirmation_is_asked_for_again, open_interfaces,
 						close_interfaces),
+		cmocka_unit_test_setup_teardown(a_lost_confirmation_is_asked_for_again_though_the_source_talks,
+						open_interfaces, close_interfaces),
 		cmocka_unit_test_setup_teardown(a_transfer_whose_source_has_given_up_fails_though_its_reads_do_not,
 						open_interfaces, close_interfaces),
 		cmocka_unit_test_setup_teardown(a_request_behind_a_lost_welcome_does_not_vanish, open_interfaces,
@@ -456,6 +512,7 @@ int main(void)
 						close_interfaces),
 		cmocka_unit_test_setup_teardown(no_more_strangers_are_answered_than_can_be_afforded, open_interfaces,
 						close_interfaces),
+		cmocka_unit_test(questions_keep_the_pause_too),
 		cmocka_unit_test(pings_keep_the_pause_that_the_transport_wants),
 		cmocka_unit_test_setup_teardown(what_one_peer_can_hold_is_bounded, open_interfaces, close_interfaces),
 	};
