@@ -16,7 +16,8 @@
  *     peer now and this is the only one from there, it is certain too.
  *   - Of several, those are dead on which what we sent is being retransmitted in vain and nothing was acknowledged for
  *     half of PTL_PEER_TIMEOUT (the PINGs of the other half have to be retransmitted first): not only this process but
- *     its host does not answer, and whoever else on it they belong to is as silent.
+ *     its host does not answer, and whoever else on it they belong to is as silent.  (Where PTL_PEER_TIMEOUT is 0 silence
+ *     means nothing, and none are.)
  * So a process that stands still on a host that lives, beside another one that is connected to us, keeps its
  * connection, and our reads from it end when it goes on or dies.
  */
@@ -133,7 +134,7 @@ static bool is_unheard(const struct ofi *ofi, int fd)
 	struct tcp_info info = {0};
 	socklen_t size = sizeof info;
 
-	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+	return ofi->peer_timeout > 0 && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
 	       info.tcpi_retransmits + info.tcpi_probes >= RETRANSMISSIONS &&
 	       info.tcpi_last_ack_recv >= ofi->peer_timeout / 2 / 1000000;
 }

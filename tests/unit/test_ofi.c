@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <linux/filter.h>
+#include <linux/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -1107,6 +1109,74 @@ static void connections_of_the_application_are_left_alone(void)
 	close(listener);
 }
 
+/* Drops all that comes to the socket, unseen and unacknowledged, as if its host had vanished. */
+static void vanish(int fd)
+{
+	struct sock_filter nothing = {.code = BPF_RET | BPF_K, .k = 0};
+	struct sock_fprog filter = {.len = 1, .filter = &nothing};
+
+	CHECK_EQUAL(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter), 0);
+}
+
+/* Leaves nothing behind that would keep its port. */
+static void reset(int fd)
+{
+	const struct linger none = {.l_onoff = 1};
+
+	CHECK_EQUAL(setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none), 0);
+	close(fd);
+}
+
+static bool is_sent_again(const void *fd)
+{
+	struct tcp_info info = {0};
+	socklen_t size = sizeof info;
+
+	CHECK_EQUAL(getsockopt(*(const int *)fd, IPPROTO_TCP, TCP_INFO, &info, &size), 0);
+	return info.tcpi_retransmits >= 3; /* after 1.4 s */
+}
+
+/* A connection as the provider makes them, to somebody of that pid whose host has vanished: is it severed? */
+static bool is_severed_when_unheard(uint32_t pid)
+{
+	char byte = 1;
+	transport_address address;
+	int listener = listen_on(ofi_candidate_port(pid, 0)), near = socket(AF_INET, SOCK_STREAM, 0);
+	struct sockaddr_in name = {0};
+	socklen_t length = sizeof name;
+
+	CHECK_EQUAL(transport->ops->resolve(transport, LOOPBACK, pid, 0, &address), 0);
+	CHECK_EQUAL(getsockname(listener, (struct sockaddr *)&name, &length), 0);
+	CHECK_EQUAL(connect(near, (struct sockaddr *)&name, length), 0);
+	int far = accept(listener, NULL, NULL);
+	CHECK_LESS(0, far);
+	vanish(far);
+	CHECK_EQUAL(send(near, &byte, 1, MSG_NOSIGNAL), 1);
+	drive_until("wait for retransmissions", is_sent_again, &near);
+	transport->ops->sever_unheard(transport, &address, 1);
+	bool severed = recv(near, &byte, 1, MSG_DONTWAIT) == 0;
+	reset(far);
+	reset(near);
+	close(listener);
+	return severed;
+}
+
+/* Half of the time after which silence counts as death; without such a time it never does. */
+static void a_vanished_host_is_severed_unless_silence_means_nothing(void)
+{
+	static const struct {
+		uint64_t peer_timeout;
+		bool severed;
+	} cases[] = {{2000000000u, true}, {600000000000u, false}, {0, false}};
+
+	for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		settings.peer_timeout = cases[i].peer_timeout;
+		CHECK_EQUAL(open_as(ANY_PID), 0);
+		CHECK_EQUAL(is_severed_when_unheard(config.pid + 1 + i), cases[i].severed);
+		shut();
+	}
+}
+
 static void a_stranger_on_the_port_is_avoided(void)
 {
 	uint32_t pid = 70000 + (uint32_t)pid_of(1);
@@ -2030,6 +2100,7 @@ static const struct test socket_tests[] = {
 	ROW(3, severing_ends_reads_over_a_connection_we_made),
 	ROW(2, severing_ends_reads_over_the_only_connection_from_there),
 	ROW(3, severing_spares_connections_that_may_be_anybodys),
+	ROW(1, a_vanished_host_is_severed_unless_silence_means_nothing),
 	ROW(2, a_stranger_on_the_port_is_avoided),
 	ROW(2, reads_of_one_peer_are_held_to_a_window),
 	{.name = "a_larger_short_max_is_honoured",
