@@ -429,7 +429,7 @@ static bool probably_dead(struct peer *peer)
 	return peer->refused_probes >= PEER_PROBES_REFUSED;
 }
 
-/* Three of them fit into PTL_PEER_TIMEOUT. */
+/* PINGS_BEFORE_DEATH of them fit into PTL_PEER_TIMEOUT, if the transport wants no longer pauses. */
 static uint64_t ping_interval(const struct nic *nic)
 {
 	uint64_t timeout = nic->settings->peer_timeout;
@@ -438,13 +438,29 @@ static uint64_t ping_interval(const struct nic *nic)
 									  : SILENCE_NS;
 }
 
+/* What the transport wants between two of them, but so that two fit into PTL_PEER_TIMEOUT. */
+static uint64_t ping_pause(const struct nic *nic, const struct transport *transport)
+{
+	uint64_t most = nic->settings->peer_timeout / 2, pause = transport->limits.ping_pause;
+
+	return most > 0 && pause > most ? most : pause;
+}
+
+static unsigned pings_before_death(const struct nic *nic, const struct transport *transport)
+{
+	uint64_t pause = ping_pause(nic, transport);
+
+	return pause > 0 && nic->settings->peer_timeout / pause < PINGS_BEFORE_DEATH ? PINGS_BEFORE_DEATH - 1
+										     : PINGS_BEFORE_DEATH;
+}
+
 /*
  * An answer that a transfer waits for may have been lost with a connection, or the question.  Signs of life are none, so
  * they do not put it off.
  */
 static void ask_again(struct nic *nic, struct peer *peer, uint64_t now)
 {
-	uint64_t interval = ping_interval(nic), pause = peer->transport->limits.ping_pause;
+	uint64_t interval = ping_interval(nic), pause = ping_pause(nic, peer->transport);
 
 	if (now - peer->asked_at < (pause > interval ? pause : interval))
 		return;
@@ -454,7 +470,7 @@ static void ask_again(struct nic *nic, struct peer *peer, uint64_t now)
 
 static bool silent_for_too_long(const struct nic *nic, const struct peer *peer, uint64_t now)
 {
-	return peer->pings >= PINGS_BEFORE_DEATH && nic->settings->peer_timeout &&
+	return peer->pings >= pings_before_death(nic, peer->transport) && nic->settings->peer_timeout &&
 	       (peer->abilities & WIRE_HAS_NIC_THREAD) && now - peer->silent_since > nic->settings->peer_timeout;
 }
 
@@ -545,7 +561,7 @@ void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 		contact_give_up(nic, peer, "silent for PTL_PEER_TIMEOUT");
 		return;
 	}
-	if (now - peer->pinged_at < interval || now - peer->pinged_at < transport->limits.ping_pause)
+	if (now - peer->pinged_at < interval || now - peer->pinged_at < ping_pause(nic, transport))
 		return;
 	peer->pinged_at = now;
 	peer->pings++;

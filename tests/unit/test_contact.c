@@ -81,6 +81,15 @@ static void go_on(void)
 	}
 }
 
+static void tick_often(uint64_t ns, unsigned times)
+{
+	for (unsigned i = 0; i < times; i++) {
+		scripted_pass_time(ns / times);
+		for (unsigned j = 0; j < DRIVES; j++)
+			nic_call(process_ni(ni[1]), drive, NULL);
+	}
+}
+
 static ptl_handle_md_t bind_memory(unsigned which, ptl_handle_eq_t eq)
 {
 	const ptl_md_t md = {
@@ -235,6 +244,45 @@ static void pings_keep_the_pause_that_the_transport_wants(void **state)
 	(void)state;
 	assert_in_range(pings_within(30, 0), 15, 30);
 	assert_in_range(pings_within(30, 5000000000u), 5, 6);
+}
+
+/* When what a silent peer owes fails, ns. */
+static uint64_t verdict_after(const char *timeout, uint64_t pause)
+{
+	const struct scripted_terms terms = {.short_max = 1024, .rma_chunk = 1024, .rma_depth = 1, .ping_pause = pause};
+	ptl_handle_eq_t eq;
+	ptl_event_t event = {.type = PTL_EVENT_SEND_END};
+
+	setenv("PTL_PEER_TIMEOUT", timeout, 1);
+	open_on(&terms, &scripted_blind);
+	unsetenv("PTL_PEER_TIMEOUT");
+	talk();
+	peer_find(process_ni(ni[1]), id[0])->abilities = WIRE_HAS_NIC_THREAD;
+	assert_int_equal(PtlEQAlloc(ni[1], 8, PTL_EQ_HANDLER_NONE, &eq), PTL_OK);
+	assert_int_equal(PtlPut(bind_memory(1, eq), PTL_ACK_REQ, id[0], 0, 0, 0, 0, 0), PTL_OK);
+	uint64_t begun = scripted_time();
+
+	while (event.type != PTL_EVENT_ACK && scripted_time() - begun < UINT64_C(100000000000)) {
+		tick_often(UINT64_C(100000000), 1);
+		scripted_lose(1, 0);
+		PtlEQGet(eq, &event);
+	}
+	assert_int_equal(event.ni_fail_type, PTL_NI_PEER_DIED);
+	close_interfaces(NULL);
+	return scripted_time() - begun;
+}
+
+/* Though fewer PINGs fit into it where the transport wants pauses. */
+static void silence_is_death_when_the_timeout_says_so(void **state)
+{
+	static const uint64_t pauses[] = {0, 5000000000u};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_in_range(verdict_after("2s", pauses[i]), 2000000000u, 2800000000u);
+		assert_in_range(verdict_after("12s", pauses[i]), 12000000000u, 12800000000u);
+		assert_in_range(verdict_after("60s", pauses[i]), 60000000000u, 60800000000u);
+	}
 }
 
 static int count_operations(struct nic *nic, void *unused)
@@ -419,15 +467,6 @@ static void a_transfer_whose_source_has_given_up_fails_though_its_reads_do_not(v
 
 /* --- reads that a dead peer leaves behind --- */
 
-static void tick_often(uint64_t ns, unsigned times)
-{
-	for (unsigned i = 0; i < times; i++) {
-		scripted_pass_time(ns / times);
-		for (unsigned j = 0; j < DRIVES; j++)
-			nic_call(process_ni(ni[1]), drive, NULL);
-	}
-}
-
 /* PINGs in so many seconds in which a confirmation is waited for and nothing comes. */
 static unsigned questions_within(unsigned seconds, uint64_t pause)
 {
@@ -513,6 +552,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_more_strangers_are_answered_than_can_be_afforded, open_interfaces,
 						close_interfaces),
 		cmocka_unit_test(questions_keep_the_pause_too),
+		cmocka_unit_test(silence_is_death_when_the_timeout_says_so),
 		cmocka_unit_test(pings_keep_the_pause_that_the_transport_wants),
 		cmocka_unit_test_setup_teardown(what_one_peer_can_hold_is_bounded, open_interfaces, close_interfaces),
 	};
