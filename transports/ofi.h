@@ -149,6 +149,7 @@ struct ofi {
 	struct ofi_address *addresses;
 	uint32_t *numbered; /* the provider's number -> index, or OFI_UNNUMBERED */
 	size_t address_count, address_room, numbered_room;
+	unsigned missing;   /* receive buffers that have yet to be posted */
 	unsigned suspicion; /* polls since `suspect` lost something, 0: there is no suspect */
 	uint32_t suspect;
 	uint64_t received, receive_errors, send_errors;

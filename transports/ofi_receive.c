@@ -37,6 +37,15 @@ static int post_buffer(struct ofi *ofi, struct ofi_buffer *buffer)
 	return 0;
 }
 
+static void free_buffer(struct ofi_buffer *buffer)
+{
+	if (buffer->mr)
+		fi_close(&buffer->mr->fid);
+	if (buffer->bytes != MAP_FAILED)
+		munmap(buffer->bytes, OFI_BUFFER_BYTES);
+	free(buffer);
+}
+
 static struct ofi_buffer *create_buffer(struct ofi *ofi)
 {
 	struct ofi_buffer *buffer = calloc(1, sizeof *buffer);
@@ -44,16 +53,21 @@ static struct ofi_buffer *create_buffer(struct ofi *ofi)
 		return NULL;
 	buffer->operation.kind = OFI_RECEIVE;
 	buffer->bytes = mmap(NULL, OFI_BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (buffer->bytes == MAP_FAILED) {
-		free(buffer);
+	if (buffer->bytes == MAP_FAILED ||
+	    (ofi->base.limits.local_registration &&
+	     ofi_register(ofi, buffer->bytes, OFI_BUFFER_BYTES, FI_RECV, &buffer->mr) != 0)) {
+		free_buffer(buffer);
 		return NULL;
 	}
 	buffer->next = ofi->buffers;
 	ofi->buffers = buffer;
-	if (ofi->base.limits.local_registration &&
-	    ofi_register(ofi, buffer->bytes, OFI_BUFFER_BYTES, FI_RECV, &buffer->mr) != 0)
-		return NULL;
 	return buffer;
+}
+
+static void spare(struct ofi *ofi, struct ofi_buffer *buffer)
+{
+	buffer->next_queued = ofi->spare_buffers;
+	ofi->spare_buffers = buffer;
 }
 
 static int post_one_more(struct ofi *ofi)
@@ -64,8 +78,20 @@ static int post_one_more(struct ofi *ofi)
 		ofi->spare_buffers = buffer->next_queued;
 	else
 		buffer = create_buffer(ofi);
-	return buffer ? post_buffer(ofi, buffer)
-		      : report_error(-ENOMEM, "no memory for a receive buffer of %u bytes", OFI_BUFFER_BYTES);
+	if (!buffer)
+		return report_error(-ENOMEM, "no memory for a receive buffer of %u bytes", OFI_BUFFER_BYTES);
+	int error = post_buffer(ofi, buffer);
+
+	if (error)
+		spare(ofi, buffer);
+	return error;
+}
+
+/* Those for which there is no room now are offered again at each poll: without buffers we would be deaf. */
+static void post_missing(struct ofi *ofi)
+{
+	while (ofi->missing > 0 && post_one_more(ofi) == 0)
+		ofi->missing--;
 }
 
 int ofi_buffers_create(struct ofi *ofi)
@@ -82,12 +108,10 @@ void ofi_buffers_destroy(struct ofi *ofi)
 	while (ofi->buffers) {
 		struct ofi_buffer *buffer = ofi->buffers;
 		ofi->buffers = buffer->next;
-		if (buffer->mr)
-			fi_close(&buffer->mr->fid);
-		munmap(buffer->bytes, OFI_BUFFER_BYTES);
-		free(buffer);
+		free_buffer(buffer);
 	}
 	ofi->spare_buffers = ofi->posted_first = NULL;
+	ofi->missing = 0;
 }
 
 static struct ofi_buffer *take_oldest_posted(struct ofi *ofi)
@@ -104,8 +128,7 @@ static void spare_if_complete(struct ofi *ofi, struct ofi_buffer *buffer)
 {
 	if (buffer->released && buffer->received == buffer->end) {
 		buffer->released = false;
-		buffer->next_queued = ofi->spare_buffers;
-		ofi->spare_buffers = buffer;
+		spare(ofi, buffer);
 	}
 }
 
@@ -115,15 +138,12 @@ static void spare_if_complete(struct ofi *ofi, struct ofi_buffer *buffer)
  */
 static void release_buffer(struct ofi *ofi, struct ofi_buffer *buffer, size_t end)
 {
-	int missing = 0;
-
 	buffer->released = true;
 	buffer->end = end;
-	for (; buffer->posted; missing++)
+	for (; buffer->posted; ofi->missing++)
 		take_oldest_posted(ofi);
 	spare_if_complete(ofi, buffer);
-	while (missing-- > 0)
-		post_one_more(ofi);
+	post_missing(ofi);
 }
 
 /* A release may come with the last message or alone, with length 0 (shm); we never send 0 bytes. */
@@ -249,6 +269,8 @@ int ofi_poll(struct transport *transport, int budget)
 
 	if (unlikely(ofi->suspicion))
 		look_after_suspect(ofi);
+	if (unlikely(ofi->missing))
+		post_missing(ofi);
 	while (handled < budget) {
 		struct fi_cq_data_entry entries[OFI_BATCH];
 		fi_addr_t sources[OFI_BATCH];

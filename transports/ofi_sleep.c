@@ -100,14 +100,20 @@ static int arm_beside_stale_signal(struct ofi *ofi)
 	return 0;
 }
 
-int ofi_arm(struct transport *transport)
+static int arm(struct ofi *ofi)
 {
-	struct ofi *ofi = ofi_of(transport);
-
 	if (ofi->edge_fd >= 0)
 		return arm_beside_stale_signal(ofi);
 	int error = ofi_fill_stash(ofi);
 	return error || ofi->cq_fd < 0 ? error : try_wait(ofi);
+}
+
+int ofi_arm(struct transport *transport)
+{
+	struct ofi *ofi = ofi_of(transport);
+	int error = arm(ofi);
+
+	return error ? error : ofi->missing > 0; /* nobody tells when there is room for a buffer again */
 }
 
 int ofi_wait_fd(const struct transport *transport)

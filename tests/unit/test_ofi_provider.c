@@ -547,6 +547,63 @@ static void what_the_user_says_about_verbs_stays(void **state)
 	assert_variables(user);
 }
 
+/* ---- Receiving ---- */
+
+static struct fi_cq_data_entry completion; /* to be read next, if it has a context */
+static int posts_refused, buffers_posted;
+static void *oldest_buffer;
+
+static ssize_t post_receive(struct fid_ep *to, const struct fi_msg *message, uint64_t flags)
+{
+	assert_ptr_equal(to, &endpoint);
+	assert_int_equal(flags, FI_MULTI_RECV);
+	if (posts_refused > 0) {
+		posts_refused--;
+		return -FI_EAGAIN;
+	}
+	if (buffers_posted++ == 0)
+		oldest_buffer = message->context;
+	return 0;
+}
+
+static ssize_t read_queue(struct fid_cq *queue, void *entries, size_t count, fi_addr_t *sources)
+{
+	(void)queue, (void)count;
+	if (!completion.op_context)
+		return -FI_EAGAIN;
+	memcpy(entries, &completion, sizeof completion);
+	sources[0] = 0;
+	completion.op_context = NULL;
+	return 1;
+}
+
+static struct fi_ops_msg message_ops = {.size = sizeof message_ops, .recvmsg = post_receive};
+static struct fi_ops_cq queue_ops = {.size = sizeof queue_ops, .readfrom = read_queue};
+
+/* Whoever has none left is deaf, and nothing else would make it look again. */
+static void a_buffer_that_was_refused_is_offered_again(void **state)
+{
+	struct fid_cq queue = {.ops = &queue_ops};
+
+	(void)state;
+	endpoint = (struct fid_ep){.msg = &message_ops};
+	ofi = (struct ofi){.ep = &endpoint, .cq = &queue, .library = &library, .profile.name = "none"};
+	posts_refused = buffers_posted = 0;
+	assert_int_equal(ofi_buffers_create(&ofi), 0);
+	assert_int_equal(buffers_posted, OFI_BUFFERS);
+	completion = (struct fi_cq_data_entry){.op_context = oldest_buffer, .flags = FI_RECV | FI_MULTI_RECV};
+	posts_refused = 2;
+	assert_true(ofi_poll(&ofi.base, 16) >= 0);
+	assert_int_equal(buffers_posted, OFI_BUFFERS);
+	assert_true(ofi_poll(&ofi.base, 16) >= 0);
+	assert_true(ofi_poll(&ofi.base, 16) >= 0);
+	assert_true(ofi_poll(&ofi.base, 16) >= 0);
+	assert_int_equal(buffers_posted, OFI_BUFFERS + 1);
+	ofi_buffers_destroy(&ofi);
+	endpoint = (struct fid_ep){0};
+	ofi = (struct ofi){0};
+}
+
 #define ROW(test) cmocka_unit_test_setup_teardown(test, clear, release)
 
 int main(void)
@@ -569,6 +626,7 @@ int main(void)
 		ROW(other_regions_are_neither_bound_nor_enabled),
 		ROW(no_exposure_asks_to_be_tried_again),
 		ROW(keys_are_random_as_wide_as_they_may_be_and_tried_again),
+		cmocka_unit_test(a_buffer_that_was_refused_is_offered_again),
 		cmocka_unit_test(verbs_is_prepared_where_there_is_a_device),
 		cmocka_unit_test(nothing_is_prepared_for_verbs_that_is_not_there_or_not_wanted),
 		cmocka_unit_test(what_the_user_says_about_verbs_stays),
