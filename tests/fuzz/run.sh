@@ -7,7 +7,7 @@
 set -eu
 directory=$1 seconds=$2
 shift 2
-[ $# -gt 0 ] || set -- wire node letter settings engine
+[ $# -gt 0 ] || set -- wire node letter shm settings engine
 cd "$(dirname "$0")/../.."
 mkdir -p "$directory"
 rm -f "$directory"/broke-*
@@ -21,6 +21,7 @@ sources_of() # TARGET
 	wire) echo offload/wire.c ;;
 	node) echo transports/node.c transports/node_{copy,copy_life,expose,pull,queue,split}.c ;;
 	letter) echo transports/node_{name,segment}.c ;;
+	shm) echo transports/ofi_{address,shm_page}.c ;;
 	settings) echo portals/runtime/{settings,report}.c ;;
 	engine) echo portals/*.c portals/runtime/*.c offload/*.c transports/*.c tests/scripted.c -ldl -lpthread \
 		-Wl,--wrap=transport_ofi,--wrap=transport_self,--wrap=clock_gettime,--wrap=getrandom ;;
@@ -32,7 +33,7 @@ longest_of() # TARGET
 	case $1 in
 	wire) echo 6300 ;; # a little more than the longest header with the most segments
 	node) echo 3000 ;; # some hundred steps of a few bytes each
-	letter) echo 1000 ;;
+	letter | shm) echo 1000 ;;
 	settings) echo 600 ;;
 	engine) echo 4000 ;;
 	esac

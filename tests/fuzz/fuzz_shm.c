@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libFuzzer target: whatever letters come to the bell of a process on libfabric's shm, whatever its peers' ready pages say,
+ * and whenever they die, the tables keep to what ofi_shm_letters.c promises, nobody who is not there gets a place in them,
+ * and no descriptor or mapping is lost.  The input is a script of letters, lives and words in pages.  Letters, pages and
+ * addresses are real; the provider is a table of numbers, which now and then gives one out twice, as shm does.
+ */
+#include "transports/ofi_shm_letters.c" /* for the form of a letter */
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include "tests/fuzz/input.h"
+
+enum { SENDERS = 3, STEPS = 100, NUMBERS = PEERS_GREATEST + 1, NID = 0x7f000001, FIRST_PORT = 33000 };
+
+static struct process {
+	struct shm shm; /* page NULL: dead */
+	struct shm_page identity;
+	uint16_t port;
+} senders[SENDERS];
+static struct ofi *victim;
+static bool inserted[NUMBERS], twice; /* twice: the next address gets a number that is in use */
+static unsigned others;               /* peers besides, for which there is no room then */
+static bool was_met[SENDERS + 1];     /* somebody at that port, the victim's first, has said so */
+static int stranger = -1, enclosed = -1;
+
+/* --- stubs --- */
+
+int report_error(int error, const char *format, ...)
+{
+	(void)format;
+	return error;
+}
+
+void report(enum log_level level, const char *format, ...)
+{
+	(void)level, (void)format;
+}
+
+const struct transport_ops *ofi_choose_ops(const char *provider)
+{
+	(void)provider;
+	return NULL;
+}
+
+void ofi_library_prepare(void)
+{
+}
+
+void ofi_prepare_verbs(const char *provider, const char *devices)
+{
+	(void)provider, (void)devices;
+}
+
+void ofi_rma_abandon(struct ofi *ofi, struct ofi_operation *operation, int status)
+{
+	(void)ofi, (void)operation, (void)status;
+	REQUIRE(false); /* nothing is read here */
+}
+
+/* The victim's, those of the senders, others. */
+static unsigned which_port(uint16_t port)
+{
+	return (uint16_t)(port - victim->port);
+}
+
+static int insert_number(struct fid_av *av, const void *name, size_t count, fi_addr_t *number, uint64_t flags,
+			 void *context)
+{
+	(void)av, (void)flags, (void)context;
+	REQUIRE(count == 1 && strncmp(name, "fi_ns://", strlen("fi_ns://")) == 0);
+	for (*number = 0; *number < NUMBERS - 1 && inserted[*number] != twice; (*number)++)
+		;
+	twice = false;
+	inserted[*number] = true;
+	return 1;
+}
+
+static int remove_number(struct fid_av *av, fi_addr_t *number, size_t count, uint64_t flags)
+{
+	(void)av, (void)flags;
+	REQUIRE(count == 1 && *number < NUMBERS && inserted[*number]);
+	inserted[*number] = false;
+	return 0;
+}
+
+static void peer_gone(void *owner, transport_address address)
+{
+	REQUIRE(owner == &victim && address < victim->address_count);
+	REQUIRE(victim->addresses[address].number == FI_ADDR_NOTAVAIL);
+}
+
+/* --- processes --- */
+
+static void make_segment(uint16_t port)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/dev/shm/%08x:%u", NID, port);
+	int fd = open(path, O_CREAT | O_CLOEXEC | O_RDWR, 0600);
+
+	REQUIRE(fd >= 0);
+	close(fd);
+}
+
+static void remove_segment(uint16_t port)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/dev/shm/%08x:%u", NID, port);
+	unlink(path);
+}
+
+/* As processes of their own, which they are not. */
+static void live(struct shm *shm, uint16_t port, uint64_t which)
+{
+	REQUIRE(shm_page_claim(NID, port, &shm->page, &shm->lock) == 0);
+	shm->page->process[0] += which;
+	REQUIRE((shm->bell = shm_make_bell(shm->page)) >= 0);
+	make_segment(port);
+	shm_page_publish(shm->page);
+}
+
+static void be_born(struct process *process)
+{
+	live(&process->shm, process->port, (uint64_t)(process - senders) + 1);
+	memcpy(&process->identity, process->shm.page, sizeof process->identity);
+}
+
+static void leave(struct process *process)
+{
+	memcpy(process->shm.page, &process->identity,
+	       sizeof process->identity); /* whatever the script has made of it */
+	shm_page_retire(process->shm.page);
+	remove_segment(process->port);
+	shm_page_drop(process->shm.page, process->shm.lock);
+	close(process->shm.bell);
+	process->shm.page = NULL;
+}
+
+/* All files stay. */
+static void be_killed(struct process *process)
+{
+	shm_page_unmap(process->shm.page);
+	close(process->shm.lock);
+	close(process->shm.bell);
+	process->shm.page = NULL;
+}
+
+static void open_victim(uint16_t port)
+{
+	static const struct transport_sink sink = {.peer_gone = peer_gone};
+	static struct fi_ops_av ops = {.size = sizeof ops, .insert = insert_number, .remove = remove_number};
+	static struct fid_av av = {.ops = &ops};
+
+	victim = calloc(1, sizeof *victim);
+	REQUIRE(victim && (victim->shm = calloc(1, sizeof *victim->shm)));
+	victim->sink = &sink;
+	victim->owner = &victim;
+	victim->av = &av;
+	victim->nid = NID;
+	victim->port = port;
+	victim->name_fd = victim->port_fd = victim->probe_fd = -1;
+	victim->shm->inserted = others;
+	live(victim->shm, port, 0);
+}
+
+static void close_victim(void)
+{
+	struct shm *shm = victim->shm;
+
+	close(shm->bell);
+	remove_segment(victim->port);
+	shm_page_drop(shm->page, shm->lock);
+	for (size_t i = 0; i < shm->peer_room; i++)
+		shm_page_unmap(shm->peers[i].page);
+	free(shm->peers);
+	free(shm);
+	ofi_unclaim(victim);
+	free(victim);
+}
+
+/* --- what must hold --- */
+
+static void check_peer(const struct shm_peer *peer, fi_addr_t number)
+{
+	bool known = number != FI_ADDR_NOTAVAIL;
+
+	REQUIRE(known || peer->state != SHM_OPEN);
+	REQUIRE(!known || (number < NUMBERS && inserted[number]));
+	REQUIRE((peer->page != NULL) == (peer->state != SHM_STRANGER));
+	REQUIRE(!known || peer->state != SHM_STRANGER);
+}
+
+static void check_tables(void)
+{
+	const struct shm *shm = victim->shm;
+	unsigned known = 0, doomed = 0;
+
+	REQUIRE(victim->address_count <= SENDERS + 1);
+	for (size_t i = 0; i < victim->address_count; i++) {
+		known += victim->addresses[i].number != FI_ADDR_NOTAVAIL;
+		REQUIRE(which_port(victim->addresses[i].port) <= SENDERS);
+	}
+	for (size_t i = 0; i < shm->peer_room; i++)
+		doomed += shm->peers[i].state == SHM_DOOMED;
+	REQUIRE(known + others == shm->inserted && doomed == shm->doomed);
+	for (size_t i = 0; i < victim->address_count && i < shm->peer_room; i++)
+		check_peer(&shm->peers[i], victim->addresses[i].number);
+	for (size_t i = 0; i < victim->address_count && i < shm->peer_room; i++)
+		REQUIRE(shm->peers[i].state != SHM_OPEN || was_met[which_port(victim->addresses[i].port)]);
+}
+
+/* Descriptors, and pages that are mapped. */
+static unsigned count_held(void)
+{
+	unsigned count = 0;
+	char line[512];
+	DIR *directory = opendir("/proc/self/fd");
+
+	REQUIRE(directory);
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	REQUIRE(maps);
+	while (fgets(line, sizeof line, maps))
+		count += strstr(line, "/dev/shm/portals3-") != NULL;
+	fclose(maps);
+	return count;
+}
+
+/* --- the script --- */
+
+static struct letter make_letter(const struct process *from)
+{
+	uint8_t wrong = (uint8_t)(input_number(1) & input_number(1)); /* mostly little */
+	struct letter letter = {.magic = LETTER_MAGIC,
+				.nid = NID,
+				.port = wrong & 1 ? (uint16_t)input_number(2) : from->port,
+				.flags = (uint16_t)input_number(1),
+				.from = from->identity.nonce,
+				.to = victim->shm->page->nonce};
+
+	if (wrong & 2)
+		letter.from = input_number(1);
+	if (wrong & 4)
+		letter.to = input_number(1);
+	if (wrong & 8)
+		letter.port = victim->port;
+	if (wrong & 16)
+		input_bytes((uint8_t *)&letter + input_number(1) % sizeof letter, 1);
+	return letter;
+}
+
+static void post_letter(const struct process *from)
+{
+	struct letter letter = make_letter(from);
+	uint8_t shape = (uint8_t)(input_number(1) & input_number(1));
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof enclosed)] = {0};
+	struct sockaddr_un name;
+	struct iovec body = {&letter, shape & 1 ? input_number(1) % (sizeof letter + 1) : sizeof letter};
+	struct msghdr message = {.msg_name = &name,
+				 .msg_namelen = bell_name(victim->shm->page, &name),
+				 .msg_iov = &body,
+				 .msg_iovlen = 1};
+
+	if (letter.flags & MET && letter.to == victim->shm->page->nonce && which_port(letter.port) <= SENDERS)
+		was_met[which_port(letter.port)] = true;
+	if (shape & 2) {
+		message.msg_control = control;
+		message.msg_controllen = sizeof control;
+		struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+
+		rights->cmsg_level = SOL_SOCKET;
+		rights->cmsg_type = SCM_RIGHTS;
+		rights->cmsg_len = CMSG_LEN(sizeof enclosed);
+		memcpy(CMSG_DATA(rights), &enclosed, sizeof enclosed);
+	}
+	sendmsg(shape & 4 || !from->shm.page ? stranger : from->shm.bell, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	atomic_fetch_add(&victim->shm->page->letters, 1);
+}
+
+/* What its owner, or who else of that user, may write there. */
+static void write_page(struct process *process)
+{
+	uint8_t *bytes = (uint8_t *)process->shm.page;
+
+	if (bytes && input_number(1) % 4 == 0)
+		memcpy(bytes, &process->identity, sizeof process->identity);
+	else if (bytes)
+		input_bytes(bytes + input_number(1) % sizeof(struct shm_page), 1);
+}
+
+static void live_on(struct process *process)
+{
+	if (!process->shm.page)
+		be_born(process);
+	else if (input_number(1) % 2)
+		leave(process);
+	else
+		be_killed(process);
+}
+
+static void knock(const struct process *at)
+{
+	transport_address index;
+
+	REQUIRE(ofi_make_address(victim, NID, at->port, &index) == 0);
+	struct shm_peer *peer = shm_peer_at(victim, index);
+
+	if (peer->state == SHM_OPEN)
+		return;
+	peer->knock_at = 0;
+	int error = shm_knock(victim, index, peer);
+
+	REQUIRE(error == 0 || error == -EAGAIN || error == -ENOENT || error == -EHOSTUNREACH);
+	REQUIRE((error == 0) == (shm_peer_at(victim, index)->state == SHM_OPEN));
+}
+
+static void empty_bell(const struct process *process)
+{
+	char byte;
+
+	while (process->shm.page && recv(process->shm.bell, &byte, 1, MSG_DONTWAIT) >= 0)
+		;
+}
+
+static void step(void)
+{
+	struct process *process = &senders[input_number(1) % SENDERS];
+
+	switch (input_number(1) % 8) {
+	case 0:
+	case 1:
+	case 2:
+		post_letter(process);
+		break;
+	case 3:
+		knock(process);
+		break;
+	case 4:
+		write_page(process);
+		break;
+	case 5:
+		live_on(process);
+		break;
+	case 6:
+		shm_bury(victim);
+		REQUIRE(victim->shm->doomed == 0);
+		break;
+	default:
+		twice = input_number(1) % 2;
+		break;
+	}
+	if (input_number(1) % 4)
+		shm_read_letters(victim);
+	empty_bell(process);
+	check_tables();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+	uint16_t port = (uint16_t)(FIRST_PORT + getpid() % 8000 * (SENDERS + 1));
+
+	if (stranger < 0) {
+		stranger = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		enclosed = open("/dev/null", O_RDWR | O_CLOEXEC);
+	}
+	unsigned before = count_held();
+
+	input = bytes;
+	input_length = length;
+	memset(inserted, 0, sizeof inserted);
+	memset(was_met, 0, sizeof was_met);
+	twice = false;
+	others = input_number(1) % 4 == 0 ? PEERS_GREATEST - 1 : 0;
+	open_victim(port);
+	for (unsigned i = 0; i < SENDERS; i++) {
+		senders[i].port = (uint16_t)(port + 1 + i);
+		be_born(&senders[i]);
+	}
+	for (int i = 0; i < STEPS && input_length > 0; i++)
+		step();
+	close_victim();
+	for (unsigned i = 0; i < SENDERS; i++) {
+		if (!senders[i].shm.page)
+			be_born(&senders[i]);
+		leave(&senders[i]);
+	}
+	REQUIRE(count_held() == before);
+	return 0;
+}
