@@ -32,6 +32,7 @@
 #define HELLO_AGAIN_NS     200000000u
 #define OPENING_NS         1000000u
 #define SILENCE_NS         1000000000u
+#define LEAST_TIMEOUT_NS   1000000000u
 #define PINGS_BEFORE_DEATH 3
 #define SEVER_AGAIN_NS     250000000u
 #define SEVERED_AT_A_TIME  64 /* peers whose connections are looked for in one walk; the others' when theirs are gone */
@@ -429,10 +430,18 @@ static bool probably_dead(struct peer *peer)
 	return peer->refused_probes >= PEER_PROBES_REFUSED;
 }
 
+/* Whoever stands still for less counts on not having been given up (NIC_DOUBT_NS).  0: nobody is, for silence. */
+static uint64_t peer_timeout(const struct nic *nic)
+{
+	uint64_t timeout = nic->settings->peer_timeout;
+
+	return timeout > 0 && timeout < LEAST_TIMEOUT_NS ? LEAST_TIMEOUT_NS : timeout;
+}
+
 /* PINGS_BEFORE_DEATH of them fit into PTL_PEER_TIMEOUT, if the transport wants no longer pauses. */
 static uint64_t ping_interval(const struct nic *nic)
 {
-	uint64_t timeout = nic->settings->peer_timeout;
+	uint64_t timeout = peer_timeout(nic);
 
 	return timeout && timeout / (PINGS_BEFORE_DEATH + 1) < SILENCE_NS ? timeout / (PINGS_BEFORE_DEATH + 1)
 									  : SILENCE_NS;
@@ -441,7 +450,7 @@ static uint64_t ping_interval(const struct nic *nic)
 /* What the transport wants between two of them, but so that two fit into PTL_PEER_TIMEOUT. */
 static uint64_t ping_pause(const struct nic *nic, const struct transport *transport)
 {
-	uint64_t most = nic->settings->peer_timeout / 2, pause = transport->limits.ping_pause;
+	uint64_t most = peer_timeout(nic) / 2, pause = transport->limits.ping_pause;
 
 	return most > 0 && pause > most ? most : pause;
 }
@@ -450,8 +459,8 @@ static unsigned pings_before_death(const struct nic *nic, const struct transport
 {
 	uint64_t pause = ping_pause(nic, transport);
 
-	return pause > 0 && nic->settings->peer_timeout / pause < PINGS_BEFORE_DEATH ? PINGS_BEFORE_DEATH - 1
-										     : PINGS_BEFORE_DEATH;
+	return pause > 0 && peer_timeout(nic) / pause < PINGS_BEFORE_DEATH ? PINGS_BEFORE_DEATH - 1
+									   : PINGS_BEFORE_DEATH;
 }
 
 /*
@@ -470,8 +479,8 @@ static void ask_again(struct nic *nic, struct peer *peer, uint64_t now)
 
 static bool silent_for_too_long(const struct nic *nic, const struct peer *peer, uint64_t now)
 {
-	return peer->pings >= pings_before_death(nic, peer->transport) && nic->settings->peer_timeout &&
-	       (peer->abilities & WIRE_HAS_NIC_THREAD) && now - peer->silent_since > nic->settings->peer_timeout;
+	return peer->pings >= pings_before_death(nic, peer->transport) && peer_timeout(nic) &&
+	       (peer->abilities & WIRE_HAS_NIC_THREAD) && now - peer->silent_since > peer_timeout(nic);
 }
 
 /* Failed, but our reads of the peer's memory have yet to end: what comes after them is behind them. */
