@@ -45,7 +45,9 @@ int ofi_describe(const struct transport *transport, char *text, size_t size)
 
 unsigned ofi_unsent(const struct transport *transport)
 {
-	return ((const struct ofi *)(const void *)transport)->outstanding;
+	const struct ofi *ofi = (const struct ofi *)(const void *)transport;
+
+	return ofi->outstanding ? ofi->outstanding : ofi_count_backlogs(ofi);
 }
 
 /*

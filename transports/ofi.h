@@ -255,7 +255,7 @@ void ofi_unclaim(struct ofi *);
 int ofi_claim_next_port(struct ofi *); /* the next free candidate after the present one */
 void ofi_yield_port(struct ofi *);     /* for a provider whose endpoint binds it itself */
 int ofi_resolve(struct transport *, uint32_t nid, uint32_t pid, unsigned attempt, transport_address *);
-struct ofi_address *ofi_find_address(struct ofi *, uint32_t nid, uint16_t port);
+struct ofi_address *ofi_find_address(const struct ofi *, uint32_t nid, uint16_t port);
 uint16_t ofi_candidate_port(uint32_t pid, unsigned attempt);
 /* Finds it or makes it, unknown to the provider.  0 or -ENOMEM.  Pointers into ofi->addresses may change. */
 int ofi_make_address(struct ofi *, uint32_t nid, uint16_t port, transport_address *out);
@@ -270,7 +270,8 @@ void ofi_note_listener(struct ofi *);
 void ofi_sever_leftovers(struct ofi *); /* after the endpoint was closed */
 void ofi_sever(struct transport *, transport_address);
 void ofi_sever_unheard(struct transport *, const transport_address *, unsigned count);
-void ofi_close_sockets(struct ofi *); /* in a forked child */
+void ofi_close_sockets(struct ofi *);            /* in a forked child */
+unsigned ofi_count_backlogs(const struct ofi *); /* connections that have not delivered everything */
 
 /* ofi_send.c */
 int ofi_slots_create(struct ofi *);

@@ -217,7 +217,7 @@ static uint32_t *index_slot(const struct ofi *ofi, uint32_t nid, uint16_t port)
 	}
 }
 
-struct ofi_address *ofi_find_address(struct ofi *ofi, uint32_t nid, uint16_t port)
+struct ofi_address *ofi_find_address(const struct ofi *ofi, uint32_t nid, uint16_t port)
 {
 	uint32_t entry = ofi->address_index_size ? *index_slot(ofi, nid, port) : 0;
 	return entry ? &ofi->addresses[entry - 1] : NULL;

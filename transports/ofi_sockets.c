@@ -23,8 +23,10 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -100,15 +102,19 @@ void ofi_sever_leftovers(struct ofi *ofi)
 		for_each_socket(sever_leftover, ofi);
 }
 
-static void close_inherited(void *argument, int fd)
+/* Has the provider made this connection?  As far as one can tell: it leads to where a peer may be. */
+static bool leads_to_peer(const struct ofi *ofi, int fd)
 {
-	struct ofi *ofi = argument;
 	struct sockaddr_in name = {0};
 	socklen_t length = sizeof name;
-	bool made = getpeername(fd, (struct sockaddr *)&name, &length) == 0 &&
-		    ofi_find_address(ofi, ntohl(name.sin_addr.s_addr), ntohs(name.sin_port));
 
-	if (made || is_ours(ofi, fd))
+	return getpeername(fd, (struct sockaddr *)&name, &length) == 0 &&
+	       ofi_find_address(ofi, ntohl(name.sin_addr.s_addr), ntohs(name.sin_port));
+}
+
+static void close_inherited(void *argument, int fd)
+{
+	if (leads_to_peer(argument, fd) || is_ours(argument, fd))
 		close(fd);
 }
 
@@ -118,6 +124,33 @@ void ofi_close_sockets(struct ofi *ofi)
 	if (ofi->listener_fd >= 0)
 		for_each_socket(close_inherited, ofi);
 	ofi->listener_fd = -1;
+}
+
+struct backlog {
+	const struct ofi *ofi;
+	unsigned connections; /* on which something is unacknowledged */
+};
+
+static void look_for_backlog(void *argument, int fd)
+{
+	struct backlog *backlog = argument;
+	int bytes = 0;
+
+	if ((leads_to_peer(backlog->ofi, fd) || is_ours(backlog->ofi, fd)) && ioctl(fd, SIOCOUTQ, &bytes) == 0)
+		backlog->connections += bytes > 0;
+}
+
+/*
+ * Closing a socket from which not everything was read resets the connection, and what the other side's kernel has not
+ * acknowledged yet is lost, with what the provider holds behind it.
+ */
+unsigned ofi_count_backlogs(const struct ofi *ofi)
+{
+	struct backlog backlog = {.ofi = ofi};
+
+	if (ofi->listener_fd >= 0)
+		for_each_socket(look_for_backlog, &backlog);
+	return backlog.connections;
 }
 
 struct search {

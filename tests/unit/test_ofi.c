@@ -1110,12 +1110,12 @@ static void connections_of_the_application_are_left_alone(void)
 }
 
 /* Drops all that comes to the socket, unseen and unacknowledged, as if its host had vanished. */
-static void vanish(int fd)
+static void make_deaf(int fd, bool deaf)
 {
 	struct sock_filter nothing = {.code = BPF_RET | BPF_K, .k = 0};
 	struct sock_fprog filter = {.len = 1, .filter = &nothing};
 
-	CHECK_EQUAL(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter), 0);
+	CHECK_EQUAL(setsockopt(fd, SOL_SOCKET, deaf ? SO_ATTACH_FILTER : SO_DETACH_FILTER, &filter, sizeof filter), 0);
 }
 
 /* Leaves nothing behind that would keep its port. */
@@ -1150,7 +1150,7 @@ static bool is_severed_when_unheard(uint32_t pid)
 	CHECK_EQUAL(connect(near, (struct sockaddr *)&name, length), 0);
 	int far = accept(listener, NULL, NULL);
 	CHECK_LESS(0, far);
-	vanish(far);
+	make_deaf(far, true);
 	CHECK_EQUAL(send(near, &byte, 1, MSG_NOSIGNAL), 1);
 	drive_until("wait for retransmissions", is_sent_again, &near);
 	transport->ops->sever_unheard(transport, &address, 1);
@@ -1175,6 +1175,49 @@ static void a_vanished_host_is_severed_unless_silence_means_nothing(void)
 		CHECK_EQUAL(is_severed_when_unheard(config.pid + 1 + i), cases[i].severed);
 		shut();
 	}
+}
+
+/* The provider's: no other sockets of this process are connected. */
+static void make_connections_deaf(bool deaf)
+{
+	struct sockaddr_in name;
+
+	for (int fd = 3; fd < 256; fd++) {
+		socklen_t length = sizeof name;
+		if (getpeername(fd, (struct sockaddr *)&name, &length) == 0 && name.sin_family == AF_INET)
+			make_deaf(fd, deaf);
+	}
+}
+
+static bool has_sent_all(const void *sender)
+{
+	const struct transport *from = sender;
+
+	return from->ops->unsent(from) == 0;
+}
+
+/* Whoever closed now would lose it, if it has not read all that the other side has sent. */
+static void what_has_not_been_acknowledged_counts_as_unsent(void)
+{
+	open_and_greet();
+	if (my_rank == 1)
+		make_connections_deaf(true);
+	barrier();
+	if (my_rank == 0) {
+		send_message(address_of[1], 1, 40);
+		for (int i = 0; i < 1000; i++)
+			drive();
+		CHECK(!has_sent_all(transport));
+	}
+	barrier();
+	if (my_rank == 1)
+		make_connections_deaf(false);
+	if (my_rank == 0)
+		drive_until("wait for the acknowledgement", has_sent_all, transport);
+	else
+		await_messages(0, 2);
+	barrier();
+	shut();
 }
 
 static void a_stranger_on_the_port_is_avoided(void)
@@ -2101,6 +2144,7 @@ static const struct test socket_tests[] = {
 	ROW(2, severing_ends_reads_over_the_only_connection_from_there),
 	ROW(3, severing_spares_connections_that_may_be_anybodys),
 	ROW(1, a_vanished_host_is_severed_unless_silence_means_nothing),
+	ROW(2, what_has_not_been_acknowledged_counts_as_unsent),
 	ROW(2, a_stranger_on_the_port_is_avoided),
 	ROW(2, reads_of_one_peer_are_held_to_a_window),
 	{.name = "a_larger_short_max_is_honoured",
