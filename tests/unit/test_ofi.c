@@ -1180,7 +1180,7 @@ static void a_vanished_host_is_severed_unless_silence_means_nothing(void)
 /* The provider's: no other sockets of this process are connected. */
 static void make_connections_deaf(bool deaf)
 {
-	struct sockaddr_in name;
+	struct sockaddr_in name = {0};
 
 	for (int fd = 3; fd < 256; fd++) {
 		socklen_t length = sizeof name;
