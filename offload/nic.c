@@ -92,7 +92,7 @@ struct command {
 	nic_command *run;
 	void *arguments;
 	int result;
-	char *error_text;       /* the caller's: what the command had to report */
+	char *error_text;       /* the caller's: where the command reports */
 	_Atomic uint32_t state; /* COMMAND_*; a futex */
 };
 
@@ -273,8 +273,6 @@ static void complete(struct command *command, int result)
 	_Atomic uint32_t *state = &command->state;
 
 	command->result = result;
-	if (result != 0)
-		report_hand_over(command->error_text);
 	/* Publishes the result; pairs with the acquire loads in await().  The command is gone after this. */
 	if (atomic_exchange_explicit(state, COMMAND_DONE, memory_order_acq_rel) == COMMAND_SLEEPER)
 		futex_wake(state, 1);
@@ -310,7 +308,11 @@ int own_drain(struct nic *nic, enum nic_owner owner)
 
 		for (struct command *command = reverse(commands_of(word)), *next; command; command = next) {
 			next = command->next;
-			complete(command, command->run(nic, command->arguments));
+			report_into(command->error_text);
+			int result = command->run(nic, command->arguments);
+
+			report_into(NULL);
+			complete(command, result);
 			count++;
 		}
 	}

@@ -20,9 +20,9 @@ void report(enum log_level level, const char *format, ...) __attribute__((format
 void report_set_level(enum log_level level);
 void report_errors_aloud(bool aloud); /* prints what report_error() keeps for callers, whatever the level */
 
-/* Where the calling thread's text is, and a copy of the calling thread's text to another's: for work done on behalf. */
+/* Where the calling thread's text is; and that errors are another's until report_into(NULL): for work done on behalf. */
 char *report_own_text(void);
-void report_hand_over(char *other_text);
+void report_into(char *other_text);
 
 /* "; what to do" about -ENOMEM where memory had to be pinned, if it is limited, else "".  Until the thread's next call. */
 const char *report_lock_hint(int error);

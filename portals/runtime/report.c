@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "base/cancel.h"
@@ -15,7 +14,16 @@ FILE *p3_out;
 
 static _Atomic int level_now = LOG_WARN;
 static _Atomic bool errors_aloud;
-static _Thread_local char last_error[512];
+
+#define TEXT_SIZE 512
+
+static _Thread_local char own_text[TEXT_SIZE];
+static _Thread_local char *other_text; /* of the thread for which this one works just now */
+
+static char *last_error(void)
+{
+	return other_text ? other_text : own_text;
+}
 
 void report_set_level(enum log_level level)
 {
@@ -39,10 +47,10 @@ static void print(enum log_level level, const char *text)
 
 static void keep(const char *format, va_list arguments)
 {
-	char text[sizeof(last_error)]; /* arguments may point into last_error */
+	char text[TEXT_SIZE]; /* arguments may point into the text that is kept */
 
 	vsnprintf(text, sizeof(text), format, arguments);
-	snprintf(last_error, sizeof(last_error), "%s", text);
+	snprintf(last_error(), TEXT_SIZE, "%s", text);
 }
 
 /* An error is the caller's to tell, so it is printed only by those who ask for everything. */
@@ -53,7 +61,7 @@ int report_error(int error, const char *format, ...)
 	va_start(arguments, format);
 	keep(format, arguments);
 	va_end(arguments);
-	print(atomic_load_explicit(&errors_aloud, memory_order_relaxed) ? LOG_ERROR : LOG_INFO, last_error);
+	print(atomic_load_explicit(&errors_aloud, memory_order_relaxed) ? LOG_ERROR : LOG_INFO, last_error());
 	return error;
 }
 
@@ -65,7 +73,7 @@ int report_setting(int error, const char *format, ...)
 	va_start(arguments, format);
 	keep(format, arguments);
 	va_end(arguments);
-	print(LOG_ERROR, last_error);
+	print(LOG_ERROR, last_error());
 	return error;
 }
 
@@ -81,13 +89,13 @@ int report_kept(int error, const char *format, ...)
 
 int report_nothing(int error)
 {
-	last_error[0] = '\0';
+	last_error()[0] = '\0';
 	return error;
 }
 
 void report(enum log_level level, const char *format, ...)
 {
-	char text[sizeof(last_error)];
+	char text[TEXT_SIZE];
 	va_list arguments;
 
 	if ((int)level > atomic_load_explicit(&level_now, memory_order_relaxed))
@@ -112,15 +120,15 @@ const char *report_lock_hint(int error)
 
 char *report_own_text(void)
 {
-	return last_error;
+	return last_error();
 }
 
-void report_hand_over(char *other_text)
+void report_into(char *text)
 {
-	memcpy(other_text, last_error, sizeof(last_error));
+	other_text = text;
 }
 
 const char *report_last_error(void)
 {
-	return last_error;
+	return last_error();
 }

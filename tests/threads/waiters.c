@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ---- One event, one waiter ---- */
@@ -194,7 +195,41 @@ static void threads_wait_poll_send_and_meddle_all_at_once(void)
 	barrier();
 }
 
+static struct {
+	ptl_handle_eq_t freed;
+	atomic_bool over;
+} errors;
+
+static void *err_again_and_again(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&errors.over)) {
+		CHECK_RC(PtlEQFree(errors.freed), PTL_EQ_INVALID);
+		CHECK(strstr(PtlNicErrorText(), "this event queue is gone") != NULL);
+	}
+	return NULL;
+}
+
+/* A thread that drives runs the calls of others too, and their errors are theirs. */
+static void nobody_is_told_the_errors_of_another_thread(void)
+{
+	ptl_handle_eq_t eq = new_eq(8);
+	ptl_event_t event;
+	pthread_t thread;
+	errors.freed = new_eq(8);
+	CHECK_OK(PtlEQFree(errors.freed));
+	start_thread(&thread, err_again_and_again, NULL);
+	CHECK_RC(PtlEQGet(eq, NULL), PTL_SEGV);
+	for (int i = 0; i < FEWER(20000); i++) {
+		CHECK_RC(PtlEQGet(eq, &event), PTL_EQ_EMPTY);
+		CHECK_STRING(PtlNicErrorText(), "event must not be NULL");
+	}
+	atomic_store(&errors.over, true);
+	pthread_join(thread, NULL);
+}
+
 const struct test waiter_tests[] = {
+	ALONE(nobody_is_told_the_errors_of_another_thread),
 	TWO(one_event_wakes_one_of_several_waiters),
 	PAIR(threads_wait_poll_send_and_meddle_all_at_once),
 	{0},

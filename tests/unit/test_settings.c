@@ -386,8 +386,11 @@ static void an_error_is_told_to_the_caller_and_printed_to_those_who_ask_for_more
 
 static void *fail_on_behalf(void *text_of_the_caller)
 {
+	report_error(-EIO, "its own");
+	report_into(text_of_the_caller);
 	report_error(-EIO, "what the other thread met");
-	report_hand_over(text_of_the_caller);
+	report_into(NULL);
+	assert_string_equal(report_last_error(), "its own");
 	return NULL;
 }
 
