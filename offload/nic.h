@@ -159,10 +159,11 @@ struct nic {
 struct nic_request {
 	ptl_pid_t pid;
 	uint32_t index;
-	uint32_t life;      /* how often this interface was opened before */
-	ptl_jid_t jid;      /* PTL_JID_ANY: the pid */
-	const char *device; /* as PTL_IFACE */
-	uint32_t trace;     /* PTL_DBG_* */
+	uint32_t life;             /* how often this interface was opened before */
+	ptl_jid_t jid;             /* PTL_JID_ANY: the pid */
+	const char *device;        /* as PTL_IFACE */
+	struct address_book *book; /* of its job, or NULL */
+	uint32_t trace;            /* PTL_DBG_* */
 	const struct settings *settings;
 };
 

@@ -136,12 +136,13 @@ static int claim_any_pid(struct nic *nic, const struct choice *choice, struct tr
 	return rc;
 }
 
-static int claim_transports(struct nic *nic, ptl_pid_t pid)
+static int claim_transports(struct nic *nic, ptl_pid_t pid, struct address_book *book)
 {
 	struct transport_config config = {.settings = nic->settings,
 					  .iface = nic->iface,
 					  .nid = nic->id.nid,
 					  .pid = pid,
+					  .book = book,
 					  .lends = nic->mode == NIC_MODE_SHARED,
 					  .sink = &nic_sink,
 					  .owner = nic};
@@ -324,7 +325,7 @@ static int start(struct nic *nic, const struct nic_request *request)
 	    (rc = open_doorbells(nic)))
 		return rc;
 	set_mode(nic); /* transports are told whether hosts drive */
-	if ((rc = claim_transports(nic, request->pid)))
+	if ((rc = claim_transports(nic, request->pid, request->book)))
 		return rc;
 	if (nic->mode != NIC_MODE_HOST)
 		nic_cpu_claim(nic, nic->settings->nic_cpus);

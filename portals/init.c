@@ -209,14 +209,9 @@ static bool lock_in_time(void)
 	return pthread_mutex_timedlock(&process.lock, &until) == 0;
 }
 
-static void at_exit(void)
+/* Against a thread that closes an interface just now, and stops the same threads. */
+static void stop_threads(void)
 {
-	/* exit() from a signal handler inside a Portals call: this thread owns an engine that others wait for. */
-	if (!nic_inside())
-		launcher_leave();
-	if (!process_ready() || nic_inside())
-		return;
-	/* Against a thread that closes an interface just now, and stops the same threads. */
 	bool locked = !holds_lock && lock_in_time();
 
 	for (int i = 0; i < MAX_INTERFACES; i++) {
@@ -227,6 +222,16 @@ static void at_exit(void)
 	}
 	if (locked)
 		pthread_mutex_unlock(&process.lock);
+}
+
+static void at_exit(void)
+{
+	/* exit() from a signal handler inside a Portals call: this thread owns an engine that others wait for. */
+	if (nic_inside())
+		return;
+	if (process_ready())
+		stop_threads();
+	launcher_leave(); /* NIC threads may have asked it for addresses */
 }
 
 static int hook(void)
@@ -427,6 +432,7 @@ static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 		.life = atomic_load_explicit(&process.lives[interface], memory_order_relaxed),
 		.jid = process.job,
 		.device = device_of(interface),
+		.book = rank_addresses(interface),
 		.trace = debug_default(interface),
 		.settings = &process.settings,
 	};

@@ -33,9 +33,10 @@ int ofi_describe(const struct transport *transport, char *text, size_t size)
 	uint32_t version = ofi->library->version();
 	const struct transport_limits *limits = &ofi->base.limits;
 	return snprintf(text, size,
-			"%s (libfabric %u.%u) at %s:%u, short %zu, inject %zu, rma %zu KiB x %zu, %s, %s%s%s%s%s",
+			"%s (libfabric %u.%u) at %s:%u%s, short %zu, inject %zu, rma %zu KiB x %zu, %s, %s%s%s%s%s",
 			ofi->info->fabric_attr->prov_name, FI_MAJOR(version), FI_MINOR(version), inet_ntoa(address),
-			ofi->port, limits->short_max, ofi->inject_size, limits->rma_chunk >> 10, limits->rma_depth,
+			ofi->port, ofi->published ? ", address published" : "", limits->short_max, ofi->inject_size,
+			limits->rma_chunk >> 10, limits->rma_depth,
 			limits->ordered_write ? "send after write" : "no order of sends and writes",
 			limits->sleepable ? "sleeps" : "cannot sleep: polls",
 			limits->local_registration ? ", local registration" : "",

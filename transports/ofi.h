@@ -125,13 +125,15 @@ struct ofi_region {
 	struct ofi_region *previous, *next;
 };
 
-/* One (nid, port) that was ever resolved; its index is its transport_address. */
+/* One (nid, port), or published (nid, pid, life), that was ever resolved; its index is its transport_address. */
 struct ofi_address {
 	fi_addr_t number;   /* what the provider calls it now, FI_ADDR_NOTAVAIL: nothing */
 	uint64_t rma_bytes; /* in flight */
 	uint32_t nid;
 	uint32_t probe;   /* number of the last probe sent */
-	uint16_t port;    /* host byte order */
+	uint32_t pid;     /* published addresses; else 0: a port may be several pids' */
+	uint16_t port;    /* host byte order; published: of its claim, 0 until looked up */
+	uint8_t life;     /* likewise */
 	uint8_t sends;    /* held by the provider, at most ofi.peer_sends */
 	uint8_t injected; /* since the last send whose end we are told */
 	bool heard;       /* a message came since the last probe left */
@@ -179,8 +181,13 @@ struct ofi {
 	uint16_t port;
 	int name_fd, port_fd, probe_fd;
 	int listener_fd;         /* the provider's: our TCP port is ours; -1: it is not, or has none */
-	uint32_t *address_index; /* (nid, port) -> index + 1; open addressing */
+	uint32_t *address_index; /* (nid, port) or (nid, pid, life) -> index + 1; open addressing */
 	size_t address_index_size;
+
+	/* Published addresses (ofi_published.c). */
+	bool published;
+	unsigned life;             /* which of our own is the present one */
+	struct address_book *book; /* NULL: there is none */
 
 	struct shm *shm; /* ofi_shm_letters.h */
 
@@ -228,9 +235,10 @@ static inline int ofi_errno(ssize_t code)
 
 /* ofi_provider.c: what there is to open */
 #define OFI_PROFILES 8
-const struct transport_ops *ofi_choose_ops(const char *provider);
+bool ofi_is_published(const char *provider, const struct settings *); /* rather than computed: its peers' addresses */
+const struct transport_ops *ofi_choose_ops(const char *provider, bool published);
 size_t ofi_choose_profiles(const char *provider, struct ofi_profile chosen[OFI_PROFILES]);
-int ofi_check_addresses(struct ofi *); /* -ENOTSUP, noted, unless we can compute them */
+int ofi_check_addresses(struct ofi *); /* -ENOTSUP, noted, unless we can compute them or have a book */
 int ofi_query(struct ofi *);           /* finds ofi->info for ofi->profile */
 size_t ofi_choose_short_max(const struct ofi *);
 void ofi_list_providers(const struct ofi *, char *text, size_t size);
@@ -259,6 +267,7 @@ struct ofi_address *ofi_find_address(const struct ofi *, uint32_t nid, uint16_t 
 uint16_t ofi_candidate_port(uint32_t pid, unsigned attempt);
 /* Finds it or makes it, unknown to the provider.  0 or -ENOMEM.  Pointers into ofi->addresses may change. */
 int ofi_make_address(struct ofi *, uint32_t nid, uint16_t port, transport_address *out);
+int ofi_make_published(struct ofi *, uint32_t nid, uint32_t pid, unsigned life, transport_address *out);
 /* From now on the provider calls it so; FI_ADDR_NOTAVAIL: it does not know it any more.  0 or -ENOMEM. */
 int ofi_number_address(struct ofi *, transport_address, fi_addr_t number);
 
@@ -302,6 +311,10 @@ void ofi_rma_destroy(struct ofi *);
 const char *ofi_lock_hint(const struct ofi *, int code);
 /* Registers with the provider's modes honoured; the key is random where we choose it. */
 int ofi_register(struct ofi *, const void *base, size_t length, uint64_t access, struct fid_mr **);
+
+/* ofi_published.c: addresses that do not follow from (nid, pid) */
+extern const struct transport_ops transport_ofi_published;
+int ofi_publish(struct ofi *); /* the endpoint has been enabled */
 
 /* ofi_shm.c: libfabric's shm, whose peers need to meet before they may be addressed */
 extern const struct transport_ops transport_ofi_shm;

@@ -181,7 +181,9 @@ int ofi_claim(struct transport_config *config, struct transport **out)
 	ofi->peer_timeout = config->settings->peer_timeout;
 	snprintf(ofi->provider, sizeof ofi->provider, "%s", config->provider ? config->provider : "");
 	snprintf(ofi->iface, sizeof ofi->iface, "%s", config->iface ? config->iface : "?");
-	ofi->base.ops = ofi_choose_ops(ofi->provider);
+	ofi->book = config->book;
+	ofi->published = ofi_is_published(ofi->provider, config->settings);
+	ofi->base.ops = ofi_choose_ops(ofi->provider, ofi->published);
 	ofi_library_prepare();
 	ofi_prepare_verbs(ofi->provider, OFI_DEVICES);
 	int error = claim(ofi, config);
@@ -203,24 +205,43 @@ void ofi_unclaim(struct ofi *ofi)
 	free(ofi->numbered);
 }
 
-static uint32_t *index_slot(const struct ofi *ofi, uint32_t nid, uint16_t port)
+/* What tells addresses apart: where they are computed pid and life are 0, where they are published the port is. */
+struct place {
+	uint32_t nid, pid;
+	uint16_t port;
+	uint8_t life;
+};
+
+static struct place place_of(const struct ofi *ofi, const struct ofi_address *address)
+{
+	return (struct place){address->nid, address->pid, ofi->published ? 0 : address->port, address->life};
+}
+
+static uint32_t *index_slot(const struct ofi *ofi, struct place wanted)
 {
 	size_t mask = ofi->address_index_size - 1;
+	uint32_t hash = mix(wanted.nid * 31 + wanted.port + mix(wanted.pid * ADDRESS_LIVES + wanted.life));
 
-	for (size_t at = mix(nid * 31 + port) & mask;; at = (at + 1) & mask) {
+	for (size_t at = hash & mask;; at = (at + 1) & mask) {
 		uint32_t entry = ofi->address_index[at];
 		if (!entry)
 			return &ofi->address_index[at];
-		const struct ofi_address *address = &ofi->addresses[entry - 1];
-		if (address->nid == nid && address->port == port)
+		struct place place = place_of(ofi, &ofi->addresses[entry - 1]);
+		if (place.nid == wanted.nid && place.port == wanted.port && place.pid == wanted.pid &&
+		    place.life == wanted.life)
 			return &ofi->address_index[at];
 	}
 }
 
+static struct ofi_address *find(const struct ofi *ofi, struct place place)
+{
+	uint32_t entry = ofi->address_index_size ? *index_slot(ofi, place) : 0;
+	return entry ? &ofi->addresses[entry - 1] : NULL;
+}
+
 struct ofi_address *ofi_find_address(const struct ofi *ofi, uint32_t nid, uint16_t port)
 {
-	uint32_t entry = ofi->address_index_size ? *index_slot(ofi, nid, port) : 0;
-	return entry ? &ofi->addresses[entry - 1] : NULL;
+	return find(ofi, (struct place){.nid = nid, .port = port});
 }
 
 /* The table, with room for one more, or NULL; the hash stays at most half full. */
@@ -242,13 +263,13 @@ static struct ofi_address *grow_addresses(struct ofi *ofi)
 	ofi->address_index_size = room * 2;
 	ofi->address_room = room;
 	for (size_t i = 0; i < ofi->address_count; i++)
-		*index_slot(ofi, addresses[i].nid, addresses[i].port) = (uint32_t)i + 1;
+		*index_slot(ofi, place_of(ofi, &addresses[i])) = (uint32_t)i + 1;
 	return addresses;
 }
 
-int ofi_make_address(struct ofi *ofi, uint32_t nid, uint16_t port, transport_address *out)
+static int make(struct ofi *ofi, struct place place, transport_address *out)
 {
-	const struct ofi_address *known = ofi_find_address(ofi, nid, port);
+	const struct ofi_address *known = find(ofi, place);
 
 	if (known) {
 		*out = (transport_address)(known - ofi->addresses);
@@ -258,10 +279,21 @@ int ofi_make_address(struct ofi *ofi, uint32_t nid, uint16_t port, transport_add
 	if (!addresses)
 		return -ENOMEM;
 	size_t index = ofi->address_count++;
-	addresses[index] = (struct ofi_address){.number = FI_ADDR_NOTAVAIL, .nid = nid, .port = port};
-	*index_slot(ofi, nid, port) = (uint32_t)index + 1;
+	addresses[index] = (struct ofi_address){
+		.number = FI_ADDR_NOTAVAIL, .nid = place.nid, .pid = place.pid, .port = place.port, .life = place.life};
+	*index_slot(ofi, place) = (uint32_t)index + 1;
 	*out = index;
 	return 0;
+}
+
+int ofi_make_address(struct ofi *ofi, uint32_t nid, uint16_t port, transport_address *out)
+{
+	return make(ofi, (struct place){.nid = nid, .port = port}, out);
+}
+
+int ofi_make_published(struct ofi *ofi, uint32_t nid, uint32_t pid, unsigned life, transport_address *out)
+{
+	return make(ofi, (struct place){.nid = nid, .pid = pid, .life = (uint8_t)life}, out);
 }
 
 /* The provider numbers its addresses from 0 (FI_AV_TABLE). */

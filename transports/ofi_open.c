@@ -97,8 +97,8 @@ static int try_endpoint(struct ofi *ofi)
 
 	if (ofi->profile.take_name)
 		error = ofi->profile.take_name(ofi);
-	else
-		((struct sockaddr_in *)ofi->info->src_addr)->sin_port = htons(ofi->port);
+	else if (!ofi->profile.addresses)
+		((struct sockaddr_in *)ofi->info->src_addr)->sin_port = htons(ofi->published ? 0 : ofi->port);
 	if (error)
 		return error;
 	if (ofi->profile.owns_udp_port)
@@ -143,8 +143,10 @@ static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
 	if (is_orphaned(ofi))
 		return ofi_refuse(ofi, -EPERM, "its devices were opened before fork() by process %d, use exec()",
 				  (int)ofi->library->process);
-	int error = ofi_check_addresses(ofi);
-	if (error || (error = ofi_query(ofi)) != 0)
+	if (ofi->published) /* our port is not the provider's */
+		ofi->profile.owns_udp_port = ofi->profile.tcp_sockets = false;
+	int error = ofi_query(ofi);
+	if (error)
 		return error;
 	set_limits(ofi);
 	if ((error = open_domain(ofi)) != 0 || (error = open_endpoint(ofi)) != 0)
@@ -153,15 +155,18 @@ static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
 		return ofi_refuse(ofi, error, "no memory for its buffers: %s%s", strerror(-error),
 				  ofi_lock_hint(ofi, error));
 	ofi_note_listener(ofi);
-	return 0;
+	return ofi->published ? ofi_publish(ofi) : 0;
 }
 
 static int try_profiles(struct ofi *ofi)
 {
 	struct ofi_profile chosen[OFI_PROFILES];
 	size_t count = ofi_choose_profiles(ofi->provider, chosen);
-	int error = -ENODEV;
-
+	ofi->profile = chosen[0];
+	int error = ofi_check_addresses(ofi);
+	if (error)
+		return error;
+	error = -ENODEV;
 	for (size_t i = 0; i < count && error; i++) {
 		error = open_profile(ofi, &chosen[i]);
 		if (error)

@@ -41,6 +41,22 @@ static bool says_refused(struct msghdr *message)
 	return false;
 }
 
+static void note_refusal(struct ofi_address *peer, uint32_t number)
+{
+	if (peer && number == peer->probe && !peer->heard)
+		peer->refused = true;
+}
+
+/* All lives of a process have the same port; that is seldom, so published addresses are not indexed by it. */
+static void port_refused(struct ofi *ofi, uint32_t nid, uint16_t port, uint32_t number)
+{
+	if (!ofi->published)
+		note_refusal(ofi_find_address(ofi, nid, port), number);
+	for (size_t i = 0; ofi->published && i < ofi->address_count; i++)
+		if (ofi->addresses[i].nid == nid && ofi->addresses[i].port == port)
+			note_refusal(&ofi->addresses[i], number);
+}
+
 static void collect_refusals(struct ofi *ofi)
 {
 	for (;;) {
@@ -57,9 +73,8 @@ static void collect_refusals(struct ofi *ofi)
 		ssize_t length = recvmsg(ofi->probe_fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT);
 		if (length < 0)
 			return;
-		struct ofi_address *peer = ofi_find_address(ofi, ntohl(to.sin_addr.s_addr), ntohs(to.sin_port));
-		if (peer && length == sizeof number && number == peer->probe && !peer->heard && says_refused(&message))
-			peer->refused = true;
+		if (length == sizeof number && says_refused(&message))
+			port_refused(ofi, ntohl(to.sin_addr.s_addr), ntohs(to.sin_port), number);
 	}
 }
 
@@ -89,6 +104,8 @@ int ofi_probe(struct transport *transport, transport_address to)
 	if (to >= ofi->address_count || ofi->profile.owns_udp_port || !have_probe_socket(ofi))
 		return 0;
 	struct ofi_address *peer = &ofi->addresses[to];
+	if (peer->port == 0) /* published, and not looked up yet */
+		return 0;
 	collect_refusals(ofi);
 	if (verdict(peer))
 		return -ECONNREFUSED;

@@ -81,9 +81,9 @@ static const struct ofi_profile profiles[OFI_PROFILES] = {
 	 .rma_window = 32 * KIB,
 	 .rma_least = 1 * KIB},
 	/*
-	 * Nobody has run these two; what follows is from fi_efa(7), fi_cxi(7) and their sources in libfabric 2.1.  What
-	 * keeps them from being opened are their addresses (ofi_check_addresses()); the rest of the transport should do,
-	 * since it branches on what fi_getinfo() answers.
+	 * Nobody has run these two; what follows is from fi_efa(7), fi_cxi(7) and their sources in libfabric 2.1.  Their
+	 * addresses are published (ofi_published.c), which tests try with other providers; the rest of the transport
+	 * should do, since it branches on what fi_getinfo() answers.
 	 *
 	 * efa (reliable datagrams over SRD).  Known: addresses are 32 bytes of GID, queue pair and key, chosen when the
 	 * endpoint is enabled; order of messages but not of messages behind writes; registrations VIRT_ADDR, ALLOCATED,
@@ -151,11 +151,22 @@ size_t ofi_choose_profiles(const char *provider, struct ofi_profile chosen[OFI_P
 	return count;
 }
 
-const struct transport_ops *ofi_choose_ops(const char *provider)
+/* Names follow from (nid, pid) whatever is wished. */
+bool ofi_is_published(const char *provider, const struct settings *settings)
 {
 	struct ofi_profile chosen[OFI_PROFILES];
 
 	ofi_choose_profiles(provider, chosen);
+	return chosen[0].addresses || (settings->addresses == ADDRESSES_PUBLISHED && !chosen[0].named);
+}
+
+const struct transport_ops *ofi_choose_ops(const char *provider, bool published)
+{
+	struct ofi_profile chosen[OFI_PROFILES];
+
+	ofi_choose_profiles(provider, chosen);
+	if (published)
+		return &transport_ofi_published;
 	return chosen[0].ops ? chosen[0].ops : &transport_ofi;
 }
 
@@ -179,18 +190,16 @@ int ofi_refuse_step(struct ofi *ofi, const char *step, int code)
 			  ofi_lock_hint(ofi, code));
 }
 
-/*
- * Where addresses are sockets' they follow from (nid, pid) without any exchange.  Others are known only once the endpoint
- * is enabled: fi_getname(), PMIx to all, fi_av_insert() instead of ofi_address.c's hash.
- */
+/* Where addresses are sockets' they follow from (nid, pid) without any exchange, unless somebody wants it otherwise. */
 int ofi_check_addresses(struct ofi *ofi)
 {
-	if (!ofi->profile.addresses)
+	if (ofi->book || !ofi->published)
 		return 0;
 	return ofi_refuse(
 		ofi, -ENOTSUP,
-		"has addresses of its own, which a launcher would have to publish (PMIx), and this build has no "
-		"support for that; use tcp over the same network");
+		"its addresses have to be published%s, so it takes a job started by a launcher that speaks PMIx "
+		"(mpirun, srun --mpi=pmix); otherwise use tcp over the same network",
+		ofi->profile.addresses ? "" : " (PTL_ADDRESSES)");
 }
 
 /* What we ask for.  Modes and registration modes listed are those the code honours; only what comes back counts. */

@@ -72,12 +72,33 @@ struct transport_sink {
 	bool (*host_waits)(void *owner);
 };
 
+/*
+ * Where the processes of a job tell each other addresses that do not follow from (nid, pid).  To be had only where a
+ * launcher started the job.
+ */
+#define ADDRESS_LENGTH_MAX 256 /* bytes */
+#define ADDRESS_LIVES      8   /* so often a process can publish one for an interface */
+struct address_book {
+	/*
+	 * Tells the job where we are from now on.  Returns which attempt of resolve() means it (how many have been
+	 * published before), or a negative errno value, reported.  May wait: called by open() only.
+	 */
+	int (*publish)(struct address_book *, const void *address, size_t length);
+	/*
+	 * Where (nid, pid) said that time to be: the length of what is now in `address`, which has room for
+	 * ADDRESS_LENGTH_MAX bytes.  Never waits: -EAGAIN means that the job has been asked, ask again later; it is all
+	 * that is said of a process that has not come yet.  -EHOSTUNREACH: nobody in the job has that id.
+	 */
+	int (*look_up)(struct address_book *, uint32_t nid, uint32_t pid, unsigned attempt, void *address);
+};
+
 struct transport_config {
 	const struct settings *settings;
-	const char *provider; /* part after "ofi:", or NULL for the best */
-	const char *iface;    /* device name, for messages to humans */
-	uint32_t nid, pid;    /* pid 0xffffffff: claim() chooses */
-	bool lends;           /* hosts drive in turn with the NIC thread: at times nobody looks, though nobody sleeps */
+	const char *provider;      /* part after "ofi:", or NULL for the best */
+	const char *iface;         /* device name, for messages to humans */
+	uint32_t nid, pid;         /* pid 0xffffffff: claim() chooses */
+	struct address_book *book; /* NULL: nobody launched this process */
+	bool lends; /* hosts drive in turn with the NIC thread: at times nobody looks, though nobody sleeps */
 	const struct transport_sink *sink;
 	void *owner;
 };

@@ -14,12 +14,13 @@
 enum nic_mode { NIC_MODE_AUTO, NIC_MODE_SHARED, NIC_MODE_DEDICATED, NIC_MODE_HOST };
 enum dialect { DIALECT_STANDARD, DIALECT_CRAY };
 enum launch { LAUNCH_AUTO, LAUNCH_NONE };
+enum addresses { ADDRESSES_AUTO, ADDRESSES_PUBLISHED };
 enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 #define SETTING_AUTO UINT64_MAX /* a number left to the library: the transport or the mode decides */
 
 /*
- * Types: nic_mode, dialect, launch, log_level and flag are enumerations; number is below 2^32 - 1; bytes takes K, M, G;
+ * Types: nic_mode, dialect, launch, addresses, log_level and flag are enumerations; number is below 2^32 - 1; bytes takes K, M, G;
  * duration takes us, ms, s (bare: s).
  */
 #define PORTALS_SETTINGS(X)                                                                                            \
@@ -39,6 +40,9 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	X(iface3, "PTL_IFACE3", string, "", "the same for interface 3 alone")                                          \
 	X(launch, "PTL_LAUNCH", launch, "auto",                                                                        \
 	  "who knows the other processes of the job: auto (the launcher, if it speaks PMIx), none")                    \
+	X(addresses, "PTL_ADDRESSES", addresses, "auto",                                                               \
+	  "where peers are on a network: auto (follows from nid and pid where the provider allows it), published "     \
+	  "(each tells its job, which a launcher has to have started)")                                                \
 	X(rank, "PTL_MY_RID", late, "", "rank of this process; read by PtlSetRank(-1, -1), as the next two are")       \
 	X(nid_map, "PTL_NIDMAP", late, "", "node ids of all ranks, separated by colons")                               \
 	X(pid_map, "PTL_PIDMAP", late, "", "process ids of all ranks, separated by colons")                            \
@@ -65,6 +69,7 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 typedef enum nic_mode setting_nic_mode;
 typedef enum dialect setting_dialect;
 typedef enum launch setting_launch;
+typedef enum addresses setting_addresses;
 typedef enum log_level setting_log_level;
 typedef const char *setting_string;
 typedef const char *setting_cpus; /* numbers and ranges */

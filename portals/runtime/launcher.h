@@ -21,11 +21,21 @@ struct launcher_job {
  */
 int launcher_join(struct launcher_job *);
 
-/* Tells the job who this process is: the id of its interface. */
-int launcher_publish(uint32_t interface, ptl_process_id_t);
+/* Tells the job something.  0 or a negative errno value, reported. */
+int launcher_publish(const char *key, const void *bytes, size_t length);
 
-/* Who a rank is; waits until it has said so.  0, -ETIMEDOUT or another negative errno value, reported. */
-int launcher_look_up(unsigned rank, uint32_t interface, unsigned timeout_s, ptl_process_id_t *);
+/*
+ * What a rank has published; waits until it has.  Returns the length of what is now in `bytes`; -ETIMEDOUT, -EMSGSIZE
+ * (there is no room for it) or another negative errno value.
+ */
+int launcher_look_up(unsigned rank, const char *key, unsigned timeout_s, void *bytes, size_t room);
+
+/*
+ * The same without waiting: 0, and answered() is called by a thread of the launcher's library, with length 0 if the rank
+ * has published no such thing (yet).  A negative errno value: it never will be.
+ */
+typedef void launcher_answered(void *context, const void *bytes, size_t length);
+int launcher_ask(unsigned rank, const char *key, launcher_answered *, void *context);
 
 /* In a forked child, which is not the process that was launched if that had joined, or was about to. */
 void launcher_forked(bool in_use);

@@ -2,9 +2,6 @@
 /*
  * PMIx, loaded when a launcher's environment asks for it, like libfabric: a process that nobody launched never sees it.
  * Values are put together and taken apart by hand: the types are PMIx's ABI, the macros for them change.
- *
- * There is no fence: every process publishes its id when it opens an interface, and who wants to know it asks for it
- * and waits (the servers' direct exchange).  So PtlNIInit is not collective, and a job may come up in any order.
  */
 #include "portals/runtime/launcher.h"
 
@@ -36,18 +33,20 @@ static bool one_of_several(const char **variable)
 #include <pmix.h>
 
 #define RETRY_NS 10000000
-#define ID_KEY   "portals3.id.%u" /* of interface %u: nid << 32 | pid */
 
 static struct {
 	pmix_status_t (*init)(pmix_proc_t *, pmix_info_t *, size_t);
 	pmix_status_t (*finalize)(const pmix_info_t *, size_t);
 	pmix_status_t (*get)(const pmix_proc_t *, const char *, const pmix_info_t *, size_t, pmix_value_t **);
+	pmix_status_t (*get_nb)(const pmix_proc_t *, const char *, const pmix_info_t *, size_t, pmix_value_cbfunc_t,
+				void *);
 	pmix_status_t (*put)(pmix_scope_t, const char *, pmix_value_t *);
 	pmix_status_t (*commit)(void);
 	const char *(*text)(pmix_status_t);
 	pmix_proc_t self;
 	struct launcher_job job;
-	bool joined, forked;
+	_Atomic bool joined;
+	bool forked;
 } pmix;
 
 static int load(void)
@@ -56,8 +55,9 @@ static int load(void)
 		const char *name;
 		void *where;
 	} symbols[] = {
-		{"PMIx_Init", &pmix.init}, {"PMIx_Finalize", &pmix.finalize}, {"PMIx_Get", &pmix.get},
-		{"PMIx_Put", &pmix.put},   {"PMIx_Commit", &pmix.commit},     {"PMIx_Error_string", &pmix.text},
+		{"PMIx_Init", &pmix.init},     {"PMIx_Finalize", &pmix.finalize}, {"PMIx_Get", &pmix.get},
+		{"PMIx_Put", &pmix.put},       {"PMIx_Commit", &pmix.commit},     {"PMIx_Error_string", &pmix.text},
+		{"PMIx_Get_nb", &pmix.get_nb},
 	};
 	/* Its components look for its symbols. */
 	void *handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);
@@ -76,16 +76,23 @@ static int load(void)
 	return 0;
 }
 
-/* An unsigned number, whatever its width, of a process (or, with the wildcard, of the job). */
-static int get_number(pmix_rank_t rank, const char *key, const pmix_info_t *info, size_t info_count, uint64_t *number)
+static pmix_proc_t process_of(pmix_rank_t rank)
 {
 	pmix_proc_t proc = pmix.self;
-	pmix_value_t *value = NULL;
 
 	proc.rank = rank;
-	pmix_status_t status = pmix.get(&proc, key, info, info_count, &value);
+	return proc;
+}
+
+/* What the launcher knows of a process, or, with the wildcard, of the job: an unsigned number, whatever its width. */
+static int get_number(pmix_rank_t rank, const char *key, uint64_t *number)
+{
+	pmix_proc_t proc = process_of(rank);
+	pmix_value_t *value = NULL;
+
+	pmix_status_t status = pmix.get(&proc, key, NULL, 0, &value);
 	if (status != PMIX_SUCCESS || !value)
-		return status == PMIX_ERR_TIMEOUT ? -ETIMEDOUT : -ENODATA;
+		return -ENODATA;
 	switch (value->type) {
 	case PMIX_UINT16:
 		*number = value->data.uint16;
@@ -107,7 +114,7 @@ static unsigned optional_number(pmix_rank_t rank, const char *key)
 {
 	uint64_t number;
 
-	return get_number(rank, key, NULL, 0, &number) == 0 ? (unsigned)number : 0;
+	return get_number(rank, key, &number) == 0 ? (unsigned)number : 0;
 }
 
 /* Names of jobs are texts; all processes of one make the same number of it. */
@@ -134,7 +141,7 @@ static int join(void)
 			"the launcher's PMIx server cannot be reached: %s; set PTL_LAUNCH=none to run alone",
 			pmix.text(status));
 	pmix.joined = true;
-	if (get_number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, NULL, 0, &size))
+	if (get_number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &size))
 		return report_error(-EPROTO, "the launcher does not say how many processes job %s has",
 				    pmix.self.nspace);
 	pmix.job = (struct launcher_job){
@@ -170,39 +177,80 @@ int launcher_join(struct launcher_job *job)
 	return 1;
 }
 
-int launcher_publish(uint32_t interface, ptl_process_id_t id)
+int launcher_publish(const char *key, const void *bytes, size_t length)
 {
-	pmix_value_t value = {.type = PMIX_UINT64, .data.uint64 = (uint64_t)id.nid << 32 | id.pid};
-	char key[PMIX_MAX_KEYLEN];
+	/* PMIx copies what it is shown. */
+	pmix_value_t value = {.type = PMIX_BYTE_OBJECT, .data.bo = {.bytes = (char *)(uintptr_t)bytes, .size = length}};
 
-	snprintf(key, sizeof key, ID_KEY, interface);
 	pmix_status_t status = pmix.put(PMIX_GLOBAL, key, &value);
 	if (status == PMIX_SUCCESS)
 		status = pmix.commit();
 	return status == PMIX_SUCCESS
 		       ? 0
-		       : report_error(-EIO, "this process's id cannot be published to its job: %s", pmix.text(status));
+		       : report_error(-EIO, "%s cannot be published to this process's job: %s", key, pmix.text(status));
 }
 
-int launcher_look_up(unsigned rank, uint32_t interface, unsigned timeout_s, ptl_process_id_t *id)
+static int get_bytes(unsigned rank, const char *key, unsigned timeout_s, void *bytes, size_t room)
 {
 	pmix_info_t wait = {.key = PMIX_TIMEOUT, .value = {.type = PMIX_INT, .data.integer = (int)timeout_s}};
-	char key[PMIX_MAX_KEYLEN];
-	uint64_t number;
+	pmix_proc_t proc = process_of(rank);
+	pmix_value_t *value = NULL;
+	int length = -EPROTO;
 
-	snprintf(key, sizeof key, ID_KEY, interface);
+	pmix_status_t status = pmix.get(&proc, key, &wait, 1, &value);
+	if (status != PMIX_SUCCESS || !value)
+		return status == PMIX_ERR_TIMEOUT ? -ETIMEDOUT : -ENODATA;
+	if (value->type == PMIX_BYTE_OBJECT) {
+		length = value->data.bo.size <= room ? (int)value->data.bo.size : -EMSGSIZE;
+		if (length > 0)
+			memcpy(bytes, value->data.bo.bytes, (size_t)length);
+		free(value->data.bo.bytes);
+	}
+	free(value);
+	return length;
+}
+
+int launcher_look_up(unsigned rank, const char *key, unsigned timeout_s, void *bytes, size_t room)
+{
 	/* Most servers wait for what is not there yet; some answer at once. */
 	const uint64_t deadline = monotonic_ns() + timeout_s * UINT64_C(1000000000);
-	int rc = get_number(rank, key, &wait, 1, &number);
-	while (rc == -ENODATA && monotonic_ns() < deadline) {
+	int length = get_bytes(rank, key, timeout_s, bytes, room);
+
+	while (length == -ENODATA && monotonic_ns() < deadline) {
 		nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
-		rc = get_number(rank, key, &wait, 1, &number);
+		length = get_bytes(rank, key, timeout_s, bytes, room);
 	}
-	if (rc)
-		return report_error(rc, "rank %u of the job has not said who it is (%s); has it called PtlNIInit?",
-				    rank, strerror(-rc));
-	*id = (ptl_process_id_t){(ptl_nid_t)(number >> 32), (ptl_pid_t)number};
-	return 0;
+	return length;
+}
+
+/* What a question refers to until it is answered. */
+struct request {
+	pmix_proc_t proc;
+	launcher_answered *answered;
+	void *context;
+};
+
+/* The value stays PMIx's. */
+static void deliver(pmix_status_t status, pmix_value_t *value, void *context)
+{
+	struct request *request = context;
+	bool bytes = status == PMIX_SUCCESS && value && value->type == PMIX_BYTE_OBJECT;
+
+	request->answered(request->context, bytes ? value->data.bo.bytes : NULL, bytes ? value->data.bo.size : 0);
+	free(request);
+}
+
+int launcher_ask(unsigned rank, const char *key, launcher_answered *answered, void *context)
+{
+	struct request *request = pmix.joined ? malloc(sizeof *request) : NULL;
+
+	if (!request)
+		return pmix.joined ? -ENOMEM : -ESHUTDOWN;
+	*request = (struct request){.proc = process_of(rank), .answered = answered, .context = context};
+	if (pmix.get_nb(&request->proc, key, NULL, 0, deliver, request) == PMIX_SUCCESS)
+		return 0;
+	free(request);
+	return -EIO;
 }
 
 void launcher_forked(bool in_use)
@@ -212,9 +260,11 @@ void launcher_forked(bool in_use)
 
 void launcher_leave(void)
 {
-	if (pmix.joined && !pmix.forked)
+	bool leave = pmix.joined && !pmix.forked;
+
+	pmix.joined = false; /* for threads that ask while the process ends */
+	if (leave)
 		pmix.finalize(NULL, 0);
-	pmix.joined = false;
 }
 
 #else /* built without PMIx */
@@ -232,19 +282,30 @@ int launcher_join(struct launcher_job *job)
 			    variable);
 }
 
-int launcher_publish(uint32_t interface, ptl_process_id_t id)
+int launcher_publish(const char *key, const void *bytes, size_t length)
 {
-	(void)interface;
-	(void)id;
+	(void)key;
+	(void)bytes;
+	(void)length;
 	return -ENOTSUP;
 }
 
-int launcher_look_up(unsigned rank, uint32_t interface, unsigned timeout_s, ptl_process_id_t *id)
+int launcher_look_up(unsigned rank, const char *key, unsigned timeout_s, void *bytes, size_t room)
 {
 	(void)rank;
-	(void)interface;
+	(void)key;
 	(void)timeout_s;
-	(void)id;
+	(void)bytes;
+	(void)room;
+	return -ENOTSUP;
+}
+
+int launcher_ask(unsigned rank, const char *key, launcher_answered *answered, void *context)
+{
+	(void)rank;
+	(void)key;
+	(void)answered;
+	(void)context;
 	return -ENOTSUP;
 }
 

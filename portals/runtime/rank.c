@@ -16,6 +16,7 @@
 #include "base/report.h"
 #include "portals/process.h"
 #include "portals/refuse.h"
+#include "portals/runtime/job.h"
 #include "portals/runtime/launcher.h"
 
 struct group {
@@ -52,9 +53,14 @@ ptl_pid_t rank_wanted_pid(void)
 	return next_group.pids ? next_group.pids[next_group.rank] : PTL_PID_ANY;
 }
 
+struct address_book *rank_addresses(uint32_t interface)
+{
+	return next_group.launched ? job_addresses(interface, next_group.size) : NULL;
+}
+
 int rank_adopt(uint32_t interface, ptl_process_id_t id)
 {
-	int rc = next_group.launched ? launcher_publish(interface, id) : 0;
+	int rc = next_group.launched ? job_publish_id(interface, id) : 0;
 
 	if (rc)
 		return rc;
@@ -362,7 +368,7 @@ static int ask_launcher(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id
 	uint32_t interface = ni_handle == PTL_INVALID_HANDLE ? 0 : handle_interface(ni_handle);
 	uint64_t seconds = (process_settings()->connect_timeout + 999999999u) / 1000000000u;
 
-	return launcher_look_up(rank, interface, (unsigned)seconds, id) ? PTL_NO_INIT : PTL_OK;
+	return job_look_up_id(interface, rank, (unsigned)seconds, id) ? PTL_NO_INIT : PTL_OK;
 }
 
 /* What the group itself knows.  *launched: nothing, but its launcher does. */

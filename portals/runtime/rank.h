@@ -14,6 +14,9 @@ int rank_prepare(ptl_jid_t *jid);
 /* The pid that the group set for the next interface wants for this process; PTL_PID_ANY if it does not say. */
 ptl_pid_t rank_wanted_pid(void);
 
+/* Where the group set for the next interface keeps its processes' addresses; NULL: it was not launched. */
+struct address_book *rank_addresses(uint32_t interface);
+
 /* The interface has been opened with that group: tells the job, if need be.  0 or a negative errno value, reported. */
 int rank_adopt(uint32_t interface, ptl_process_id_t id);
 

@@ -13,6 +13,7 @@ enum setting_type {
 	TYPE_nic_mode,
 	TYPE_dialect,
 	TYPE_launch,
+	TYPE_addresses,
 	TYPE_log_level,
 	TYPE_string,
 	TYPE_late,
@@ -50,6 +51,7 @@ static const struct word modes[] = {{"auto", NIC_MODE_AUTO},
 				    {NULL, 0}};
 static const struct word dialects[] = {{"standard", DIALECT_STANDARD}, {"cray", DIALECT_CRAY}, {NULL, 0}};
 static const struct word launches[] = {{"auto", LAUNCH_AUTO}, {"none", LAUNCH_NONE}, {NULL, 0}};
+static const struct word addresses[] = {{"auto", ADDRESSES_AUTO}, {"published", ADDRESSES_PUBLISHED}, {NULL, 0}};
 static const struct word levels[] = {{"off", LOG_OFF},   {"error", LOG_ERROR}, {"warn", LOG_WARN},
 				     {"info", LOG_INFO}, {"debug", LOG_DEBUG}, {NULL, 0}};
 static const struct word flags[] = {{"no", 0}, {"yes", 1}, {"0", 0}, {"1", 1}, {"off", 0}, {"on", 1}, {NULL, 0}};
@@ -157,6 +159,10 @@ static bool parse(const struct setting *setting, const char *text, struct settin
 	case TYPE_launch:
 		good = find_word(launches, text, &value);
 		*(enum launch *)field = (enum launch)value;
+		return good;
+	case TYPE_addresses:
+		good = find_word(addresses, text, &value);
+		*(enum addresses *)field = (enum addresses)value;
 		return good;
 	case TYPE_late:
 		return true;

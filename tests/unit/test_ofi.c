@@ -1546,8 +1546,8 @@ static void refusals_say_why(void)
 	check_refused("nonsense", "nonsense: not available");
 	check_refused("nonsense", "tcp;ofi_rxm");
 	check_refused("verbs", "verbs;ofi_rxm");
-	check_refused("efa", "efa: has addresses of its own");
-	check_refused("cxi", "cxi: has addresses of its own");
+	check_refused("efa", "efa: its addresses have to be published");
+	check_refused("cxi", "cxi: its addresses have to be published");
 }
 
 static void an_address_we_do_not_have_is_refused(void)

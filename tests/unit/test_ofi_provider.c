@@ -295,25 +295,228 @@ static void cxi_is_found_by_its_addresses_and_endpoint_registration(void **state
 	assert_string_equal(asked_node, "");
 }
 
-static void addresses_that_need_publishing_are_refused(void **state)
+static const struct settings plain = {.addresses = ADDRESSES_AUTO}, forced = {.addresses = ADDRESSES_PUBLISHED};
+
+/* What claim() and open() make of a user's wish. */
+static void choose(const char *name, const struct settings *settings)
+{
+	struct ofi_profile chosen[OFI_PROFILES];
+
+	assert_true(ofi_choose_profiles(name, chosen) > 0);
+	ofi.profile = chosen[0];
+	ofi.published = ofi_is_published(name, settings);
+	ofi.base.ops = ofi_choose_ops(name, ofi.published);
+}
+
+static void addresses_that_need_publishing_are_refused_without_a_job(void **state)
 {
 	static const char *const names[] = {"efa", "cxi"};
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
-		struct ofi_profile chosen[OFI_PROFILES];
-		assert_int_equal(ofi_choose_profiles(names[i], chosen), 1);
-		ofi.profile = chosen[0];
+		choose(names[i], &plain);
 		assert_int_equal(ofi_check_addresses(&ofi), -ENOTSUP);
 		assert_non_null(strstr(ofi.refusals, names[i]));
 	}
 	assert_non_null(strstr(ofi.refusals, "PMIx"));
-	struct ofi_profile chosen[OFI_PROFILES];
-	size_t count = ofi_choose_profiles("net", chosen);
-	while (count-- > 0) {
-		ofi.profile = chosen[count];
+	choose("net", &forced);
+	assert_int_equal(ofi_check_addresses(&ofi), -ENOTSUP);
+	assert_non_null(strstr(ofi.refusals, "PTL_ADDRESSES"));
+}
+
+static void others_are_computed_unless_the_user_wants_it(void **state)
+{
+	static const char *const names[] = {"", "net", "tcp", "verbs", "udp", "exotic"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		choose(names[i], &plain);
 		assert_int_equal(ofi_check_addresses(&ofi), 0);
+		assert_ptr_equal(ofi.base.ops, &transport_ofi);
+		choose(names[i], &forced);
+		assert_ptr_equal(ofi.base.ops, &transport_ofi_published);
 	}
+	choose("shm", &forced); /* its names are ours */
+	assert_int_equal(ofi_check_addresses(&ofi), 0);
+	assert_ptr_equal(ofi.base.ops, &transport_ofi_shm);
+}
+
+/* ---- Publishing ---- */
+
+enum { NAME_LENGTH = 32 };
+
+static struct fid_ep endpoint;
+static char memory[4096];
+static uint8_t own_name[NAME_LENGTH] = "an endpoint's own name in 32 b.";
+
+static struct {
+	uint8_t bytes[ADDRESS_LENGTH_MAX]; /* published */
+	size_t length;
+	int lives, answer; /* of look_up(): a length or an error */
+	uint32_t nid, pid;
+	unsigned attempt;
+	unsigned asked;
+} book;
+
+static int get_name(fid_t fid, void *address, size_t *length)
+{
+	assert_ptr_equal(fid, &endpoint.fid);
+	assert_true(*length >= NAME_LENGTH);
+	memcpy(address, own_name, NAME_LENGTH);
+	*length = NAME_LENGTH;
+	return 0;
+}
+
+static int book_publish(struct address_book *self, const void *address, size_t length)
+{
+	(void)self;
+	memcpy(book.bytes, address, length);
+	book.length = length;
+	return book.lives++;
+}
+
+static int book_look_up(struct address_book *self, uint32_t nid, uint32_t pid, unsigned attempt, void *address)
+{
+	(void)self;
+	book.nid = nid, book.pid = pid, book.attempt = attempt;
+	book.asked++;
+	if (book.answer > 0)
+		memcpy(address, book.bytes, book.length);
+	return book.answer;
+}
+
+static uint8_t inserted_name[NAME_LENGTH];
+static int inserted, injected;
+
+static int insert_name(struct fid_av *av, const void *address, size_t count, fi_addr_t *number, uint64_t flags,
+		       void *context)
+{
+	(void)av, (void)context;
+	assert_int_equal(count, 1);
+	assert_int_equal(flags, 0);
+	memcpy(inserted_name, address, NAME_LENGTH);
+	*number = (fi_addr_t)inserted++;
+	return 1;
+}
+
+static ssize_t inject(struct fid_ep *ep, const void *bytes, size_t length, fi_addr_t to)
+{
+	(void)ep, (void)bytes, (void)length;
+	assert_int_equal(to, 0);
+	injected++;
+	return 0;
+}
+
+static void open_published(const char *name)
+{
+	static struct address_book self = {.publish = book_publish, .look_up = book_look_up};
+	static struct fi_ops_cm cm = {.size = sizeof cm, .getname = get_name};
+	static struct fi_ops_msg msg = {.size = sizeof msg, .inject = inject};
+	static struct fi_ops_av av_ops = {.size = sizeof av_ops, .insert = insert_name};
+	static struct fid_av av = {.ops = &av_ops};
+	static struct ofi_operation slot;
+
+	memset(&book, 0, sizeof book);
+	inserted = injected = 0;
+	choose(name, &plain);
+	endpoint = (struct fid_ep){.cm = &cm, .msg = &msg};
+	ofi.ep = &endpoint;
+	ofi.av = &av;
+	ofi.book = &self;
+	ofi.free_slots = &slot;
+	ofi.inject_size = 64;
+	ofi.base.limits.short_max = 1024;
+	assert_int_equal(ofi_check_addresses(&ofi), 0);
+}
+
+static void close_published(void)
+{
+	free(ofi.addresses);
+	free(ofi.address_index);
+	free(ofi.numbered);
+}
+
+static void an_endpoint_publishes_its_name_and_the_port_of_its_claim(void **state)
+{
+	(void)state;
+	open_published("efa");
+	assert_int_equal(ofi_publish(&ofi), 0);
+	assert_int_equal(book.length, 2 + NAME_LENGTH);
+	assert_int_equal(book.bytes[0] | book.bytes[1] << 8, 17000);
+	assert_memory_equal(book.bytes + 2, own_name, NAME_LENGTH);
+	assert_int_equal(ofi.base.ops->own_attempt(&ofi.base), 0);
+	assert_int_equal(ofi_publish(&ofi), 0);
+	assert_int_equal(ofi.base.ops->own_attempt(&ofi.base), 1); /* its second life */
+	book.lives = -ENOSPC;
+	assert_int_equal(ofi_publish(&ofi), -ENOSPC);
+	close_published();
+}
+
+static void a_peer_is_sent_to_once_its_name_is_known(void **state)
+{
+	const struct transport_ops *ops;
+	transport_address peer, other;
+
+	(void)state;
+	open_published("cxi");
+	ops = ofi.base.ops;
+	assert_int_equal(ofi_publish(&ofi), 0);
+	book.answer = -EAGAIN;
+	assert_int_equal(ops->resolve(&ofi.base, 1, 70000, 0, &peer), 0);
+	assert_int_equal(ops->send(&ofi.base, peer, "x", 1, NULL, 0), -EAGAIN);
+	assert_int_equal(ops->read(&ofi.base, peer, memory, 1, NULL, 0, 0, NULL), -EAGAIN);
+	assert_int_equal(ops->probe(&ofi.base, peer), 0);
+	assert_int_equal(inserted, 0);
+	book.answer = (int)book.length;
+	assert_int_equal(ops->send(&ofi.base, peer, "x", 1, NULL, 0), 0);
+	assert_int_equal(book.nid, 1);
+	assert_int_equal(book.pid, 70000);
+	assert_memory_equal(inserted_name, own_name, NAME_LENGTH);
+	assert_int_equal(ofi_source(&ofi, 0), peer);
+	const unsigned asked = book.asked;
+	assert_int_equal(ops->send(&ofi.base, peer, "y", 1, NULL, 0), 0);
+	assert_int_equal(ops->resolve(&ofi.base, 1, 70000, 0, &other), 0);
+	assert_int_equal(other, peer);
+	assert_int_equal(book.asked, asked);
+	assert_int_equal(inserted, 1);
+	assert_int_equal(injected, 2);
+	close_published();
+}
+
+static void a_process_has_an_address_for_each_life(void **state)
+{
+	transport_address first, second, twin;
+
+	(void)state;
+	open_published("efa");
+	assert_int_equal(ofi_publish(&ofi), 0);
+	book.answer = -EAGAIN;
+	assert_int_equal(ofi.base.ops->resolve(&ofi.base, 1, 2, 0, &first), 0);
+	assert_int_equal(ofi.base.ops->resolve(&ofi.base, 1, 2, 1, &second), -ENOENT); /* perhaps never */
+	assert_int_equal(book.attempt, 1);
+	book.answer = (int)book.length;
+	assert_int_equal(ofi.base.ops->resolve(&ofi.base, 1, 2, 1, &second), 0);
+	assert_int_equal(ofi.base.ops->resolve(&ofi.base, 1, 3, 0, &twin), 0);
+	assert_int_not_equal(first, second);
+	assert_int_not_equal(first, twin);
+	assert_int_not_equal(second, twin);
+	assert_int_equal(ofi.base.ops->resolve(&ofi.base, 1, 2, ADDRESS_LIVES, &second), -ENOENT);
+	close_published();
+}
+
+static void nobody_of_the_job_is_unreachable(void **state)
+{
+	transport_address peer;
+
+	(void)state;
+	open_published("efa");
+	book.answer = -EHOSTUNREACH;
+	assert_int_equal(ofi.base.ops->resolve(&ofi.base, 1, 2, 0, &peer), -EHOSTUNREACH);
+	book.answer = -EAGAIN;
+	assert_int_equal(ofi.base.ops->resolve(&ofi.base, 1, 2, 0, &peer), 0);
+	book.answer = -EHOSTUNREACH; /* the last of the others has come */
+	assert_int_equal(ofi.base.ops->send(&ofi.base, peer, "x", 1, NULL, 0), -EHOSTUNREACH);
+	close_published();
 }
 
 /* ---- Registering ---- */
@@ -321,12 +524,10 @@ static void addresses_that_need_publishing_are_refused(void **state)
 enum { GREATEST_KEYS = 16 };
 
 static struct fid_mr region;
-static struct fid_ep endpoint;
 static uint64_t keys[GREATEST_KEYS]; /* asked for */
 static int tries, refusals_left, register_error, bind_error;
 static int bound, enabled, closed; /* in which order: 1, 2 ...; 0: not */
 static int steps;
-static char memory[4096];
 
 static int bind_region(struct fid *fid, struct fid *to, uint64_t flags)
 {
@@ -620,7 +821,12 @@ int main(void)
 		ROW(a_small_greatest_message_bounds_the_short_ones),
 		ROW(efa_is_found_by_its_addresses_without_order_behind_writes),
 		ROW(cxi_is_found_by_its_addresses_and_endpoint_registration),
-		ROW(addresses_that_need_publishing_are_refused),
+		ROW(addresses_that_need_publishing_are_refused_without_a_job),
+		ROW(others_are_computed_unless_the_user_wants_it),
+		ROW(an_endpoint_publishes_its_name_and_the_port_of_its_claim),
+		ROW(a_peer_is_sent_to_once_its_name_is_known),
+		ROW(a_process_has_an_address_for_each_life),
+		ROW(nobody_of_the_job_is_unreachable),
 		ROW(a_region_is_bound_to_the_endpoint_and_then_enabled),
 		ROW(a_region_that_cannot_be_bound_is_closed),
 		ROW(other_regions_are_neither_bound_nor_enabled),

@@ -169,6 +169,9 @@ static const struct sample samples_dialect[] = {
 static const struct sample samples_launch[] = {
 	GOOD("auto", LAUNCH_AUTO), GOOD("none", LAUNCH_NONE), BAD("pmi"), BAD(""), {0},
 };
+static const struct sample samples_addresses[] = {
+	GOOD("auto", ADDRESSES_AUTO), GOOD("published", ADDRESSES_PUBLISHED), BAD("pmix"), BAD(""), {0},
+};
 static const struct sample samples_cpus[] = {
 	BAD("a"), BAD("1,"), BAD(","), BAD("1-"), BAD("-1"), BAD("3-1"), BAD("1;2"), BAD("1024"), BAD("0-9999"), {0},
 };
