@@ -2,10 +2,12 @@
 /* The calls of portals3_nic.h. */
 #include <errno.h>
 #include <portals3_nic.h>
+#include <string.h>
 
 #include "base/report.h"
 #include "portals/process.h"
 #include "portals/refuse.h"
+#include "portals/runtime/rank.h"
 #include "portals/runtime/settings.h"
 
 /* The interface an instrument call is about, or the code to return. */
@@ -72,6 +74,17 @@ int PtlNicCounters(ptl_handle_ni_t ni, ptl_nic_counters_t *counters)
 	return code ? code : process_code(nic_call(nic, read_counters, counters), PTL_FAIL);
 }
 
+static int add_job(uint32_t interface, char *text, size_t size)
+{
+	size_t used = strlen(text);
+
+	if (!process_lock())
+		return PTL_FAIL;
+	int length = rank_describe(interface, text + used, size - used);
+	process_unlock();
+	return (size_t)length < size - used ? PTL_OK : PTL_NO_SPACE;
+}
+
 int PtlNicInfo(ptl_handle_ni_t ni, char *text, size_t size)
 {
 	struct nic *nic;
@@ -80,7 +93,8 @@ int PtlNicInfo(ptl_handle_ni_t ni, char *text, size_t size)
 	if (code || size == 0)
 		return code ? code : PTL_NO_SPACE;
 	text[0] = '\0';
-	return process_code(nic_describe(nic, text, size), PTL_FAIL);
+	code = process_code(nic_describe(nic, text, size), PTL_FAIL);
+	return code == PTL_OK ? add_job(nic->index, text, size) : code;
 }
 
 int PtlNicReady(ptl_handle_ni_t ni)

@@ -15,7 +15,8 @@
 #include "portals/process.h"
 
 /* What launchers say of a job's size without PMIx; a process of a job of one needs nobody's help. */
-static const char *const size_variables[] = {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PMI_SIZE"};
+static const char *const size_variables[] = {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PMI_SIZE",
+					     "MV2_COMM_WORLD_SIZE", "FLUX_JOB_SIZE"};
 
 static bool one_of_several(const char **variable)
 {

@@ -2,14 +2,19 @@
 /*
  * The runtime library: an interface's place in a group of processes, and the ids of the others.
  *
- * A group belongs to an interface; one that was set with PTL_INVALID_HANDLE waits for the next interface to open.  The
- * process lock guards all of it, so that a fork never leaves it half changed.
+ * A group belongs to an interface; one that was set with PTL_INVALID_HANDLE waits for the next interface to open.  If the
+ * program has set none by then, the environment's or the launcher's is taken; the program may still set another in its
+ * place.  PTL_MY_RID and its companions have one id for each process, so that the first interface gets their group; what a
+ * launcher knows is published for each interface.
+ *
+ * The process lock guards all of it, so that a fork never leaves it half changed.
  */
 #include "portals/runtime/rank.h"
 
 #include <errno.h>
 #include <p3rt/p3rt.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,54 +24,114 @@
 #include "portals/runtime/job.h"
 #include "portals/runtime/launcher.h"
 
+enum source { PROGRAM, ENVIRONMENT, LAUNCHER };
+enum map { NIDS, PIDS, MAPS };
+
 struct group {
-	unsigned rank, size;   /* size 0: no group */
-	uint32_t *nids, *pids; /* of all ranks, or NULL: not set */
-	bool launched;         /* by a launcher, which has the ids */
+	unsigned rank, size;             /* size 0: no group */
+	unsigned local_rank, local_size; /* on this node; size 0: not known */
+	enum source source;
+	uint32_t *maps[MAPS]; /* of all ranks, or NULL: not set; LAUNCHER: it has them */
 };
 
 static struct group groups[MAX_INTERFACES], next_group;
 
 static void clear(struct group *group)
 {
-	free(group->nids);
-	free(group->pids);
+	for (enum map map = NIDS; map < MAPS; map++)
+		free(group->maps[map]);
 	*group = (struct group){0};
 }
 
-int rank_prepare(ptl_jid_t *jid)
+static bool have_group(void)
+{
+	for (uint32_t i = 0; i < MAX_INTERFACES; i++)
+		if (groups[i].size)
+			return true;
+	return false;
+}
+
+static int fill_from_environment(struct group *);
+
+static int fill_from_launcher(struct group *group, ptl_jid_t *jid)
 {
 	struct launcher_job job;
-
-	if (next_group.size || getenv("PTL_MY_RID"))
-		return 0;
 	int rc = launcher_join(&job);
+
 	if (rc <= 0)
 		return rc;
-	next_group = (struct group){.rank = job.rank, .size = job.size, .launched = true};
+	*group = (struct group){.rank = job.rank,
+				.size = job.size,
+				.local_rank = job.local_rank,
+				.local_size = job.local_size,
+				.source = LAUNCHER};
 	*jid = job.jid;
 	return 0;
 }
 
+int rank_prepare(ptl_jid_t *jid)
+{
+	if (next_group.size || process_settings()->launch == LAUNCH_NONE)
+		return 0;
+	if (!getenv("PTL_MY_RID"))
+		return fill_from_launcher(&next_group, jid);
+	return have_group() ? 0 : fill_from_environment(&next_group);
+}
+
 ptl_pid_t rank_wanted_pid(void)
 {
-	return next_group.pids ? next_group.pids[next_group.rank] : PTL_PID_ANY;
+	return next_group.maps[PIDS] ? next_group.maps[PIDS][next_group.rank] : PTL_PID_ANY;
 }
 
 struct address_book *rank_addresses(uint32_t interface)
 {
-	return next_group.launched ? job_addresses(interface, next_group.size) : NULL;
+	return next_group.source == LAUNCHER ? job_addresses(interface, next_group.size) : NULL;
+}
+
+/* The others look for us where the environment says. */
+static int check_own_entry(const struct group *group, ptl_process_id_t id)
+{
+	ptl_nid_t nid = group->maps[NIDS][group->rank];
+	ptl_pid_t pid = group->maps[PIDS][group->rank];
+
+	if (nid == id.nid && pid == id.pid)
+		return 0;
+	return report_error(
+		-EINVAL,
+		"rank %u is %u:%u by PTL_NIDMAP and PTL_PIDMAP, but this interface is %u:%u; choose another "
+		"by PTL_IFACE, or PTL_LAUNCH=none to run alone",
+		group->rank, nid, pid, id.nid, id.pid);
 }
 
 int rank_adopt(uint32_t interface, ptl_process_id_t id)
 {
-	int rc = next_group.launched ? job_publish_id(interface, id) : 0;
+	int rc = 0;
 
-	if (rc)
+	if (next_group.source == LAUNCHER)
+		rc = job_publish_id(interface, id);
+	else if (next_group.source == ENVIRONMENT)
+		rc = check_own_entry(&next_group, id);
+	if (rc) {
+		clear(&next_group);
 		return rc;
+	}
 	groups[interface] = next_group;
 	next_group = (struct group){0};
 	return 0;
+}
+
+int rank_describe(uint32_t interface, char *text, size_t size)
+{
+	static const char *const sources[] = {"set by the program", "by PTL_MY_RID", "by its launcher"};
+	const struct group *group = &groups[interface];
+	char local[64] = "";
+
+	if (group->size == 0)
+		return snprintf(text, size, "job: none\n");
+	if (group->local_size)
+		snprintf(local, sizeof local, ", local rank %u of %u", group->local_rank, group->local_size);
+	return snprintf(text, size, "job: rank %u of %u%s, %s\n", group->rank, group->size, local,
+			sources[group->source]);
 }
 
 void rank_forget(uint32_t interface)
@@ -102,7 +167,7 @@ static struct group *find_set(ptl_handle_ni_t ni_handle, int *code)
 	ptl_jid_t jid; /* asked for again when the interface opens */
 
 	if (group == &next_group && rank_prepare(&jid)) {
-		*code = PTL_FAIL;
+		*code = PTL_NO_INIT;
 		return NULL;
 	}
 	if (group && group->size == 0) {
@@ -181,13 +246,13 @@ static int fill_from_lists(struct group *group, const char *nids, const char *pi
 	*group = (struct group){
 		.rank = rank,
 		.size = (unsigned)count,
-		.nids = calloc(count, sizeof *group->nids),
-		.pids = calloc(count, sizeof *group->pids),
+		.source = ENVIRONMENT,
+		.maps = {calloc(count, sizeof(uint32_t)), calloc(count, sizeof(uint32_t))},
 	};
-	if (!group->nids || !group->pids)
+	if (!group->maps[NIDS] || !group->maps[PIDS])
 		rc = report_error(-ENOMEM, "no memory for the maps of %zu ranks", count);
-	if (!rc && (rc = parse_list("PTL_NIDMAP", nids, group->nids)) == 0)
-		rc = parse_list("PTL_PIDMAP", pids, group->pids);
+	if (!rc && (rc = parse_list("PTL_NIDMAP", nids, group->maps[NIDS])) == 0)
+		rc = parse_list("PTL_PIDMAP", pids, group->maps[PIDS]);
 	if (rc)
 		clear(group);
 	return rc;
@@ -213,17 +278,17 @@ static int fill_from_environment(struct group *group)
 	const char *rank_text = getenv("PTL_MY_RID"), *nids = getenv("PTL_NIDMAP"), *pids = getenv("PTL_PIDMAP");
 	uint32_t rank = 0;
 
-	if (!rank_text || !nids || !pids) {
-		report_error(-ENOENT, "%s is not set; PtlSetRank(-1, -1) needs PTL_MY_RID, PTL_NIDMAP and PTL_PIDMAP",
-			     !rank_text ? "PTL_MY_RID"
-			     : !nids    ? "PTL_NIDMAP"
-					: "PTL_PIDMAP");
-		return PTL_NO_INIT;
-	}
+	if (!rank_text || !nids || !pids)
+		return report_error(-ENOENT,
+				    "%s is not set; a job by environment needs PTL_MY_RID, PTL_NIDMAP and PTL_PIDMAP "
+				    "(PTL_LAUNCH=none: PtlNIInit asks for none)",
+				    !rank_text ? "PTL_MY_RID"
+				    : !nids    ? "PTL_NIDMAP"
+					       : "PTL_PIDMAP");
 	int rc = parse_single("PTL_MY_RID", rank_text, &rank);
 	if (!rc && (rc = job_from_environment()) == 0)
 		rc = fill_from_lists(group, nids, pids, rank);
-	return process_code(rc, PTL_FAIL);
+	return rc;
 }
 
 /* --- the calls --- */
@@ -240,33 +305,42 @@ static int check_own_pid(ptl_handle_ni_t ni_handle, const struct group *group, c
 	return PTL_PID_INVALID;
 }
 
-static int set_rank_from_environment(ptl_handle_ni_t ni_handle, struct group *group)
+static int make_group(unsigned rank, unsigned group_size, struct group *made)
 {
-	int code = fill_from_environment(group);
+	if (rank == (unsigned)-1 && group_size == (unsigned)-1) {
+		int rc = fill_from_environment(made);
 
-	if (code == PTL_OK && (code = check_own_pid(ni_handle, group, group->pids)))
-		clear(group);
-	return code;
+		made->source = PROGRAM; /* from now on it is as if the program had said all this */
+		return rc == -ENOENT ? PTL_NO_INIT : process_code(rc, PTL_FAIL);
+	}
+	if (rank >= group_size) {
+		report_error(-EINVAL, "rank %u of %u: ranks count from 0", rank, group_size);
+		return PTL_FAIL;
+	}
+	*made = (struct group){.rank = rank, .size = group_size};
+	return PTL_OK;
 }
 
 static int set_rank(ptl_handle_ni_t ni_handle, unsigned rank, unsigned group_size)
 {
 	int code = PTL_OK;
-	struct group *group = find(ni_handle, &code);
+	struct group *group = find(ni_handle, &code), made = {0};
 
 	if (!group)
 		return code;
-	if (group->size) {
+	if (group->size && group->source == PROGRAM) {
 		report_error(-EEXIST, "the interface is rank %u of %u already", group->rank, group->size);
 		return PTL_FAIL;
 	}
-	if (rank == (unsigned)-1 && group_size == (unsigned)-1)
-		return set_rank_from_environment(ni_handle, group);
-	if (rank >= group_size) {
-		report_error(-EINVAL, "rank %u of %u: ranks count from 0", rank, group_size);
-		return PTL_FAIL;
+	code = make_group(rank, group_size, &made);
+	if (code == PTL_OK && made.maps[PIDS])
+		code = check_own_pid(ni_handle, &made, made.maps[PIDS]);
+	if (code != PTL_OK) {
+		clear(&made);
+		return code;
 	}
-	*group = (struct group){.rank = rank, .size = group_size};
+	clear(group);
+	*group = made;
 	return PTL_OK;
 }
 
@@ -302,34 +376,21 @@ int PtlGetRank(ptl_handle_ni_t ni_handle, unsigned *rank, unsigned *group_size)
 	return code;
 }
 
-/* One of the two maps of a group. */
-typedef uint32_t **map_of(struct group *);
-
-static uint32_t **nids_of(struct group *group)
-{
-	return &group->nids;
-}
-
-static uint32_t **pids_of(struct group *group)
-{
-	return &group->pids;
-}
-
 /* `refused`: what a map of the wrong size, or a second one, is called. */
-static int set_map(ptl_handle_ni_t ni_handle, map_of *which, const uint32_t *map, unsigned map_size, int refused)
+static int set_map(ptl_handle_ni_t ni_handle, enum map which, const uint32_t *map, unsigned map_size, int refused)
 {
 	int code = PTL_OK;
 	struct group *group = find_set(ni_handle, &code);
 
 	if (!group)
 		return code;
-	uint32_t **own = which(group);
+	uint32_t **own = &group->maps[which];
 	if (*own || map_size != group->size) {
 		report_error(-EINVAL, *own ? "the map of %u ranks is set already" : "the group has %u ranks, not %u",
 			     group->size, map_size);
 		return refused;
 	}
-	if (which == pids_of && (code = check_own_pid(ni_handle, group, map)))
+	if (which == PIDS && (code = check_own_pid(ni_handle, group, map)))
 		return code;
 	uint32_t *copy = malloc(map_size * sizeof *copy);
 	if (!copy) {
@@ -341,7 +402,8 @@ static int set_map(ptl_handle_ni_t ni_handle, map_of *which, const uint32_t *map
 	return PTL_OK;
 }
 
-static int set_map_locked(ptl_handle_ni_t ni_handle, map_of *which, const uint32_t *map, unsigned map_size, int refused)
+static int set_map_locked(ptl_handle_ni_t ni_handle, enum map which, const uint32_t *map, unsigned map_size,
+			  int refused)
 {
 	if (!map)
 		return refuse_null("map");
@@ -354,12 +416,12 @@ static int set_map_locked(ptl_handle_ni_t ni_handle, map_of *which, const uint32
 
 int PtlSetNIDMap(ptl_handle_ni_t ni_handle, ptl_nid_t *map, unsigned map_size)
 {
-	return set_map_locked(ni_handle, nids_of, map, map_size, PTL_FAIL);
+	return set_map_locked(ni_handle, NIDS, map, map_size, PTL_FAIL);
 }
 
 int PtlSetPIDMap(ptl_handle_ni_t ni_handle, ptl_pid_t *map, unsigned map_size)
 {
-	return set_map_locked(ni_handle, pids_of, map, map_size, PTL_PID_INVALID);
+	return set_map_locked(ni_handle, PIDS, map, map_size, PTL_PID_INVALID);
 }
 
 /* Asks the launcher: outside the lock, for it may wait for a process that has not opened its interface. */
@@ -372,7 +434,7 @@ static int ask_launcher(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id
 }
 
 /* What the group itself knows.  *launched: nothing, but its launcher does. */
-static int get_map(ptl_handle_ni_t ni_handle, map_of *which, uint32_t *map, unsigned map_size, bool *launched)
+static int get_known_map(ptl_handle_ni_t ni_handle, enum map which, uint32_t *map, unsigned map_size, bool *launched)
 {
 	int code = PTL_OK;
 	struct group *group = find_set(ni_handle, &code);
@@ -383,48 +445,40 @@ static int get_map(ptl_handle_ni_t ni_handle, map_of *which, uint32_t *map, unsi
 		report_error(-EINVAL, "the group has %u ranks, not %u", group->size, map_size);
 		return PTL_FAIL;
 	}
-	if (*which(group))
-		memcpy(map, *which(group), map_size * sizeof *map);
-	else if (!group->launched)
+	const uint32_t *own = group->maps[which];
+	if (own)
+		memcpy(map, own, map_size * sizeof *map);
+	else if (group->source != LAUNCHER)
 		return report_error(PTL_NO_INIT, "nobody has set the map");
-	*launched = !*which(group);
+	*launched = !own;
 	return PTL_OK;
 }
 
-static int get_map_locked(ptl_handle_ni_t ni_handle, map_of *which, uint32_t *map, unsigned map_size, bool *launched)
+static int get_map(ptl_handle_ni_t ni_handle, enum map which, uint32_t *map, unsigned map_size)
 {
-	*launched = false;
+	ptl_process_id_t id;
+	bool launched = false;
+
 	if (!map)
 		return refuse_null("map");
 	if (!process_lock())
 		return PTL_FAIL;
-	int code = get_map(ni_handle, which, map, map_size, launched);
+	int code = get_known_map(ni_handle, which, map, map_size, &launched);
 	process_unlock();
+	for (unsigned rank = 0; launched && code == PTL_OK && rank < map_size; rank++)
+		if ((code = ask_launcher(ni_handle, rank, &id)) == PTL_OK)
+			map[rank] = which == NIDS ? id.nid : id.pid;
 	return code;
 }
 
 int PtlGetNIDMap(ptl_handle_ni_t ni_handle, ptl_nid_t *map, unsigned map_size)
 {
-	ptl_process_id_t id;
-	bool launched;
-	int code = get_map_locked(ni_handle, nids_of, map, map_size, &launched);
-
-	for (unsigned rank = 0; launched && code == PTL_OK && rank < map_size; rank++)
-		if ((code = ask_launcher(ni_handle, rank, &id)) == PTL_OK)
-			map[rank] = id.nid;
-	return code;
+	return get_map(ni_handle, NIDS, map, map_size);
 }
 
 int PtlGetPIDMap(ptl_handle_ni_t ni_handle, ptl_pid_t *map, unsigned map_size)
 {
-	ptl_process_id_t id;
-	bool launched;
-	int code = get_map_locked(ni_handle, pids_of, map, map_size, &launched);
-
-	for (unsigned rank = 0; launched && code == PTL_OK && rank < map_size; rank++)
-		if ((code = ask_launcher(ni_handle, rank, &id)) == PTL_OK)
-			map[rank] = id.pid;
-	return code;
+	return get_map(ni_handle, PIDS, map, map_size);
 }
 
 static int get_id(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id_t *id, bool *launched)
@@ -438,12 +492,13 @@ static int get_id(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id_t *id
 		report_error(-EINVAL, "rank %u does not exist, the group has %u", rank, group->size);
 		return PTL_FAIL;
 	}
-	*launched = group->launched;
-	if (group->launched)
+	const uint32_t *nids = group->maps[NIDS], *pids = group->maps[PIDS];
+	*launched = group->source == LAUNCHER;
+	if (*launched)
 		return PTL_OK;
-	if (!group->nids || !group->pids)
+	if (!nids || !pids)
 		return report_error(PTL_NO_INIT, "rank %u: nobody has set both maps", rank);
-	*id = (ptl_process_id_t){group->nids[rank], group->pids[rank]};
+	*id = (ptl_process_id_t){nids[rank], pids[rank]};
 	return PTL_OK;
 }
 

@@ -291,6 +291,61 @@ static void any_number_is_a_pid(void)
 	meet_as(PTL_PID_ANY - own);
 }
 
+static void a_job_in_the_environment_needs_no_call(void)
+{
+	unsigned rank, size;
+	ptl_process_id_t id;
+	char text[4096];
+	publish_job();
+	start();
+	open_any();
+	CHECK_OK(PtlGetId(ni, &id));
+	CHECK_ID(id, id_of[my_rank]);
+	CHECK_OK(PtlGetRank(ni, &rank, &size));
+	CHECK_EQUAL(rank, my_rank);
+	CHECK_EQUAL(size, process_count);
+	CHECK_ID(process_of(0), id_of[0]);
+	CHECK_OK(PtlNicInfo(ni, text, sizeof text));
+	CHECK(strstr(text, "of 3, by PTL_MY_RID") != NULL);
+	/* What the program says itself counts more, once. */
+	CHECK_OK(PtlSetRank(ni, EVERYBODY, EVERYBODY));
+	CHECK_RC(PtlSetRank(ni, EVERYBODY, EVERYBODY), PTL_FAIL);
+	CHECK_ID(process_of(0), id_of[0]);
+	/* It has one id for each process: another interface has nothing to do with it. */
+	ptl_handle_ni_t other;
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT + 1, PTL_PID_ANY, NULL, NULL, &other));
+	CHECK_RC(PtlGetRank(other, &rank, &size), PTL_NO_INIT);
+}
+
+static void half_a_job_in_the_environment_is_an_error(void)
+{
+	static const struct {
+		const char *rank, *nids, *pids, *said;
+	} halves[] = {
+		{"1", NULL, NULL, "PTL_NIDMAP"},
+		{"1", "0x7f000001:0x7f000001", NULL, "PTL_PIDMAP"},
+		{"2", "0x7f000001:0x7f000001", "8:9", "PTL_MY_RID"},
+		{"1", "0x7f000001:0x7f000002", "8:9", "PTL_IFACE"}, /* our interface is 127.0.0.1 */
+	};
+	CHECK(setenv("PTL_IFACE", "lo", 1) == 0);
+	for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++) {
+		forget_job();
+		CHECK(setenv("PTL_MY_RID", halves[i].rank, 1) == 0);
+		CHECK(!halves[i].nids || setenv("PTL_NIDMAP", halves[i].nids, 1) == 0);
+		CHECK(!halves[i].pids || setenv("PTL_PIDMAP", halves[i].pids, 1) == 0);
+		start();
+		CHECK_RC(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni), PTL_FAIL);
+		CHECK(strstr(PtlNicErrorText(), halves[i].said) != NULL);
+		CHECK_EQUAL(PtlNIInitialized(PTL_IFACE_DEFAULT), 0);
+		PtlFini();
+	}
+	CHECK(setenv("PTL_LAUNCH", "none", 1) == 0);
+	start();
+	open_any();
+	unsigned rank, size;
+	CHECK_RC(PtlGetRank(ni, &rank, &size), PTL_NO_INIT);
+}
+
 #define BARE(test, count, trait)                                                                                       \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = count, .traits = TRAIT_BARE | (trait)                         \
@@ -306,5 +361,7 @@ const struct test job_tests[] = {
 	BARE(a_job_in_the_environment_has_an_id, 1, 0),
 	BARE(a_map_must_have_the_own_pid, 1, 0),
 	BARE(any_number_is_a_pid, 2, TRAIT_SEVERAL),
+	BARE(a_job_in_the_environment_needs_no_call, 3, TRAIT_SEVERAL),
+	BARE(half_a_job_in_the_environment_is_an_error, 1, 0),
 	{0},
 };

@@ -4,7 +4,8 @@
  * this is the runtime library that programs written for the reference implementation use.
  *
  * A job comes, in this order, from the program (PtlSetRank and the maps), from the environment (PTL_MY_RID, PTL_NIDMAP,
- * PTL_PIDMAP), or from a launcher that speaks PMIx.  Every function may be called from any thread after PtlInit; for all
+ * PTL_PIDMAP; for the first interface), or from a launcher that speaks PMIx.  The latter two are looked for by PtlNIInit if the
+ * program has set nothing, unless PTL_LAUNCH is none; PtlNIInit fails if what it finds there is not whole.  Every function may be called from any thread after PtlInit; for all
  * of them PTL_NO_INIT also means that PtlInit was not called.
  */
 #ifndef P3RT_H
@@ -24,7 +25,7 @@ extern "C" {
  *   PTL_OK
  *   PTL_NO_INIT      ... or one of the three variables is not set
  *   PTL_NI_INVALID   ni_handle
- *   PTL_FAIL         rank is not below group_size, the interface has a group already, or the variables make no sense
+ *   PTL_FAIL         rank is not below group_size, the program has set a group already, or the variables make no sense
  *                    (lists of different length, no numbers)
  *   PTL_PID_INVALID  the interface is open, and PTL_PIDMAP has another pid for this rank
  *   PTL_NO_SPACE     no memory
