@@ -111,11 +111,16 @@ static int get_number(pmix_rank_t rank, const char *key, uint64_t *number)
 	return status == PMIX_SUCCESS ? 0 : -EPROTO;
 }
 
-static unsigned optional_number(pmix_rank_t rank, const char *key)
+/* Not all launchers tell. */
+static void get_place_on_node(struct launcher_job *job)
 {
-	uint64_t number;
+	uint64_t rank, size;
 
-	return get_number(rank, key, &number) == 0 ? (unsigned)number : 0;
+	if (get_number(pmix.self.rank, PMIX_LOCAL_RANK, &rank) ||
+	    get_number(PMIX_RANK_WILDCARD, PMIX_LOCAL_SIZE, &size))
+		return;
+	job->local_rank = (unsigned)rank;
+	job->local_size = (unsigned)size;
 }
 
 /* Names of jobs are texts; all processes of one make the same number of it. */
@@ -148,10 +153,9 @@ static int join(void)
 	pmix.job = (struct launcher_job){
 		.rank = pmix.self.rank,
 		.size = (unsigned)size,
-		.local_rank = optional_number(pmix.self.rank, PMIX_LOCAL_RANK),
-		.local_size = optional_number(PMIX_RANK_WILDCARD, PMIX_LOCAL_SIZE),
 		.jid = jid_of(pmix.self.nspace),
 	};
+	get_place_on_node(&pmix.job);
 	return 0;
 }
 
@@ -224,9 +228,10 @@ int launcher_look_up(unsigned rank, const char *key, unsigned timeout_s, void *b
 	return length;
 }
 
-/* What a question refers to until it is answered. */
+/* PMIx keeps pointers to process and key until it has answered. */
 struct request {
 	pmix_proc_t proc;
+	char key[PMIX_MAX_KEYLEN + 1];
 	launcher_answered *answered;
 	void *context;
 };
@@ -248,7 +253,8 @@ int launcher_ask(unsigned rank, const char *key, launcher_answered *answered, vo
 	if (!request)
 		return pmix.joined ? -ENOMEM : -ESHUTDOWN;
 	*request = (struct request){.proc = process_of(rank), .answered = answered, .context = context};
-	if (pmix.get_nb(&request->proc, key, NULL, 0, deliver, request) == PMIX_SUCCESS)
+	snprintf(request->key, sizeof request->key, "%s", key);
+	if (pmix.get_nb(&request->proc, request->key, NULL, 0, deliver, request) == PMIX_SUCCESS)
 		return 0;
 	free(request);
 	return -EIO;

@@ -7,12 +7,13 @@
 set -u
 build=$(realpath "${1:?usage: tests/launch/run.sh BUILD}")
 cd "$(dirname "$0")" || exit 1
-ring=$build/examples/ring
+ring=$build/examples/ring job=$build/tests/job
 stage=$(mktemp -d) || exit 1
 chmod 755 "$stage"
 hosts=("p3left$$" "p3right$$") # network namespaces
-passed=0 failed=0 skipped=0
 
+# shellcheck source=tests/tally.sh
+. ../tally.sh
 # shellcheck source=tests/launch/slurm.sh
 . ./slurm.sh
 
@@ -26,41 +27,37 @@ clean_up()
 trap clean_up EXIT
 trap 'exit 1' INT TERM HUP
 
-check() # NAME FUNCTION ARGUMENT...
-{
-	local name=$1
-	shift
-	if "$@" >"$stage/log" 2>&1 </dev/null; then
-		echo "ok   $name"
-		passed=$((passed + 1))
-	else
-		cat "$stage/log"
-		echo "FAIL $name"
-		failed=$((failed + 1))
-	fi
-}
-
-skip() # NAME REASON
-{
-	echo "skip $1: $2"
-	skipped=$((skipped + 1))
-}
-
 run() # COMMAND...: its output goes to $stage/out too
 {
 	timeout --kill-after=5 60 "$@" 2>&1 | tee "$stage/out"
 	return "${PIPESTATUS[0]}"
 }
 
-# Every rank of a job of N has had the token, each once.
-goes_round() # N COMMAND...
+# Every rank of a job of N prints a line, each once; EXPRESSION is what follows "rank R of N", RANK in it R.
+each_says() # EXPRESSION N COMMAND...
 {
-	local ranks=$1 rank
-	shift
+	local says=$1 ranks=$2 rank
+	shift 2
 	run "$@" || return 1
 	for ((rank = 0; rank < ranks; rank++)); do
-		[ "$(grep -c "rank $rank of $ranks,.* has the token" "$stage/out")" -eq 1 ] || return 1
+		[ "$(grep -c "rank $rank of $ranks${says//RANK/$rank}" "$stage/out")" -eq 1 ] || return 1
 	done
+}
+
+goes_round() # N COMMAND...: the token of examples/ring
+{
+	each_says ",.* has the token" "$@"
+}
+
+is_done() # N COMMAND...: tests/launch/job.c
+{
+	each_says ": done" "$@"
+}
+
+# The last of N processes of tests/launch/job.c waits for a sign of the first.
+comes_late() # N COMMAND...
+{
+	rm -f "$stage/sign" && mkfifo "$stage/sign" && is_done "$@" late "$stage/sign"
 }
 
 # N processes, each of which believes that it is alone.
@@ -81,9 +78,28 @@ fails_with() # TEXT COMMAND...
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export PTL_LOG=info # examples do not print why a call failed; the library then does
 
+# What a launcher's processes do when their network chooses its addresses: tcp and net are told to.
+published_tests() # NAME COMMAND...; the command is to be followed by -n and the program
+{
+	local name=$1 transport ranks what
+	shift
+	for transport in ofi:tcp ofi:net; do
+		export PTL_ADDRESSES=published PTL_TRANSPORT=$transport
+		for ranks in 2 4; do
+			check "$name -n $ranks over $transport, published addresses" is_done $ranks "$@" -n $ranks "$job" exchange
+		done
+		for what in again fork nobody; do
+			check "$name over $transport, published addresses: $what" is_done 3 "$@" -n 3 "$job" $what
+		done
+		PTL_CONNECT_TIMEOUT=3s check "$name over $transport, published addresses: one comes late" \
+			comes_late 3 "$@" -n 3 "$job"
+	done
+	unset PTL_ADDRESSES PTL_TRANSPORT
+}
+
 mpirun_tests()
 {
-	local transport ranks late launcher=(mpirun --oversubscribe -x PTL_IFACE -x PTL_LOG)
+	local transport ranks late what launcher=(mpirun --oversubscribe -x PTL_IFACE -x PTL_LOG)
 	# shellcheck disable=SC2016 # for the shell that mpirun starts
 	late='sleep $OMPI_COMM_WORLD_RANK; exec "$0"'
 	for ranks in 2 4; do
@@ -97,15 +113,53 @@ mpirun_tests()
 		goes_round 3 "${launcher[@]}" -n 3 bash -c "$late" "$ring"
 	check "mpirun, children of processes that have done with Portals" run "${launcher[@]}" -n 2 "$build/tests/launched-forks"
 	check "PTL_LAUNCH=none: jobs of one" alone 2 "${launcher[@]}" -x PTL_LAUNCH=none -n 2 "$ring"
+	for transport in auto ofi:tcp ofi:net; do
+		for what in exchange again fork; do
+			check "mpirun over $transport: $what" is_done 3 "${launcher[@]}" -x PTL_TRANSPORT=$transport -n 3 "$job" $what
+		done
+	done
+	check "mpirun: rank and local rank" each_says ", local rank RANK of 2, by its launcher" 2 \
+		"${launcher[@]}" -n 2 "$job" exchange
+	check "mpirun: efa is refused for other reasons" fails_with "efa: not available" \
+		"${launcher[@]}" -x PTL_TRANSPORT=ofi:efa -n 2 "$job" ready
+	published_tests mpirun "${launcher[@]}"
+}
+
+# No launcher but this shell, which tells both who they are.
+by_hand()
+{
+	local lo=0x7f000001 second
+	export PTL_NIDMAP=$lo:$lo PTL_PIDMAP=$$:$(($$ + 0x40000000))
+	PTL_MY_RID=1 timeout 60 "$ring" >"$stage/second" 2>&1 &
+	second=$!
+	run env PTL_MY_RID=0 "$ring"
+	wait $second
+	unset PTL_NIDMAP PTL_PIDMAP
+	grep -q 'rank 0 of 2,.* has the token: 2' "$stage/out" && grep -q 'rank 1 of 2,.* has the token: 1' "$stage/second"
 }
 
 without_launcher_tests()
 {
+	local variable provider
 	check "nobody launched it: a job of one" alone 1 "$ring"
 	check "a launcher that does not answer is an error, not a job of one" \
 		fails_with "PMIx server cannot be reached" env PMIX_RANK=0 PMIX_NAMESPACE=nowhere "$ring"
-	check "a launcher without PMIx is an error, not N jobs of one" \
-		fails_with "offers no PMIx" env PMI_SIZE=2 PMI_RANK=0 "$ring"
+	for variable in PMI_SIZE OMPI_COMM_WORLD_SIZE SLURM_STEP_NUM_TASKS MV2_COMM_WORLD_SIZE FLUX_JOB_SIZE; do
+		check "$variable without PMIx is an error, not N jobs of one" \
+			fails_with "$variable says that this process is one of several" env $variable=2 "$ring"
+		check "$variable=1 is a job of one" alone 1 env $variable=1 "$ring"
+		check "$variable and PTL_LAUNCH=none is a job of one" alone 1 env $variable=2 PTL_LAUNCH=none "$ring"
+	done
+	check "half of PMIx's variables is an error too" \
+		fails_with "offers no PMIx" env PMIX_RANK=0 PMI_SIZE=2 "$ring"
+	check "PTL_MY_RID without maps is an error" fails_with "PTL_NIDMAP is not set" env PTL_MY_RID=1 "$ring"
+	check "two processes with PTL_MY_RID and maps are a job of two" by_hand
+	for provider in efa cxi; do
+		check "$provider without a launcher says what is missing" \
+			fails_with "$provider: its addresses have to be published" env PTL_TRANSPORT=ofi:$provider "$job" ready
+	done
+	check "PTL_ADDRESSES=published without a launcher says what is missing" \
+		fails_with "(PTL_ADDRESSES)" env PTL_ADDRESSES=published PTL_TRANSPORT=ofi:tcp "$job" ready
 }
 
 slurm_tests()
@@ -117,6 +171,8 @@ slurm_tests()
 	for ranks in 2 4; do
 		check "srun --mpi=pmix -n $ranks" goes_round $ranks srun --mpi=pmix -n $ranks "$ring"
 	done
+	check "srun: rank and local rank" each_says ", local rank RANK of 2, by its launcher" 2 srun --mpi=pmix -n 2 "$job" exchange
+	published_tests srun srun --mpi=pmix
 	check "srun, ranks that come one after the other" goes_round 3 srun --mpi=pmix -n 3 bash -c "$late" "$ring"
 	check "srun without PMIx is an error, not N jobs of one" \
 		fails_with "--mpi=pmix" srun --mpi=none -n 2 "$ring"
@@ -135,17 +191,19 @@ make_hosts()
 
 hosts_tests()
 {
-	local transport
+	local transport launcher=(env -u PTL_IFACE ip netns exec "${hosts[0]}" mpirun --oversubscribe
+		-H "10.93.7.1:2,10.93.7.2:2" --mca plm_rsh_agent "$stage/enter" --mca oob_tcp_if_include 10.93.7.0/24
+		--mca btl "self,tcp" -x PTL_LOG)
 	[ "$(id -u)" -eq 0 ] || { skip "mpirun over two hosts" "network namespaces need root"; return; }
 	make_hosts || { skip "mpirun over two hosts" "this kernel makes no network namespaces"; return; }
 	printf '#!/bin/sh\nshift\nexec ip netns exec %s /bin/sh -c "$*"\n' "${hosts[1]}" >"$stage/enter"
 	chmod +x "$stage/enter"
 	for transport in auto ofi:tcp; do
-		check "mpirun -n 4 over two hosts, $transport" goes_round 4 env -u PTL_IFACE ip netns exec "${hosts[0]}" \
-			mpirun --oversubscribe -H 10.93.7.1:2,10.93.7.2:2 --mca plm_rsh_agent "$stage/enter" \
-			--mca oob_tcp_if_include 10.93.7.0/24 --mca btl self,tcp -x PTL_LOG \
-			-x PTL_TRANSPORT=$transport -n 4 "$ring"
+		check "mpirun -n 4 over two hosts, $transport" goes_round 4 "${launcher[@]}" -x PTL_TRANSPORT=$transport -n 4 "$ring"
 	done
+	check "mpirun over two hosts: rank and local rank" each_says ", local rank [01] of 2, by its launcher" 4 \
+		"${launcher[@]}" -n 4 "$job" exchange
+	published_tests "mpirun over two hosts" "${launcher[@]}" -x PTL_ADDRESSES -x PTL_TRANSPORT -x PTL_CONNECT_TIMEOUT
 }
 
 export PTL_IFACE=lo
@@ -153,5 +211,4 @@ without_launcher_tests
 mpirun_tests
 hosts_tests
 slurm_tests
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+summary
