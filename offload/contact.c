@@ -126,7 +126,8 @@ static void greet(struct nic *nic, struct peer *peer, uint64_t now)
 	int rc = offer_hello(nic, peer);
 
 	if (rc == -EHOSTUNREACH) {
-		peer_fail(nic, peer, PTL_NI_UNREACHABLE, "no transport reaches it: not its network, not its user, or not its job");
+		peer_fail(nic, peer, PTL_NI_UNREACHABLE,
+			  "no transport reaches it: not its network, not its user, or not its job");
 		return;
 	}
 	if (rc == 0)

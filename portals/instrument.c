@@ -94,7 +94,7 @@ int PtlNicInfo(ptl_handle_ni_t ni, char *text, size_t size)
 		return code ? code : PTL_NO_SPACE;
 	text[0] = '\0';
 	code = process_code(nic_describe(nic, text, size), PTL_FAIL);
-	return code == PTL_OK ? add_job(nic->index, text, size) : code;
+	return code == PTL_OK ? add_job(handle_interface(ni), text, size) : code;
 }
 
 int PtlNicReady(ptl_handle_ni_t ni)

@@ -290,6 +290,7 @@ struct address_book *job_addresses(uint32_t interface, unsigned size)
 		book->interface = interface;
 		book->size = book->unknown = size;
 	}
+	bool made = book->members != NULL;
 	pthread_mutex_unlock(&lock);
-	return book->members ? &book->base : NULL;
+	return made ? &book->base : NULL;
 }

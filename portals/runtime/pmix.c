@@ -14,15 +14,24 @@
 #include "base/report.h"
 #include "portals/process.h"
 
-/* What launchers say of a job's size without PMIx; a process of a job of one needs nobody's help. */
-static const char *const size_variables[] = {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PMI_SIZE",
-					     "MV2_COMM_WORLD_SIZE", "FLUX_JOB_SIZE"};
+/*
+ * What launchers say of a job without PMIx: sizes, and, of those that may leave the size out, ranks.  A process of a job of
+ * one needs nobody's help.
+ */
+static const struct {
+	const char *variable;
+	unsigned long least; /* number that only a process among several has */
+} signs[] = {
+	{"OMPI_COMM_WORLD_SIZE", 2}, {"SLURM_STEP_NUM_TASKS", 2}, {"PMI_SIZE", 2}, {"MV2_COMM_WORLD_SIZE", 2},
+	{"FLUX_JOB_SIZE", 2},        {"JSM_NAMESPACE_SIZE", 2},   {"PMI_RANK", 1}, {"PMIX_RANK", 1},
+	{"PALS_RANKID", 1},          {"ALPS_APP_PE", 1},
+};
 
 static bool one_of_several(const char **variable)
 {
-	for (size_t i = 0; i < sizeof size_variables / sizeof size_variables[0]; i++) {
-		const char *size = getenv(*variable = size_variables[i]);
-		if (size && strtoul(size, NULL, 10) > 1)
+	for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+		const char *number = getenv(*variable = signs[i].variable);
+		if (number && strtoul(number, NULL, 10) >= signs[i].least)
 			return true;
 	}
 	return false;

@@ -144,12 +144,24 @@ without_launcher_tests()
 	check "nobody launched it: a job of one" alone 1 "$ring"
 	check "a launcher that does not answer is an error, not a job of one" \
 		fails_with "PMIx server cannot be reached" env PMIX_RANK=0 PMIX_NAMESPACE=nowhere "$ring"
-	for variable in PMI_SIZE OMPI_COMM_WORLD_SIZE SLURM_STEP_NUM_TASKS MV2_COMM_WORLD_SIZE FLUX_JOB_SIZE; do
+	# The second number is a job of one's, or its first process's.
+	while read -r variable many one; do
 		check "$variable without PMIx is an error, not N jobs of one" \
-			fails_with "$variable says that this process is one of several" env $variable=2 "$ring"
-		check "$variable=1 is a job of one" alone 1 env $variable=1 "$ring"
-		check "$variable and PTL_LAUNCH=none is a job of one" alone 1 env $variable=2 PTL_LAUNCH=none "$ring"
-	done
+			fails_with "$variable says that this process is one of several" env "$variable=$many" "$ring"
+		check "$variable=$one is a job of one" alone 1 env "$variable=$one" "$ring"
+		check "$variable and PTL_LAUNCH=none is a job of one" alone 1 env "$variable=$many" PTL_LAUNCH=none "$ring"
+	done <<-SIGNS
+	OMPI_COMM_WORLD_SIZE 2 1
+	SLURM_STEP_NUM_TASKS 2 1
+	PMI_SIZE 2 1
+	MV2_COMM_WORLD_SIZE 2 1
+	FLUX_JOB_SIZE 2 1
+	JSM_NAMESPACE_SIZE 2 1
+	PMI_RANK 1 0
+	PMIX_RANK 1 0
+	PALS_RANKID 1 0
+	ALPS_APP_PE 1 0
+	SIGNS
 	check "half of PMIx's variables is an error too" \
 		fails_with "offers no PMIx" env PMIX_RANK=0 PMI_SIZE=2 "$ring"
 	check "PTL_MY_RID without maps is an error" fails_with "PTL_NIDMAP is not set" env PTL_MY_RID=1 "$ring"
@@ -164,7 +176,7 @@ without_launcher_tests()
 
 slurm_tests()
 {
-	local ranks late
+	local ranks late manager
 	slurm_start "$stage/slurm" || { skip "srun" "$slurm_why_not"; return; }
 	# shellcheck disable=SC2016 # for the shell that srun starts
 	late='sleep $SLURM_PROCID; exec "$0"'
@@ -174,8 +186,10 @@ slurm_tests()
 	check "srun: rank and local rank" each_says ", local rank RANK of 2, by its launcher" 2 srun --mpi=pmix -n 2 "$job" exchange
 	published_tests srun srun --mpi=pmix
 	check "srun, ranks that come one after the other" goes_round 3 srun --mpi=pmix -n 3 bash -c "$late" "$ring"
-	check "srun without PMIx is an error, not N jobs of one" \
-		fails_with "--mpi=pmix" srun --mpi=none -n 2 "$ring"
+	for manager in none pmi2; do
+		check "srun --mpi=$manager is an error, not N jobs of one" \
+			fails_with "offers no PMIx (srun: --mpi=pmix)" srun --mpi=$manager -n 2 "$ring"
+	done
 	slurm_stop
 }
 

@@ -75,12 +75,19 @@ slurm_start() # FOLDER
 	slurm_is_up
 }
 
+# Whoever removes the folder must not find them writing into it.
 slurm_stop()
 {
-	local daemon
+	local daemon pid tries pids=()
 	[ -n "$slurm_folder" ] || return 0
 	for daemon in slurmd slurmctld munge; do
-		[ ! -s "$slurm_folder/$daemon.pid" ] || kill "$(cat "$slurm_folder/$daemon.pid")" 2>/dev/null
+		pid=$(cat "$slurm_folder/$daemon.pid" 2>/dev/null) && kill "$pid" 2>/dev/null && pids+=("$pid")
+	done
+	for pid in "${pids[@]}"; do
+		for ((tries = 0; tries < 100; tries++)); do
+			kill -0 "$pid" 2>/dev/null || break
+			sleep 0.1
+		done
 	done
 	slurm_folder=""
 }
