@@ -3,8 +3,8 @@
  * A token goes once around all processes of a job, each of which puts it into the memory of the next.  Nothing but
  * PtlGetRank and PtlGetRankId says who they are; the launcher knows:
  *
- *     mpirun -n 4 examples/ring
- *     srun --mpi=pmix -n 4 examples/ring
+ *     mpirun -n 4 --oversubscribe build/examples/ring
+ *     srun --mpi=pmix -n 4 build/examples/ring
  *
  * A process that nobody launched is a ring of its own.
  */

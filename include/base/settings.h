@@ -43,7 +43,7 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	X(addresses, "PTL_ADDRESSES", addresses, "auto",                                                               \
 	  "where peers are on a network: auto (follows from nid and pid where the provider allows it), published "     \
 	  "(each tells its job, which a launcher has to have started)")                                                \
-	X(rank, "PTL_MY_RID", late, "", "rank of this process; read by PtlSetRank(-1, -1), as the next two are")       \
+	X(rank, "PTL_MY_RID", late, "", "rank of this process in the job that the next two describe")                  \
 	X(nid_map, "PTL_NIDMAP", late, "", "node ids of all ranks, separated by colons")                               \
 	X(pid_map, "PTL_PIDMAP", late, "", "process ids of all ranks, separated by colons")                            \
 	X(pid_ports, "PTL_PID2PORT_FILE", late, "", "accepted and ignored: TCP ports of the reference implementation") \
