@@ -131,18 +131,26 @@ static int taken(struct nic *nic, struct event_queue *eq, int rc, ptl_event_t *e
 	return event_code(rc);
 }
 
-int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
+static inline int find(ptl_handle_eq_t handle, const ptl_event_t *event, struct nic **nic, struct event_queue **eq)
 {
-	static _Thread_local uint64_t waiting_since; /* over fruitless calls */
-	struct event_queue *eq;
-	struct nic *nic;
-
 	if (!event)
 		return refuse_null("event");
 	if (!process_ready())
 		return refuse_uninitialised();
-	if (!(nic = process_nic(eq_handle)) || !(eq = handle_eq_unowned(nic, eq_handle)))
-		return refuse_handle(PTL_EQ_INVALID, eq_handle);
+	if (!(*nic = process_nic(handle)) || !(*eq = handle_eq_unowned(*nic, handle)))
+		return refuse_handle(PTL_EQ_INVALID, handle);
+	return PTL_OK;
+}
+
+int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
+{
+	static _Thread_local uint64_t waiting_since; /* over fruitless calls */
+	struct event_queue *eq = NULL;
+	struct nic *nic = NULL;
+	int code = find(eq_handle, event, &nic, &eq);
+
+	if (code != PTL_OK)
+		return code;
 	if (waiting_since == 0)
 		waiting_since = timing_start(&nic->timing);
 	int rc = nic_look(nic, eq, handle_generation(eq_handle), event);
@@ -157,15 +165,12 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 
 int PtlEQPeek(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
-	struct event_queue *eq;
-	struct nic *nic;
+	struct event_queue *eq = NULL;
+	struct nic *nic = NULL;
+	int code = find(eq_handle, event, &nic, &eq);
 
-	if (!event)
-		return refuse_null("event");
-	if (!process_ready())
-		return refuse_uninitialised();
-	if (!(nic = process_nic(eq_handle)) || !(eq = handle_eq_unowned(nic, eq_handle)))
-		return refuse_handle(PTL_EQ_INVALID, eq_handle);
+	if (code != PTL_OK)
+		return code;
 	return event_code(event_peek(eq, handle_generation(eq_handle), event));
 }
 
