@@ -209,7 +209,7 @@ build() # release | address | thread | faults
 }
 
 # Runs one suite of one build: programs that look at the clock one after the other, the others two at a time, those that
-# only wait all at once.
+# wait most of the time three.
 suite() # BUILD SUITE [TEST...]
 {
 	local name=$1 group=$2 dir=$builds/$1 patience=1 together=1
@@ -217,8 +217,8 @@ suite() # BUILD SUITE [TEST...]
 	build "$name" || return
 	[ "$name" = release ] || patience=4
 	[ $nightly = no ] || patience=$((patience * 10))
-	[[ $group != unit && $group != conformance && $group != threads ]] || together=2
-	[ "$group" != standing ] || together=3
+	[[ $group != conformance && $group != threads ]] || together=2
+	[[ $group != unit && $group != standing ]] || together=3
 	local log=$dir/meson-logs/$group.json
 	rm -f "$log"
 	meson test -C "$dir" --no-rebuild --suite "$group" --num-processes $together --timeout-multiplier $patience \
