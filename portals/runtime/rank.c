@@ -31,6 +31,7 @@ struct group {
 	unsigned rank, size;             /* size 0: no group */
 	unsigned local_rank, local_size; /* on this node; size 0: not known */
 	enum source source;
+	ptl_jid_t jid;        /* LAUNCHER */
 	uint32_t *maps[MAPS]; /* of all ranks, or NULL: not set; LAUNCHER: it has them */
 };
 
@@ -53,7 +54,7 @@ static bool have_group(void)
 
 static int fill_from_environment(struct group *);
 
-static int fill_from_launcher(struct group *group, ptl_jid_t *jid)
+static int fill_from_launcher(struct group *group)
 {
 	struct launcher_job job;
 	int rc = launcher_join(&job);
@@ -64,18 +65,28 @@ static int fill_from_launcher(struct group *group, ptl_jid_t *jid)
 				.size = job.size,
 				.local_rank = job.local_rank,
 				.local_size = job.local_size,
-				.source = LAUNCHER};
-	*jid = job.jid;
+				.source = LAUNCHER,
+				.jid = job.jid};
 	return 0;
 }
 
-int rank_prepare(ptl_jid_t *jid)
+/* If the program has set none: the next interface's group, if there is one. */
+static int find_next_group(void)
 {
 	if (next_group.size || process_settings()->launch == LAUNCH_NONE)
 		return 0;
 	if (!getenv("PTL_MY_RID"))
-		return fill_from_launcher(&next_group, jid);
+		return fill_from_launcher(&next_group);
 	return have_group() ? 0 : fill_from_environment(&next_group);
+}
+
+int rank_prepare(ptl_jid_t *jid)
+{
+	int rc = find_next_group();
+
+	if (next_group.source == LAUNCHER)
+		*jid = next_group.jid;
+	return rc;
 }
 
 ptl_pid_t rank_wanted_pid(void)
@@ -164,9 +175,8 @@ static struct group *find(ptl_handle_ni_t ni_handle, int *code)
 static struct group *find_set(ptl_handle_ni_t ni_handle, int *code)
 {
 	struct group *group = find(ni_handle, code);
-	ptl_jid_t jid; /* asked for again when the interface opens */
 
-	if (group == &next_group && rank_prepare(&jid)) {
+	if (group == &next_group && find_next_group()) {
 		*code = PTL_NO_INIT;
 		return NULL;
 	}

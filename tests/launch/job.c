@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * usage: mpirun -n N job ready|exchange|again|fork|nobody | job late FIFO
+ * usage: mpirun -n N job ready|exchange|early|again|fork|nobody | job late FIFO
  * One process of a launched job, which knows of the others what PtlGetRank and PtlGetRankId say.
  *
  *   ready      the interface opens, or its failure is printed
  *   exchange   everybody puts to everybody, short and long, and gets back what it has put
+ *   early      the same, when PtlGetRank has been called before PtlNIInit
  *   again      the same three times, after PtlFini and PtlInit
  *   fork       the same, while children find that they are nobody's rank
  *   nobody     what is put to an id that nobody has fails soon
@@ -39,6 +40,7 @@ static uint64_t round_of[RANKS_MAX]; /* that others say to have come to */
 static uint64_t this_round;
 static unsigned life;
 static bool published;               /* is what PTL_ADDRESSES asks for */
+static bool asks_early;              /* before its interface is open */
 static unsigned char (*areas)[AREA]; /* written by the others */
 
 static _Noreturn __attribute__((format(printf, 1, 2))) void fail(const char *format, ...)
@@ -102,13 +104,26 @@ static void open_window(ptl_match_bits_t bits, ptl_md_t md)
 	CHECK(PtlMDAttach(entry, md, PTL_RETAIN, &handle));
 }
 
+/* Whoever puts or gets here has the same job id. */
+static void admit_own_job(void)
+{
+	const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
+	ptl_jid_t jid;
+
+	CHECK(PtlGetJid(ni, &jid));
+	CHECK(PtlACEntry(ni, 0, anyone, PTL_UID_ANY, jid, PTL_PT_INDEX_ANY));
+}
+
 static void start(void)
 {
 	int interfaces;
 
 	CHECK(PtlInit(&interfaces));
+	if (asks_early)
+		CHECK(PtlGetRank(PTL_INVALID_HANDLE, &rank, &size));
 	CHECK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));
 	CHECK(PtlGetRank(ni, &rank, &size));
+	admit_own_job();
 	EXPECT(size <= RANKS_MAX);
 	arrivals = new_queue(1024);
 	for (unsigned i = 0; i < size; i++) {
@@ -406,9 +421,10 @@ int main(int count, char **arguments)
 	}
 	if (count > 2 && is_last())
 		wait_for_sign(arguments[2]);
+	asks_early = strcmp(what, "early") == 0;
 	start();
 	EXPECT(!published == !strstr(info(), "address published"));
-	if (strcmp(what, "exchange") == 0)
+	if (strcmp(what, "exchange") == 0 || asks_early)
 		exchange();
 	else if (strcmp(what, "again") == 0)
 		again();
@@ -419,7 +435,7 @@ int main(int count, char **arguments)
 	else if (strcmp(what, "late") == 0 && count > 2)
 		late(arguments[2]);
 	else
-		fail("'%s' is none of exchange, again, fork, nobody, late FIFO", what);
+		fail("'%s' is none of exchange, early, again, fork, nobody, late FIFO", what);
 	printf("rank %u of %u: done%s\n", rank, size, place());
 	PtlFini();
 	return 0;
