@@ -68,23 +68,23 @@ void ofi_forked(struct transport *transport)
 /*
  * These enter the kernel, where shm's, which are ofi_send() and so on too, do not but at first contact; cancel.h says what it costs.
  */
-static int send_uncancelled(struct transport *transport, transport_address to, const void *header, size_t header_length,
-			    const struct iovec *payload, int count)
+int ofi_send_uncancelled(struct transport *transport, transport_address to, const void *header, size_t header_length,
+			 const struct iovec *payload, int count)
 {
 	UNCANCELLED;
 
 	return ofi_send(transport, to, header, header_length, payload, count);
 }
 
-static int read_uncancelled(struct transport *transport, transport_address to, void *local, size_t length,
-			    const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
+int ofi_read_uncancelled(struct transport *transport, transport_address to, void *local, size_t length,
+			 const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
 {
 	UNCANCELLED;
 
 	return ofi_read(transport, to, local, length, exposure, remote, key, context);
 }
 
-static int poll_uncancelled(struct transport *transport, int budget)
+int ofi_poll_uncancelled(struct transport *transport, int budget)
 {
 	UNCANCELLED;
 
@@ -99,12 +99,12 @@ const struct transport_ops transport_ofi = {
 	.forked = ofi_forked,
 	.resolve = ofi_resolve,
 	.own_attempt = ofi_own_attempt,
-	.send = send_uncancelled,
-	.read = read_uncancelled,
+	.send = ofi_send_uncancelled,
+	.read = ofi_read_uncancelled,
 	.write = ofi_write,
 	.expose = ofi_expose,
 	.withdraw = ofi_withdraw,
-	.poll = poll_uncancelled,
+	.poll = ofi_poll_uncancelled,
 	.arm = ofi_arm,
 	.unsent = ofi_unsent,
 	.wait_fd = ofi_wait_fd,

@@ -188,6 +188,7 @@ struct ofi {
 	bool published;
 	unsigned life;             /* which of our own is the present one */
 	struct address_book *book; /* NULL: there is none */
+	size_t name_length;        /* of what the provider calls its endpoints */
 
 	struct shm *shm; /* ofi_shm_letters.h */
 
@@ -268,6 +269,8 @@ uint16_t ofi_candidate_port(uint32_t pid, unsigned attempt);
 /* Finds it or makes it, unknown to the provider.  0 or -ENOMEM.  Pointers into ofi->addresses may change. */
 int ofi_make_address(struct ofi *, uint32_t nid, uint16_t port, transport_address *out);
 int ofi_make_published(struct ofi *, uint32_t nid, uint32_t pid, unsigned life, transport_address *out);
+/* Tells the provider of it, `name` being the provider's own.  0, or a negative errno value, not reported. */
+int ofi_insert_address(struct ofi *, transport_address, const void *name);
 /* From now on the provider calls it so; FI_ADDR_NOTAVAIL: it does not know it any more.  0 or -ENOMEM. */
 int ofi_number_address(struct ofi *, transport_address, fi_addr_t number);
 
@@ -326,6 +329,12 @@ void ofi_forked(struct transport *);
 unsigned ofi_own_attempt(const struct transport *);
 int ofi_describe(const struct transport *, char *text, size_t size);
 unsigned ofi_unsent(const struct transport *);
+/* As their namesakes, for providers that enter the kernel (base/cancel.h). */
+int ofi_send_uncancelled(struct transport *, transport_address, const void *header, size_t header_length,
+			 const struct iovec *payload, int count);
+int ofi_read_uncancelled(struct transport *, transport_address, void *local, size_t length, const struct exposure *,
+			 uint64_t remote, uint64_t key, void *context);
+int ofi_poll_uncancelled(struct transport *, int budget);
 
 /* ofi_sleep.c */
 void ofi_sleep_prepare(struct ofi *);

@@ -327,17 +327,25 @@ int ofi_number_address(struct ofi *ofi, transport_address index, fi_addr_t numbe
 	return 0;
 }
 
-static int insert_address(struct ofi *ofi, transport_address index)
+int ofi_insert_address(struct ofi *ofi, transport_address index, const void *name)
+{
+	fi_addr_t number = FI_ADDR_NOTAVAIL;
+	int inserted = fi_av_insert(ofi->av, name, 1, &number, 0, NULL);
+
+	if (inserted != 1 || number >= ADDRESS_GREATEST)
+		return inserted < 0 ? ofi_errno(inserted) : -EIO;
+	return ofi_number_address(ofi, index, number);
+}
+
+static int insert_computed(struct ofi *ofi, transport_address index)
 {
 	const struct ofi_address *address = &ofi->addresses[index];
 	struct sockaddr_in name = socket_address(address->nid, address->port);
-	fi_addr_t number = FI_ADDR_NOTAVAIL;
-	int inserted = fi_av_insert(ofi->av, &name, 1, &number, 0, NULL);
+	int error = ofi_insert_address(ofi, index, &name);
 
-	if (inserted != 1 || number >= ADDRESS_GREATEST)
-		return report_error(inserted < 0 ? ofi_errno(inserted) : -EIO, "%s refuses the address %s:%u",
-				    ofi->profile.name, inet_ntoa(name.sin_addr), address->port);
-	return ofi_number_address(ofi, index, number);
+	return error ? report_error(error, "%s refuses the address %s:%u", ofi->profile.name, inet_ntoa(name.sin_addr),
+				    address->port)
+		     : 0;
 }
 
 int ofi_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigned attempt, transport_address *out)
@@ -350,5 +358,5 @@ int ofi_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigne
 	int error = ofi_make_address(ofi, nid, ofi_candidate_port(pid, attempt), out);
 	if (error || ofi->addresses[*out].number != FI_ADDR_NOTAVAIL)
 		return error;
-	return insert_address(ofi, *out);
+	return insert_computed(ofi, *out);
 }

@@ -29,6 +29,7 @@ int ofi_publish(struct ofi *ofi)
 
 	if (error)
 		return ofi_refuse_step(ofi, "fi_getname", error);
+	ofi->name_length = length;
 	int life = ofi->book->publish(ofi->book, bytes, PORT_BYTES + length);
 	if (life < 0)
 		return ofi_refuse(ofi, life, "its address cannot be published: %s", report_last_error());
@@ -36,30 +37,37 @@ int ofi_publish(struct ofi *ofi)
 	return 0;
 }
 
-static int insert(struct ofi *ofi, transport_address index, const uint8_t *bytes)
+/* The provider reads as much as its names are long. */
+static int insert(struct ofi *ofi, transport_address index, const uint8_t *bytes, size_t length)
 {
 	struct ofi_address *address = &ofi->addresses[index];
-	fi_addr_t number = FI_ADDR_NOTAVAIL;
-	int inserted = fi_av_insert(ofi->av, bytes + PORT_BYTES, 1, &number, 0, NULL);
 
-	if (inserted != 1)
-		return report_error(-EHOSTUNREACH, "%s refuses the address that the process at %08x published: %s",
-				    ofi->profile.name, address->nid,
-				    ofi->library->strerror(inserted < 0 ? -inserted : FI_EINVAL));
+	if (length != PORT_BYTES + ofi->name_length)
+		return report_error(-EHOSTUNREACH,
+				    "process %u:%u published %zu bytes as its address, %s's has %zu: is its provider "
+				    "the same (PTL_TRANSPORT)?",
+				    address->nid, address->pid, length, ofi->profile.name,
+				    PORT_BYTES + ofi->name_length);
+	int error = ofi_insert_address(ofi, index, bytes + PORT_BYTES);
+
+	if (error)
+		return report_error(-EHOSTUNREACH, "%s refuses the address that process %u:%u published: %s",
+				    ofi->profile.name, address->nid, address->pid, strerror(-error));
 	address->port = (uint16_t)(bytes[0] | bytes[1] << 8);
-	return ofi_number_address(ofi, index, number);
+	return 0;
 }
 
-/* 0: the provider knows it from now on; or what the book says. */
+/* 0: the provider knows it from now on; or what the book says, which asks the launcher: that enters the kernel. */
 static int look_up(struct ofi *ofi, transport_address index)
 {
+	UNCANCELLED;
 	const struct ofi_address *address = &ofi->addresses[index];
 	uint8_t bytes[ADDRESS_LENGTH_MAX];
 	int length = ofi->book->look_up(ofi->book, address->nid, address->pid, address->life, bytes);
 
 	if (length < 0)
 		return length;
-	return length > PORT_BYTES ? insert(ofi, index, bytes) : -EHOSTUNREACH;
+	return insert(ofi, index, bytes, (size_t)length);
 }
 
 /* Of a second life nobody knows whether there was one: it exists once it has been found. */
@@ -96,7 +104,7 @@ static int send_published(struct transport *transport, transport_address to, con
 {
 	int error = reach(ofi_of(transport), to);
 
-	return unlikely(error) ? error : ofi_send(transport, to, header, header_length, payload, count);
+	return unlikely(error) ? error : ofi_send_uncancelled(transport, to, header, header_length, payload, count);
 }
 
 static int read_published(struct transport *transport, transport_address to, void *local, size_t length,
@@ -104,7 +112,7 @@ static int read_published(struct transport *transport, transport_address to, voi
 {
 	int error = reach(ofi_of(transport), to);
 
-	return error ? error : ofi_read(transport, to, local, length, exposure, remote, key, context);
+	return error ? error : ofi_read_uncancelled(transport, to, local, length, exposure, remote, key, context);
 }
 
 static int write_published(struct transport *transport, transport_address to, const void *local, size_t length,
@@ -129,7 +137,7 @@ const struct transport_ops transport_ofi_published = {
 	.write = write_published,
 	.expose = ofi_expose,
 	.withdraw = ofi_withdraw,
-	.poll = ofi_poll,
+	.poll = ofi_poll_uncancelled,
 	.arm = ofi_arm,
 	.unsent = ofi_unsent,
 	.wait_fd = ofi_wait_fd,

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -367,6 +368,16 @@ static int get_name(fid_t fid, void *address, size_t *length)
 	return 0;
 }
 
+/* Who calls may own the engine: to be cancelled here would leave it without an owner. */
+static void expect_no_cancellation(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_setcancelstate(state, NULL);
+	assert_int_equal(state, PTHREAD_CANCEL_DISABLE);
+}
+
 static int book_publish(struct address_book *self, const void *address, size_t length)
 {
 	(void)self;
@@ -378,6 +389,7 @@ static int book_publish(struct address_book *self, const void *address, size_t l
 static int book_look_up(struct address_book *self, uint32_t nid, uint32_t pid, unsigned attempt, void *address)
 {
 	(void)self;
+	expect_no_cancellation();
 	book.nid = nid, book.pid = pid, book.attempt = attempt;
 	book.asked++;
 	if (book.answer > 0)
@@ -387,6 +399,7 @@ static int book_look_up(struct address_book *self, uint32_t nid, uint32_t pid, u
 
 static uint8_t inserted_name[NAME_LENGTH];
 static int inserted, injected;
+static fi_addr_t first_number;
 
 static int insert_name(struct fid_av *av, const void *address, size_t count, fi_addr_t *number, uint64_t flags,
 		       void *context)
@@ -394,8 +407,9 @@ static int insert_name(struct fid_av *av, const void *address, size_t count, fi_
 	(void)av, (void)context;
 	assert_int_equal(count, 1);
 	assert_int_equal(flags, 0);
+	expect_no_cancellation();
 	memcpy(inserted_name, address, NAME_LENGTH);
-	*number = (fi_addr_t)inserted++;
+	*number = first_number + (fi_addr_t)inserted++;
 	return 1;
 }
 
@@ -403,6 +417,7 @@ static ssize_t inject(struct fid_ep *ep, const void *bytes, size_t length, fi_ad
 {
 	(void)ep, (void)bytes, (void)length;
 	assert_int_equal(to, 0);
+	expect_no_cancellation();
 	injected++;
 	return 0;
 }
@@ -418,6 +433,7 @@ static void open_published(const char *name)
 
 	memset(&book, 0, sizeof book);
 	inserted = injected = 0;
+	first_number = 0;
 	choose(name, &plain);
 	endpoint = (struct fid_ep){.cm = &cm, .msg = &msg};
 	ofi.ep = &endpoint;
@@ -460,6 +476,7 @@ static void a_peer_is_sent_to_once_its_name_is_known(void **state)
 	(void)state;
 	open_published("cxi");
 	ops = ofi.base.ops;
+	assert_ptr_equal(ops->poll, transport_ofi.poll); /* likewise not to be cancelled */
 	assert_int_equal(ofi_publish(&ofi), 0);
 	book.answer = -EAGAIN;
 	assert_int_equal(ops->resolve(&ofi.base, 1, 70000, 0, &peer), 0);
@@ -501,6 +518,27 @@ static void a_process_has_an_address_for_each_life(void **state)
 	assert_int_not_equal(first, twin);
 	assert_int_not_equal(second, twin);
 	assert_int_equal(ofi.base.ops->resolve(&ofi.base, 1, 2, ADDRESS_LIVES, &second), -ENOENT);
+	close_published();
+}
+
+/* Another provider's, perhaps.  Ours would read behind the end of what is shorter. */
+static void what_is_no_name_of_this_provider_is_not_shown_to_it(void **state)
+{
+	static const int lengths[] = {1, 2, 2 + NAME_LENGTH - 1, 2 + NAME_LENGTH + 1, ADDRESS_LENGTH_MAX};
+	transport_address peer;
+
+	(void)state;
+	open_published("efa");
+	assert_int_equal(ofi_publish(&ofi), 0);
+	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+		book.answer = lengths[i];
+		assert_int_equal(ofi.base.ops->resolve(&ofi.base, 1, 2, 0, &peer), -EHOSTUNREACH);
+	}
+	assert_int_equal(inserted, 0);
+	book.answer = 2 + NAME_LENGTH;
+	first_number = UINT64_MAX - 1; /* no index of a table */
+	assert_int_equal(ofi.base.ops->resolve(&ofi.base, 1, 2, 0, &peer), -EHOSTUNREACH);
+	assert_int_equal(inserted, 1);
 	close_published();
 }
 
@@ -826,6 +864,7 @@ int main(void)
 		ROW(an_endpoint_publishes_its_name_and_the_port_of_its_claim),
 		ROW(a_peer_is_sent_to_once_its_name_is_known),
 		ROW(a_process_has_an_address_for_each_life),
+		ROW(what_is_no_name_of_this_provider_is_not_shown_to_it),
 		ROW(nobody_of_the_job_is_unreachable),
 		ROW(a_region_is_bound_to_the_endpoint_and_then_enabled),
 		ROW(a_region_that_cannot_be_bound_is_closed),
