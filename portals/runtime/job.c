@@ -129,9 +129,11 @@ static bool may_be_asked(const struct question *question, uint64_t now)
 	return question->state == NOT_ASKED || (question->state == IN_VAIN && now >= question->again_at);
 }
 
-/* Under the lock. */
+/* Unless it has been answered otherwise meanwhile, by job_look_up_id().  Under the lock. */
 static void ask_later(struct question *question)
 {
+	if (question->state != ASKED)
+		return;
 	question->state = IN_VAIN;
 	question->again_at = monotonic_ns() + ((uint64_t)PAUSE_NS << question->pauses);
 	if (question->pauses < PAUSES)
@@ -160,7 +162,7 @@ static void said_who(void *context, const void *bytes, size_t length)
 	pthread_mutex_lock(&lock);
 	if (length == ID_LENGTH)
 		learn(member->book, member, id_at(bytes));
-	else if (member->who.state == ASKED) /* job_look_up_id() has not been faster */
+	else
 		ask_later(&member->who);
 	pthread_mutex_unlock(&lock);
 	ask_some(member->book, 1);

@@ -31,6 +31,7 @@ static struct {
 } questions[QUESTIONS_MAX];
 static unsigned asked;
 static int ask_error;
+static void (*meanwhile)(void); /* what another thread does while the launcher is asked */
 
 static struct {
 	char key[64];
@@ -40,6 +41,8 @@ static struct {
 
 int launcher_ask(unsigned rank, const char *key, launcher_answered *answered, void *context)
 {
+	if (meanwhile)
+		meanwhile();
 	if (ask_error)
 		return ask_error;
 	assert_in_range(asked, 0, QUESTIONS_MAX - 1);
@@ -124,6 +127,7 @@ static int open_book(void **state)
 	(void)state;
 	asked = 0;
 	ask_error = 0;
+	meanwhile = NULL;
 	book = job_addresses(0, SIZE);
 	return book ? 0 : -1;
 }
@@ -237,6 +241,29 @@ static void a_launcher_that_takes_no_question_is_asked_again(void **state)
 	assert_int_equal(asked, 1);
 }
 
+static void learn_all(void)
+{
+	ptl_process_id_t id;
+
+	meanwhile = NULL;
+	for (unsigned rank = 0; rank < SIZE; rank++)
+		assert_int_equal(job_look_up_id(0, rank, 1, &id), 0);
+}
+
+/* A question that failed, or an answer that says nothing, does not undo what PtlGetRankId has found out meanwhile. */
+static void what_is_known_stays_known(void **state)
+{
+	(void)state;
+	ask_error = -EIO;
+	meanwhile = learn_all;
+	assert_int_equal(find_out(SIZE, 0), -EAGAIN);
+	assert_int_equal(find_out(SIZE, 0), -EHOSTUNREACH);
+	ask_error = 0;
+	for (unsigned rank = 0; rank < SIZE; rank++)
+		assert_int_equal(find_out(rank, 0), -EAGAIN);
+	assert_int_equal(asked, SIZE);
+}
+
 static void each_life_has_its_address(void **state)
 {
 	ptl_process_id_t id;
@@ -301,6 +328,7 @@ int main(void)
 		ROW(nobody_is_told_from_somebody_who_has_not_come),
 		ROW(what_is_not_known_yet_is_asked_for_again_less_and_less_often),
 		ROW(a_launcher_that_takes_no_question_is_asked_again),
+		ROW(what_is_known_stays_known),
 		ROW(each_life_has_its_address),
 		ROW(what_is_too_long_for_an_address_is_none),
 		ROW(lives_are_counted_and_limited),
