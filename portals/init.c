@@ -36,7 +36,7 @@ static struct {
 	_Atomic(struct nic *) interfaces[MAX_INTERFACES];
 	_Atomic uint32_t lives[MAX_INTERFACES]; /* how often each was opened: the generation of its NI handle */
 	struct nic *ending[MAX_INTERFACES];     /* handles find it no longer, but it still sends: close_interface() */
-	pthread_cond_t ended;                   /* one of these is NULL now */
+	pthread_cond_t ended;                   /* one of these is NULL now, or `finishing` false */
 	struct nic *closed[64];
 	unsigned closed_count;
 	ptl_jid_t job;
@@ -191,6 +191,7 @@ static void after_fork_in_child(void)
 {
 	after_fork_in_parent();
 	process.ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* whoever waited for it is not here */
+	process.finishing = false;                                /* nor is who finished */
 	launcher_forked(atomic_load_explicit(&process.ready, memory_order_relaxed));
 	/* What a child that has not started anew has given up already may have the numbers of its own descriptors now. */
 	if (!process_ready())
@@ -209,7 +210,7 @@ static bool lock_in_time(void)
 	return pthread_mutex_timedlock(&process.lock, &until) == 0;
 }
 
-/* Against a thread that closes an interface just now, and stops the same threads. */
+/* Under the lock, because a thread that closes an interface stops the same ones; without it, those of open interfaces. */
 static void stop_threads(void)
 {
 	bool locked = !holds_lock && lock_in_time();
@@ -219,6 +220,8 @@ static void stop_threads(void)
 
 		if (nic)
 			nic_stop_threads(nic);
+		if (locked && process.ending[i])
+			nic_stop_threads(process.ending[i]);
 	}
 	if (locked)
 		pthread_mutex_unlock(&process.lock);
@@ -357,6 +360,7 @@ static void forget_everything(void)
 	rank_forget_all();
 	process.job = PTL_JID_ANY;
 	process.finishing = false;
+	pthread_cond_broadcast(&process.ended);
 	atomic_store_explicit(&process.forked, false, memory_order_relaxed);
 	atomic_store_explicit(&process.ready, false, memory_order_release);
 }
@@ -372,11 +376,20 @@ static bool lock_to_close(void)
 	return process_lock();
 }
 
+/* What another thread starts when it has finished is not ours to end. */
+static void await_finish(void)
+{
+	while (process.finishing)
+		pthread_cond_wait(&process.ended, &process.lock);
+}
+
 void PtlFini(void)
 {
 	if (!lock_to_close())
 		return;
-	if (atomic_load_explicit(&process.ready, memory_order_relaxed))
+	if (process.finishing)
+		await_finish();
+	else if (atomic_load_explicit(&process.ready, memory_order_relaxed))
 		forget_everything();
 	process_unlock();
 }

@@ -217,7 +217,62 @@ static void an_interface_is_asked_while_it_closes_and_opens_again(void)
 	PtlFini();
 }
 
+/* ---- Two threads end everything ---- */
+
+static void *finish_too(void *argument)
+{
+	while (PtlNIInitialized(PTL_IFACE_DEFAULT))
+		sched_yield();
+	PtlFini();
+	return argument;
+}
+
+static bool started_again(void)
+{
+	int interfaces;
+	CHECK_OK(PtlInit(&interfaces));
+	return PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni) == PTL_OK;
+}
+
+/* A thread that was late may have ended that, too; but never half of it. */
+static void expect_all_or_nothing(void)
+{
+	ptl_process_id_t id;
+	int interfaces;
+	if (PtlGetId(ni, &id) == PTL_OK) {
+		put_to_myself();
+		return;
+	}
+	CHECK_OK(PtlInit(&interfaces));
+	CHECK_EQUAL(PtlNIInitialized(PTL_IFACE_DEFAULT), 0);
+}
+
+/* The second one waits for the first one, and leaves alone what is started then. */
+static void two_threads_may_end_everything_and_one_start_again(void)
+{
+	static char byte;
+	pthread_t second;
+	for (int i = 0; i < FEWER(20); i++) {
+		open_interface(PTL_PID_ANY);
+		CHECK_OK(PtlNicReady(ni));
+		CHECK_OK(PtlPut(bind_md(md_over(&byte, 1, QUIET, PTL_EQ_NONE)), PTL_NO_ACK_REQ, nobody(), INDEX, 0,
+				BITS, 0, 0));
+		start_thread(&second, finish_too, NULL);
+		PtlFini();
+		while (!started_again())
+			sched_yield();
+		pthread_join(second, NULL);
+		expect_all_or_nothing();
+		PtlFini();
+	}
+}
+
 const struct test closing_tests[] = {
+	{.name = "two_threads_may_end_everything_and_one_start_again",
+	 .run = two_threads_may_end_everything_and_one_start_again,
+	 .processes = 1,
+	 .traits = TRAIT_BARE | TRAIT_NETWORK,
+	 .environment = "PTL_LINGER=20ms"},
 	{.name = "an_interface_is_asked_while_it_closes_and_opens_again",
 	 .run = an_interface_is_asked_while_it_closes_and_opens_again,
 	 .processes = 1,

@@ -136,6 +136,42 @@ static void a_process_exits_while_a_thread_closes_its_interface(void)
 	}
 }
 
+static int threads_before;
+
+/* Registered before PtlInit: what the library runs on goes away next.  The thread that closes is the program's. */
+static void see_that_the_nic_thread_is_gone(void)
+{
+	CHECK_LESS(living_threads(), threads_before + 2);
+	_exit(CODE);
+}
+
+static void keep_a_put_unsent(void)
+{
+	static char byte;
+	CHECK_OK(
+		PtlPut(bind_md(md_over(&byte, 1, QUIET, PTL_EQ_NONE)), PTL_NO_ACK_REQ, nobody(), INDEX, 0, BITS, 0, 0));
+}
+
+/* Closing takes PTL_LINGER, and the interface is in no table meanwhile. */
+static void the_nic_thread_of_an_interface_that_lingers_ends_at_exit(void)
+{
+	pid_t child = fork_child();
+	if (child == 0) {
+		pthread_t closer;
+		threads_before = living_threads();
+		atexit(see_that_the_nic_thread_is_gone);
+		open_interface(PTL_PID_ANY);
+		CHECK_OK(PtlNicReady(ni));
+		keep_a_put_unsent();
+		atomic_store(&ready_to_end, true);
+		start_thread(&closer, close_and_stay_away, NULL);
+		while (PtlNIInitialized(PTL_IFACE_DEFAULT))
+			sched_yield();
+		exit(0);
+	}
+	join_with_code(child, CODE);
+}
+
 /* ---- Exit handlers that call Portals ---- */
 
 static int handlers_run;
@@ -210,6 +246,11 @@ const struct test exit_tests[] = {
 	 .processes = 1,
 	 .traits = TRAIT_BARE | TRAIT_NO_SANITIZER,
 	 .seconds = 120},
+	{.name = "the_nic_thread_of_an_interface_that_lingers_ends_at_exit",
+	 .run = the_nic_thread_of_an_interface_that_lingers_ends_at_exit,
+	 .processes = 1,
+	 .traits = TRAIT_BARE | TRAIT_NETWORK | TRAIT_NO_TSAN,
+	 .environment = "PTL_LINGER=5s"},
 	{.name = "exit_handlers_may_call_portals",
 	 .run = exit_handlers_may_call_portals,
 	 .processes = 2,

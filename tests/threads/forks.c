@@ -227,6 +227,35 @@ static void fork_and_other_interfaces_do_not_wait_for_one_that_lingers(void)
 	PtlFini();
 }
 
+static void *end_everything(void *argument)
+{
+	PtlFini();
+	return argument;
+}
+
+/* Its PtlFini does not wait for that of a thread which it has not. */
+static void a_child_starts_anew_also_when_its_parent_was_ending_everything(void)
+{
+	pthread_t closer;
+	setenv("PTL_TRANSPORT", over_self() ? "node" : getenv("PTL_TRANSPORT"), 1);
+	open_interface(PTL_PID_ANY);
+	CHECK_OK(PtlNicReady(ni));
+	CHECK_OK(PtlPut(bind_md(md_over(NULL, 0, 0, PTL_EQ_NONE)), PTL_NO_ACK_REQ, nobody(), INDEX, 0, BITS, 0, 0));
+	start_thread(&closer, end_everything, NULL);
+	while (PtlNIInitialized(PTL_IFACE_DEFAULT))
+		;
+	pid_t child = fork_child();
+	if (child == 0) {
+		PtlFini();
+		open_interface(PTL_PID_ANY);
+		put_to_myself();
+		PtlFini();
+		_exit(0);
+	}
+	join_child(child);
+	pthread_join(closer, NULL);
+}
+
 /* The run-time of the address sanitizer does not guard its allocator against fork in another thread. */
 const struct test fork_tests[] = {
 	{.name = "children_start_anew_while_threads_of_the_parent_go_on",
@@ -250,5 +279,9 @@ const struct test fork_tests[] = {
 	 .processes = 1,
 	 .traits = TRAIT_BARE | TRAIT_NO_SANITIZER,
 	 .environment = "PTL_LINGER=4s"},
+	{.name = "a_child_starts_anew_also_when_its_parent_was_ending_everything",
+	 .run = a_child_starts_anew_also_when_its_parent_was_ending_everything,
+	 .processes = 1,
+	 .traits = TRAIT_BARE | TRAIT_NO_SANITIZER},
 	{0},
 };
