@@ -105,7 +105,8 @@ int PtlNicCounters(ptl_handle_ni_t ni, ptl_nic_counters_t *counters);
 
 /*
  * What this interface is made of, one "name: value" per line: mode, NIC thread, clock, transports and their
- * providers, refusals with reasons; its rank in its job, also among those of this node if the launcher tells.  Waits for a transport that is still opening in the background.
+ * providers, refusals with reasons; its rank in its job, also among those of this node if the launcher tells.  Waits for
+ * a transport that is still opening in the background.
  * `text` is always terminated; PTL_NO_SPACE if it was too small (then cut).
  */
 int PtlNicInfo(ptl_handle_ni_t ni, char *text, size_t size);

@@ -20,8 +20,8 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 #define SETTING_AUTO UINT64_MAX /* a number left to the library: the transport or the mode decides */
 
 /*
- * Types: nic_mode, dialect, launch, addresses, log_level and flag are enumerations; number is below 2^32 - 1; bytes takes K, M, G;
- * duration takes us, ms, s (bare: s).
+ * Types: nic_mode, dialect, launch, addresses, log_level and flag are enumerations; number is below 2^32 - 1; bytes
+ * takes K, M, G; duration takes us, ms, s (bare: s).
  */
 #define PORTALS_SETTINGS(X)                                                                                            \
 	X(nic_mode, "PTL_NIC_MODE", nic_mode, "auto",                                                                  \

@@ -46,9 +46,10 @@ struct question {
 struct member {
 	struct book *book; /* since it was asked */
 	struct question who;
-	ptl_process_id_t id; /* once that is answered */
-	struct question where[ADDRESS_LIVES];
+	ptl_process_id_t id;    /* once that is answered */
+	struct question *where; /* ADDRESS_LIVES of them, since it was first looked for */
 };
+_Static_assert(sizeof(struct member) <= 64, "a rank that nobody looks for costs at most 64 bytes");
 
 struct book {
 	struct address_book base;
@@ -245,6 +246,14 @@ static int read_answer(const struct question *question, void *address)
 	return (int)question->length;
 }
 
+/* NULL: no memory.  Under the lock. */
+static struct question *where_is(struct member *member, unsigned attempt)
+{
+	if (!member->where)
+		member->where = calloc(ADDRESS_LIVES, sizeof *member->where);
+	return member->where ? &member->where[attempt] : NULL;
+}
+
 static int look_up(struct address_book *base, uint32_t nid, uint32_t pid, unsigned attempt, void *address)
 {
 	struct book *book = (struct book *)base;
@@ -253,8 +262,10 @@ static int look_up(struct address_book *base, uint32_t nid, uint32_t pid, unsign
 
 	pthread_mutex_lock(&lock);
 	struct member *member = find(book, nid, pid);
-	struct question *where = member ? &member->where[attempt] : NULL;
-	int result = where ? read_answer(where, address) : book->unknown > 0 ? -EAGAIN : -EHOSTUNREACH;
+	struct question *where = member ? where_is(member, attempt) : NULL;
+	int result = where ? read_answer(where, address) : -EAGAIN;
+	if (!member && book->unknown == 0)
+		result = -EHOSTUNREACH;
 	if (where && (ask = may_be_asked(where, monotonic_ns())))
 		where->state = ASKED;
 	pthread_mutex_unlock(&lock);
@@ -263,7 +274,7 @@ static int look_up(struct address_book *base, uint32_t nid, uint32_t pid, unsign
 	name_address(book->interface, attempt, key);
 	if (ask)
 		put_question(where, (unsigned)(member - book->members), key, said_where, where);
-	else if (!where)
+	else if (!member)
 		ask_some(book, ASKED_AT_A_TIME);
 	return result;
 }

@@ -111,12 +111,19 @@ static int find_out(unsigned rank, unsigned life)
 	return book->look_up(book, id_of(rank).nid, id_of(rank).pid, life, found);
 }
 
+static void free_answers(struct question *where)
+{
+	for (unsigned life = 0; life < ADDRESS_LIVES; life++)
+		free(where[life].answer);
+	free(where);
+}
+
 static int close_book(void **state)
 {
 	(void)state;
 	for (unsigned rank = 0; rank < SIZE; rank++)
-		for (unsigned life = 0; life < ADDRESS_LIVES; life++)
-			free(books[0].members[rank].where[life].answer);
+		if (books[0].members[rank].where)
+			free_answers(books[0].members[rank].where);
 	free(books[0].members);
 	books[0] = (struct book){0};
 	return 0;

@@ -4,9 +4,10 @@
  * this is the runtime library that programs written for the reference implementation use.
  *
  * A job comes, in this order, from the program (PtlSetRank and the maps), from the environment (PTL_MY_RID, PTL_NIDMAP,
- * PTL_PIDMAP; for the first interface), or from a launcher that speaks PMIx.  The latter two are looked for by PtlNIInit if the
- * program has set nothing, unless PTL_LAUNCH is none; PtlNIInit fails if what it finds there is not whole.  Every function may be called from any thread after PtlInit; for all
- * of them PTL_NO_INIT also means that PtlInit was not called.
+ * PTL_PIDMAP; for the first interface), or from a launcher that speaks PMIx.  The latter two are looked for by PtlNIInit
+ * if the program has set nothing, unless PTL_LAUNCH is none; PtlNIInit fails if what it finds there is not whole.  Every
+ * function may be called from any thread after PtlInit; for all of them PTL_NO_INIT also means that PtlInit was not
+ * called.
  */
 #ifndef P3RT_H
 #define P3RT_H
