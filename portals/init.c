@@ -503,7 +503,7 @@ int PtlNIInit(ptl_interface_t interface, ptl_pid_t pid, ptl_ni_limits_t *desired
 	} else {
 		code = refuse_uninitialised();
 	}
-	if (code == PTL_OK) {
+	if (code == PTL_OK && nic) {
 		if (actual)
 			*actual = nic->limits;
 		*ni_handle = process_ni_handle(nic);

@@ -23,6 +23,6 @@ static inline void cancel_restore(const int *before)
 }
 
 /* To the end of the block. */
-#define UNCANCELLED __attribute__((cleanup(cancel_restore))) const int cancel_before = cancel_forbid()
+#define UNCANCELLED __attribute__((cleanup(cancel_restore), unused)) const int cancel_before = cancel_forbid()
 
 #endif

@@ -12,6 +12,7 @@
 #include "portals/runtime/rank.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <p3rt/p3rt.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -440,7 +441,10 @@ static int ask_launcher(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id
 	uint32_t interface = ni_handle == PTL_INVALID_HANDLE ? 0 : handle_interface(ni_handle);
 	uint64_t seconds = (process_settings()->connect_timeout + 999999999u) / 1000000000u;
 
-	return job_look_up_id(interface, rank, (unsigned)seconds, id) ? PTL_NO_INIT : PTL_OK;
+	/* A launcher takes 0 for as long as it likes, and not more than an int. */
+	unsigned timeout_s = seconds == 0 ? 1 : seconds < INT_MAX ? (unsigned)seconds : INT_MAX;
+
+	return job_look_up_id(interface, rank, timeout_s, id) ? PTL_NO_INIT : PTL_OK;
 }
 
 /* What the group itself knows.  *launched: nothing, but its launcher does. */

@@ -33,8 +33,10 @@ static void *look(void *argument)
 static void *send(void *argument)
 {
 	const ptl_handle_md_t *md = argument;
-	for (;; pthread_testcancel())
-		CHECK_OK(PtlPut(*md, PTL_NO_ACK_REQ, id_of[process_count - 1 - my_rank], INDEX, 0, BITS, 0, 0));
+	for (;; pthread_testcancel()) {
+		int code = PtlPut(*md, PTL_NO_ACK_REQ, id_of[process_count - 1 - my_rank], INDEX, 0, BITS, 0, 0);
+		CHECK(code == PTL_OK || code == PTL_NO_SPACE); /* the thread that cancels us may be late */
+	}
 	return argument;
 }
 
@@ -99,8 +101,10 @@ static volatile sig_atomic_t refusals;
 static void try_to_close(int number)
 {
 	(void)number;
+	/* NOLINTBEGIN(bugprone-signal-handler): that they are not for handlers is what this is about */
 	refusals += PtlNIFini(ni) == PTL_FAIL;
 	PtlFini(); /* has no code, and does nothing */
+		   /* NOLINTEND(bugprone-signal-handler) */
 }
 
 /* Closing waits until nobody waits any more, which this thread cannot stop to do. */
