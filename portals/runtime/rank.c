@@ -22,28 +22,11 @@
 #include "base/report.h"
 #include "portals/process.h"
 #include "portals/refuse.h"
+#include "portals/runtime/group.h"
 #include "portals/runtime/job.h"
 #include "portals/runtime/launcher.h"
 
-enum source { PROGRAM, ENVIRONMENT, LAUNCHER };
-enum map { NIDS, PIDS, MAPS };
-
-struct group {
-	unsigned rank, size;             /* size 0: no group */
-	unsigned local_rank, local_size; /* on this node; size 0: not known */
-	enum source source;
-	ptl_jid_t jid;        /* LAUNCHER */
-	uint32_t *maps[MAPS]; /* of all ranks, or NULL: not set; LAUNCHER: it has them */
-};
-
 static struct group groups[MAX_INTERFACES], next_group;
-
-static void clear(struct group *group)
-{
-	for (enum map map = NIDS; map < MAPS; map++)
-		free(group->maps[map]);
-	*group = (struct group){0};
-}
 
 static bool have_group(void)
 {
@@ -52,8 +35,6 @@ static bool have_group(void)
 			return true;
 	return false;
 }
-
-static int fill_from_environment(struct group *);
 
 static int fill_from_launcher(struct group *group)
 {
@@ -78,7 +59,7 @@ static int find_next_group(void)
 		return 0;
 	if (!getenv("PTL_MY_RID"))
 		return fill_from_launcher(&next_group);
-	return have_group() ? 0 : fill_from_environment(&next_group);
+	return have_group() ? 0 : group_from_environment(&next_group);
 }
 
 int rank_prepare(ptl_jid_t *jid)
@@ -124,7 +105,7 @@ int rank_adopt(uint32_t interface, ptl_process_id_t id)
 	else if (next_group.source == ENVIRONMENT)
 		rc = check_own_entry(&next_group, id);
 	if (rc) {
-		clear(&next_group);
+		group_clear(&next_group);
 		return rc;
 	}
 	groups[interface] = next_group;
@@ -148,14 +129,14 @@ int rank_describe(uint32_t interface, char *text, size_t size)
 
 void rank_forget(uint32_t interface)
 {
-	clear(&groups[interface]);
+	group_clear(&groups[interface]);
 }
 
 void rank_forget_all(void)
 {
 	for (uint32_t i = 0; i < MAX_INTERFACES; i++)
-		clear(&groups[i]);
-	clear(&next_group);
+		group_clear(&groups[i]);
+	group_clear(&next_group);
 }
 
 /* The group a handle stands for.  NULL: *code says why. */
@@ -190,118 +171,6 @@ static struct group *find_set(ptl_handle_ni_t ni_handle, int *code)
 	return group;
 }
 
-/* --- the environment --- */
-
-static size_t list_length(const char *list)
-{
-	size_t length = 1;
-
-	for (; *list; list++)
-		length += *list == ':';
-	return length;
-}
-
-static int parse_number(const char *variable, const char *text, const char **end, uint32_t *value)
-{
-	char *stop;
-
-	errno = 0;
-	unsigned long number = strtoul(text, &stop, 0);
-	if (stop == text || errno || number > UINT32_MAX || *text == '-' || (*stop && *stop != ':'))
-		return report_error(-EINVAL, "%s: '%.32s' is no 32-bit number; numbers separated by colons are wanted",
-				    variable, text);
-	*value = (uint32_t)number;
-	*end = stop;
-	return 0;
-}
-
-static int parse_single(const char *variable, const char *text, uint32_t *value)
-{
-	const char *end = text;
-	int rc = parse_number(variable, text, &end, value);
-
-	if (!rc && *end)
-		return report_error(-EINVAL, "%s: '%.32s' is more than one number", variable, text);
-	return rc;
-}
-
-static int parse_list(const char *variable, const char *list, uint32_t *values)
-{
-	for (size_t i = 0;; i++) {
-		int rc = parse_number(variable, list, &list, &values[i]);
-		if (rc || *list == 0)
-			return rc;
-		list++;
-	}
-}
-
-static int check_lengths(const char *nids, const char *pids, uint32_t rank)
-{
-	size_t nid_count = list_length(nids), pid_count = list_length(pids);
-
-	if (nid_count != pid_count)
-		return report_error(-EINVAL, "PTL_NIDMAP has %zu entries, PTL_PIDMAP %zu; one for each rank is wanted",
-				    nid_count, pid_count);
-	if (rank >= nid_count)
-		return report_error(-EINVAL, "PTL_MY_RID is %u, but PTL_NIDMAP has only ranks 0 to %zu", rank,
-				    nid_count - 1);
-	return 0;
-}
-
-static int fill_from_lists(struct group *group, const char *nids, const char *pids, uint32_t rank)
-{
-	int rc = check_lengths(nids, pids, rank);
-	if (rc)
-		return rc;
-	size_t count = list_length(nids);
-	*group = (struct group){
-		.rank = rank,
-		.size = (unsigned)count,
-		.source = ENVIRONMENT,
-		.maps = {calloc(count, sizeof(uint32_t)), calloc(count, sizeof(uint32_t))},
-	};
-	if (!group->maps[NIDS] || !group->maps[PIDS])
-		rc = report_error(-ENOMEM, "no memory for the maps of %zu ranks", count);
-	if (!rc && (rc = parse_list("PTL_NIDMAP", nids, group->maps[NIDS])) == 0)
-		rc = parse_list("PTL_PIDMAP", pids, group->maps[PIDS]);
-	if (rc)
-		clear(group);
-	return rc;
-}
-
-/* PtlInit may have read the same; here it may also be new.  Interfaces that are open keep the job they have. */
-static int job_from_environment(void)
-{
-	const char *text = getenv("PTL_MY_JID");
-	uint32_t jid = PTL_JID_ANY;
-
-	if (!text || strcmp(text, "auto") == 0)
-		return 0;
-	int rc = parse_single("PTL_MY_JID", text, &jid);
-	if (!rc)
-		process_set_job(jid);
-	return rc;
-}
-
-/* Read when asked for, not by PtlInit: launchers' glue sets them between the two. */
-static int fill_from_environment(struct group *group)
-{
-	const char *rank_text = getenv("PTL_MY_RID"), *nids = getenv("PTL_NIDMAP"), *pids = getenv("PTL_PIDMAP");
-	uint32_t rank = 0;
-
-	if (!rank_text || !nids || !pids)
-		return report_error(-ENOENT,
-				    "%s is not set; a job by environment needs PTL_MY_RID, PTL_NIDMAP and PTL_PIDMAP "
-				    "(PTL_LAUNCH=none: PtlNIInit asks for none)",
-				    !rank_text ? "PTL_MY_RID"
-				    : !nids    ? "PTL_NIDMAP"
-					       : "PTL_PIDMAP");
-	int rc = parse_single("PTL_MY_RID", rank_text, &rank);
-	if (!rc && (rc = job_from_environment()) == 0)
-		rc = fill_from_lists(group, nids, pids, rank);
-	return rc;
-}
-
 /* --- the calls --- */
 
 /* Others would send to a process that is not there. */
@@ -319,7 +188,7 @@ static int check_own_pid(ptl_handle_ni_t ni_handle, const struct group *group, c
 static int make_group(unsigned rank, unsigned group_size, struct group *made)
 {
 	if (rank == (unsigned)-1 && group_size == (unsigned)-1) {
-		int rc = fill_from_environment(made);
+		int rc = group_from_environment(made);
 
 		made->source = PROGRAM; /* from now on it is as if the program had said all this */
 		return rc == -ENOENT ? PTL_NO_INIT : process_code(rc, PTL_FAIL);
@@ -347,10 +216,10 @@ static int set_rank(ptl_handle_ni_t ni_handle, unsigned rank, unsigned group_siz
 	if (code == PTL_OK && made.maps[PIDS])
 		code = check_own_pid(ni_handle, &made, made.maps[PIDS]);
 	if (code != PTL_OK) {
-		clear(&made);
+		group_clear(&made);
 		return code;
 	}
-	clear(group);
+	group_clear(group);
 	*group = made;
 	return PTL_OK;
 }
