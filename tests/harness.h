@@ -66,6 +66,7 @@ enum verdict {
 	FAILED,
 	SKIPPED,        /* something the test needs is missing here */
 	NOT_APPLICABLE, /* the test makes no sense in this configuration */
+	LOST_RACE,      /* what the test is about did not happen: run again, but not for ever */
 };
 
 struct harness {
@@ -121,6 +122,8 @@ pid_t fork_child(void);
 void join_child(pid_t child);
 
 _Noreturn void skip_test(const char *reason);
+/* For tests that kill somebody in the middle of something, which may be over before the signal arrives: five tries. */
+_Noreturn void lose_race(const char *reason);
 
 /* Nanoseconds of the monotonic clock. */
 uint64_t now_ns(void);

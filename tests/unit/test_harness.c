@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,19 @@ static void skips(void)
 	skip_test("nothing to test here");
 }
 
+static atomic_int *rounds; /* outlive the processes */
+
+static void loses_at_first(void)
+{
+	if (atomic_fetch_add(rounds, 1) < 2 * process_count)
+		lose_race("it was over");
+}
+
+static void loses_always(void)
+{
+	lose_race("it was over");
+}
+
 static void sees_its_environment(void)
 {
 	CHECK_STRING(getenv("HARNESS_A"), "1");
@@ -184,6 +198,18 @@ static void test_a_skip_names_its_reason(void **state)
 	assert_output("0 passed, 0 failed, 1 skipped");
 }
 
+static void test_a_lost_race_is_run_again_but_not_for_ever(void **state)
+{
+	(void)state;
+	rounds = mmap(NULL, sizeof *rounds, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(rounds, MAP_FAILED);
+	assert_int_equal(run((struct test){.name = "race", .run = loses_at_first, .processes = 1}), 0);
+	assert_output("ok   race");
+	assert_int_equal(atomic_load(rounds), 3);
+	assert_int_equal(run((struct test){.name = "race", .run = loses_always, .processes = 2}), 1);
+	assert_output("FAIL race: it was over");
+}
+
 static void test_the_environment_is_set(void **state)
 {
 	(void)state;
@@ -219,6 +245,7 @@ int main(void)
 		cmocka_unit_test(test_an_exit_code_fails_and_output_is_shown),
 		cmocka_unit_test(test_an_announced_death_passes),
 		cmocka_unit_test(test_a_skip_names_its_reason),
+		cmocka_unit_test(test_a_lost_race_is_run_again_but_not_for_ever),
 		cmocka_unit_test(test_the_environment_is_set),
 		cmocka_unit_test(test_a_failing_child_fails),
 		cmocka_unit_test(test_a_pattern_without_a_test_fails),
