@@ -85,7 +85,7 @@ static int fill_from_lists(struct group *group, const char *nids, const char *pi
 	};
 	if (!group->maps[NIDS] || !group->maps[PIDS])
 		rc = report_error(-ENOMEM, "no memory for the maps of %zu ranks", count);
-	if (!rc && (rc = parse_list("PTL_NIDMAP", nids, group->maps[NIDS])) == 0)
+	else if ((rc = parse_list("PTL_NIDMAP", nids, group->maps[NIDS])) == 0)
 		rc = parse_list("PTL_PIDMAP", pids, group->maps[PIDS]);
 	if (rc)
 		group_clear(group);
