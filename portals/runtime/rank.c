@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/report.h"
 #include "portals/process.h"
 #include "portals/refuse.h"
@@ -307,6 +308,7 @@ int PtlSetPIDMap(ptl_handle_ni_t ni_handle, ptl_pid_t *map, unsigned map_size)
 /* Asks the launcher: outside the lock, for it may wait for a process that has not opened its interface. */
 static int ask_launcher(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id_t *id)
 {
+	UNCANCELLED;
 	uint32_t interface = ni_handle == PTL_INVALID_HANDLE ? 0 : handle_interface(ni_handle);
 	uint64_t seconds = (process_settings()->connect_timeout + 999999999u) / 1000000000u;
 

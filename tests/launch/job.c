@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * usage: mpirun -n N job ready|exchange|early|again|fork|nobody | job late FIFO
+ * usage: mpirun -n N job ready|exchange|early|cancelled|again|fork|nobody | job late FIFO
  * One process of a launched job, which knows of the others what PtlGetRank and PtlGetRankId say.
  *
  *   ready      the interface opens, or its failure is printed
  *   exchange   everybody puts to everybody, short and long, and gets back what it has put
  *   early      the same, when PtlGetRank has been called before PtlNIInit
+ *   cancelled  the same, after threads asked who the others are that were cancelled before
  *   again      the same three times, after PtlFini and PtlInit
  *   fork       the same, while children find that they are nobody's rank
  *   nobody     what is put to an id that nobody has fails soon
@@ -16,6 +17,7 @@
 #include <p3rt/p3rt.h>
 #include <portals3.h>
 #include <portals3_nic.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -257,6 +259,32 @@ static void again(void)
 	}
 }
 
+static void *ask_cancelled(void *answered)
+{
+	ptl_process_id_t id;
+
+	pthread_cancel(pthread_self()); /* takes effect at a cancellation point */
+	for (unsigned other = 0; other < size; other++)
+		check(PtlGetRankId(ni, other, &id), "PtlGetRankId");
+	*(bool *)answered = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+/* PMIx would keep what a thread held that died in it. */
+static void cancelled(void)
+{
+	bool answered = false;
+	pthread_t thread;
+	void *result;
+
+	if (pthread_create(&thread, NULL, ask_cancelled, &answered) || pthread_join(thread, &result))
+		fail("no thread");
+	if (!answered || result != PTHREAD_CANCELED)
+		fail("PtlGetRankId is a cancellation point");
+	exchange();
+}
+
 /* A child is not the process that was launched: it may start anew, alone. */
 static void be_a_child(void)
 {
@@ -426,6 +454,8 @@ int main(int count, char **arguments)
 	EXPECT(!published == !strstr(info(), "address published"));
 	if (strcmp(what, "exchange") == 0 || asks_early)
 		exchange();
+	else if (strcmp(what, "cancelled") == 0)
+		cancelled();
 	else if (strcmp(what, "again") == 0)
 		again();
 	else if (strcmp(what, "fork") == 0)
@@ -435,7 +465,7 @@ int main(int count, char **arguments)
 	else if (strcmp(what, "late") == 0 && count > 2)
 		late(arguments[2]);
 	else
-		fail("'%s' is none of exchange, early, again, fork, nobody, late FIFO", what);
+		fail("'%s' is none of exchange, early, cancelled, again, fork, nobody, late FIFO", what);
 	printf("rank %u of %u: done%s\n", rank, size, place());
 	PtlFini();
 	return 0;

@@ -114,7 +114,7 @@ mpirun_tests()
 	check "mpirun, children of processes that have done with Portals" run "${launcher[@]}" -n 2 "$build/tests/launched-forks"
 	check "PTL_LAUNCH=none: jobs of one" alone 2 "${launcher[@]}" -x PTL_LAUNCH=none -n 2 "$ring"
 	for transport in auto ofi:tcp ofi:net; do
-		for what in exchange early again fork; do
+		for what in exchange early cancelled again fork; do
 			check "mpirun over $transport: $what" is_done 3 "${launcher[@]}" -x PTL_TRANSPORT=$transport -n 3 "$job" $what
 		done
 	done
