@@ -195,18 +195,16 @@ static void *close_the_interface(void *argument)
 	return NULL;
 }
 
-/* What is sent to a process that does not exist keeps the interface busy for all of PTL_LINGER. */
-static void fork_and_other_interfaces_do_not_wait_for_one_that_lingers(void)
+/* What is sent to a process that does not exist keeps the interface busy for all of PTL_LINGER: meanwhile we fork. */
+static pthread_t fork_while_another_thread_lingers(void *(*finish)(void *), void *argument)
 {
-	static _Atomic bool closed;
-	ptl_handle_ni_t other;
 	pthread_t closer;
 	if (over_self())
 		setenv("PTL_TRANSPORT", "node", 1);
 	open_interface(PTL_PID_ANY);
 	CHECK_OK(PtlNicReady(ni));
 	CHECK_OK(PtlPut(bind_md(md_over(NULL, 0, 0, PTL_EQ_NONE)), PTL_NO_ACK_REQ, nobody(), INDEX, 0, BITS, 0, 0));
-	start_thread(&closer, close_the_interface, &closed);
+	start_thread(&closer, finish, argument);
 	while (PtlNIInitialized(PTL_IFACE_DEFAULT))
 		;
 	pid_t child = fork_child();
@@ -218,6 +216,14 @@ static void fork_and_other_interfaces_do_not_wait_for_one_that_lingers(void)
 		_exit(0);
 	}
 	join_child(child);
+	return closer;
+}
+
+static void fork_and_other_interfaces_do_not_wait_for_one_that_lingers(void)
+{
+	static _Atomic bool closed;
+	ptl_handle_ni_t other;
+	pthread_t closer = fork_while_another_thread_lingers(close_the_interface, &closed);
 	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT + 1, PTL_PID_ANY, NULL, NULL, &other));
 	CHECK_OK(PtlNIFini(other));
 	CHECK(!atomic_load(&closed));
@@ -237,25 +243,7 @@ static void *end_everything(void *argument)
 /* Its PtlFini does not wait for that of a thread which it has not. */
 static void a_child_starts_anew_also_when_its_parent_was_ending_everything(void)
 {
-	pthread_t closer;
-	if (over_self())
-		setenv("PTL_TRANSPORT", "node", 1);
-	open_interface(PTL_PID_ANY);
-	CHECK_OK(PtlNicReady(ni));
-	CHECK_OK(PtlPut(bind_md(md_over(NULL, 0, 0, PTL_EQ_NONE)), PTL_NO_ACK_REQ, nobody(), INDEX, 0, BITS, 0, 0));
-	start_thread(&closer, end_everything, NULL);
-	while (PtlNIInitialized(PTL_IFACE_DEFAULT))
-		;
-	pid_t child = fork_child();
-	if (child == 0) {
-		PtlFini();
-		open_interface(PTL_PID_ANY);
-		put_to_myself();
-		PtlFini();
-		_exit(0);
-	}
-	join_child(child);
-	pthread_join(closer, NULL);
+	pthread_join(fork_while_another_thread_lingers(end_everything, NULL), NULL);
 }
 
 /* The run-time of the address sanitizer does not guard its allocator against fork in another thread. */
