@@ -100,35 +100,72 @@ static void a_cancelled_thread_waits_on(void)
 	PtlFini();
 }
 
-static volatile sig_atomic_t refusals;
+static struct {
+	pthread_t waiter;
+	_Atomic pid_t thread; /* of the waiter */
+	ptl_handle_md_t event_source;
+	atomic_int round, refused, closed;
+} interrupted;
 
 static void try_to_close(int number)
 {
 	(void)number;
 	/* NOLINTBEGIN(bugprone-signal-handler): that they are not for handlers is what this is about */
-	refusals += PtlNIFini(ni) == PTL_FAIL;
-	PtlFini(); /* has no code, and does nothing */
-		   /* NOLINTEND(bugprone-signal-handler) */
+	if (PtlNIFini(ni) == PTL_FAIL) {
+		PtlFini(); /* has no code, and does nothing */
+		atomic_fetch_add(&interrupted.refused, 1);
+	} else {
+		atomic_fetch_add(&interrupted.closed, 1);
+	}
+	/* NOLINTEND(bugprone-signal-handler) */
+}
+
+/* Signals whoever waits, in every other round asleep for certain, and then ends its wait by an event. */
+static void *interrupt_and_release(void *rounds)
+{
+	ptl_process_id_t self;
+	CHECK_OK(PtlGetId(ni, &self));
+	for (int i = 0; i < (int)(intptr_t)rounds; i++) {
+		const struct timespec perhaps_awake = {0, 20000 * i};
+		while (atomic_load(&interrupted.round) == i)
+			sched_yield();
+		if (i % 2 == 1)
+			await_sleep(atomic_load(&interrupted.thread));
+		else
+			nanosleep(&perhaps_awake, NULL);
+		CHECK(pthread_kill(interrupted.waiter, SIGALRM) == 0);
+		while (atomic_load(&interrupted.refused) == i)
+			if (atomic_load(&interrupted.closed) > 0)
+				lose_race("the signal came before the call");
+		CHECK_OK(PtlPut(interrupted.event_source, PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
+	}
+	return NULL;
 }
 
 /* Closing waits until nobody waits any more, which this thread cannot stop to do. */
 static void a_handler_that_closes_what_its_thread_waits_for_is_refused(void)
 {
+	enum { ROUNDS = 20 };
+	static char byte;
 	ptl_event_t event;
-	int which;
+	pthread_t thread;
 	open_interface(PTL_PID_ANY);
 	CHECK_OK(PtlNicReady(ni));
 	queue = new_eq(2);
+	open_window(BITS, md_over(&byte, 1, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE, queue));
+	interrupted.event_source = bind_md(md_over(&byte, 1, QUIET, PTL_EQ_NONE));
+	interrupted.waiter = pthread_self();
+	atomic_store(&interrupted.thread, gettid());
 	signal(SIGALRM, try_to_close);
-	for (int i = 0; i < 20; i++) {
-		timer_t timer;
-		const struct itimerspec soon = {.it_value = {0, 100000 + 3000000 * (i % 3)}};
-		CHECK(timer_create(CLOCK_MONOTONIC, NULL, &timer) == 0);
-		CHECK(timer_settime(timer, 0, &soon, NULL) == 0);
-		while (refusals == i)
-			CHECK_RC(PtlEQPoll(&queue, 1, 20, &event, &which), PTL_EQ_EMPTY);
-		timer_delete(timer);
+	start_thread(&thread, interrupt_and_release, (void *)(intptr_t)ROUNDS);
+	for (int i = 0; i < ROUNDS; i++) {
+		atomic_store(&interrupted.round, i + 1);
+		int rc = PtlEQWait(queue, &event);
+		if (atomic_load(&interrupted.closed) > 0)
+			lose_race("the signal came before the call");
+		CHECK_OK(rc);
 	}
+	CHECK(pthread_join(thread, NULL) == 0);
 	put_to_myself();
 	PtlFini();
 }
