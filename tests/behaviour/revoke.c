@@ -25,12 +25,12 @@ static void get_unlink_and_unmap(int i, size_t length, unsigned char **guard)
 	ptl_handle_md_t md = bind_md(md_over(bytes, length, 0, PTL_EQ_NONE));
 	CHECK_OK(PtlGet(md, target_id(), INDEX, 0, BITS, 0));
 	unlink_soon(md);
-	CHECK(munmap(bytes, length) == 0);
-	if (i % 2)
-		return; /* a late write would find nothing there */
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
-	bytes = mmap(bytes, length, PROT_READ | PROT_WRITE, flags, -1, 0);
-	CHECK(bytes != MAP_FAILED);
+	if (i % 2) { /* a late write would find nothing there */
+		CHECK(munmap(bytes, length) == 0);
+		return;
+	}
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED; /* at once, or another thread may take the place */
+	CHECK(mmap(bytes, length, PROT_READ | PROT_WRITE, flags, -1, 0) == bytes);
 	fill_pattern(bytes, length, 77);
 	if (*guard) {
 		CHECK_PATTERN(*guard, length, 77);
