@@ -19,6 +19,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
 #include <signal.h>
 
 #include "base/arch.h"
@@ -75,6 +76,7 @@ struct ofi_profile {
 	bool never_inject;     /* injected sends would escape peer_sends, which its correctness needs (rxd) */
 	uint8_t peer_sends;    /* sends it may hold for one peer, 0: OFI_PEER_SENDS */
 	bool named;            /* its addresses are names, FI_ADDR_STR; it has no sockets */
+	bool scarce_receives;  /* messages that nobody expects take what posting a receive needs (ofi_receive.c) */
 	bool lone_rma;         /* a failed read or write does not say which: one at a time */
 	size_t short_max;      /* default size of the greatest message, below any rendezvous of the provider */
 	size_t short_greatest; /* what PTL_SHORT_MAX can raise it to */
@@ -89,13 +91,13 @@ struct ofi_profile {
 };
 #define OFI_HEADER_ALLOWANCE 256 /* PTL_SHORT_MAX counts payload; the engine's header travels in the same message */
 
-enum ofi_operation_kind { OFI_RECEIVE, OFI_SEND, OFI_RMA };
+enum ofi_operation_kind { OFI_RECEIVE, OFI_SEND, OFI_RMA, OFI_RESERVE };
 
 /* Context of everything posted.  Providers write into the first member (FI_CONTEXT2). */
 struct ofi_operation {
 	struct fi_context2 context;
 	enum ofi_operation_kind kind;
-	bool posted;   /* RDMA: the provider has yet to report its end */
+	bool posted;   /* RDMA, reserve: the provider has yet to report its end */
 	uint32_t peer; /* index in ofi.addresses; sends and RDMA */
 	union {
 		struct ofi_operation *next; /* in a free list */
@@ -200,6 +202,7 @@ struct ofi {
 	struct fid_domain *domain;
 	struct fid_av *av;
 	struct ofi_buffer *buffers, *spare_buffers, *posted_first, *posted_last;
+	struct ofi_operation reserve; /* keeps the place of one more receive, if they are scarce */
 	struct ofi_operation *slots;
 	char *slot_bytes;
 	size_t slot_size, slot_count;

@@ -117,6 +117,7 @@ static const struct ofi_profile profiles[OFI_PROFILES] = {
 	{.alias = "shm",
 	 .name = "shm",
 	 .named = true,
+	 .scarce_receives = true,
 	 .lone_rma = true,
 	 .short_max = 4 * KIB,
 	 .short_greatest = 4 * KIB,
@@ -209,7 +210,7 @@ static struct fi_info *make_hints(const struct ofi *ofi, uint64_t order)
 	if (!hints)
 		return NULL;
 
-	hints->caps = NETWORK_CAPS;
+	hints->caps = NETWORK_CAPS | (ofi->profile.scarce_receives ? FI_TAGGED : 0);
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->addr_format = ofi->profile.named       ? FI_ADDR_STR
 			     : ofi->profile.addresses ? ofi->profile.addresses

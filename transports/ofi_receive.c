@@ -87,11 +87,32 @@ static int post_one_more(struct ofi *ofi)
 	return error;
 }
 
+/*
+ * shm 1.17 takes from one pool of 1024 both what notes a posted receive and what notes a message that found none.  Once a
+ * flood has taken all of them, only a new buffer could free them, and it is refused for want of one.  So we keep one: a
+ * receive of a kind that nobody sends, cancelled when a buffer needs its place.
+ */
+static void keep_reserve(struct ofi *ofi)
+{
+	ofi->reserve.kind = OFI_RESERVE;
+	ofi->reserve.posted = fi_trecv(ofi->ep, NULL, 0, NULL, FI_ADDR_UNSPEC, 0, 0, &ofi->reserve) == 0;
+}
+
+static bool give_up_reserve(struct ofi *ofi)
+{
+	if (!ofi->reserve.posted || fi_cancel(&ofi->ep->fid, &ofi->reserve) != 0)
+		return false;
+	ofi->reserve.posted = false;
+	return true;
+}
+
 /* Those for which there is no room now are offered again at each poll: without buffers we would be deaf. */
 static void post_missing(struct ofi *ofi)
 {
-	while (ofi->missing > 0 && post_one_more(ofi) == 0)
+	while (ofi->missing > 0 && (post_one_more(ofi) == 0 || (give_up_reserve(ofi) && post_one_more(ofi) == 0)))
 		ofi->missing--;
+	if (unlikely(ofi->profile.scarce_receives && !ofi->reserve.posted))
+		keep_reserve(ofi);
 }
 
 int ofi_buffers_create(struct ofi *ofi)
@@ -100,6 +121,8 @@ int ofi_buffers_create(struct ofi *ofi)
 
 	for (int i = 0; i < OFI_BUFFERS && !error; i++)
 		error = post_one_more(ofi);
+	if (!error && ofi->profile.scarce_receives)
+		keep_reserve(ofi);
 	return error;
 }
 
@@ -112,6 +135,7 @@ void ofi_buffers_destroy(struct ofi *ofi)
 	}
 	ofi->spare_buffers = ofi->posted_first = NULL;
 	ofi->missing = 0;
+	ofi->reserve.posted = false;
 }
 
 static struct ofi_buffer *take_oldest_posted(struct ofi *ofi)
@@ -185,6 +209,9 @@ static void complete(struct ofi *ofi, const struct fi_cq_data_entry *entry, fi_a
 	case OFI_RMA:
 		ofi_rma_done(ofi, operation, 0);
 		break;
+	case OFI_RESERVE: /* nobody sends what it waits for */
+		operation->posted = false;
+		break;
 	}
 }
 
@@ -240,6 +267,8 @@ static void complete_in_error(struct ofi *ofi, const struct fi_cq_err_entry *ent
 		peer = operation->peer;
 		ofi_rma_done(ofi, operation, ofi_errno(-abs(entry->err))); /* shm: negative */
 		suspect(ofi, peer);
+		break;
+	case OFI_RESERVE: /* cancelled */
 		break;
 	}
 }

@@ -385,6 +385,23 @@ static void several_senders_share_the_buffers(void)
 	shut();
 }
 
+/* More long messages than the posted buffers hold may arrive while the receiver takes a single look. */
+static void a_flood_leaves_nobody_deaf(void)
+{
+	open_and_greet();
+	uint32_t count = 2000;
+	size_t length = transport->limits.short_max < 4096 ? transport->limits.short_max : 4096;
+
+	if (my_rank > 0)
+		for (uint32_t i = 1; i <= count; i++)
+			send_message(address_of[0], i, length);
+	else
+		for (int rank = 1; rank < process_count; rank++)
+			await_messages(rank, count + 1);
+	barrier();
+	shut();
+}
+
 static void a_process_reaches_itself(void)
 {
 	open_and_meet();
@@ -511,11 +528,13 @@ struct slaughter {
 	atomic_uint greeted;   /* lives that rank 0 has heard; it then lets the next messages pile up */
 	atomic_uint sent;      /* in the present life */
 	atomic_uint ended;     /* lives */
+	atomic_bool stop, stopped;
 };
 
 /*
- * Reaches rank 0 with several transports, sends until nothing moves any more, is killed.  Every transport begins with
- * one message more than the one before, so that half messages lie at every place of a receive buffer.
+ * Reaches rank 0 with several transports, sends until nothing moves any more, stops, is killed.  Every transport begins
+ * with one message more than the one before, so that half messages lie at every place of a receive buffer.  It is not
+ * killed within the provider, because shm would keep its receiver's lock for ever.
  */
 static void be_killed_in_mid_message(struct slaughter *slaughter, uint32_t life)
 {
@@ -531,7 +550,7 @@ static void be_killed_in_mid_message(struct slaughter *slaughter, uint32_t life)
 		for (; sequence[i] <= i; sequence[i]++)
 			send_message(address_of[0], sequence[i], transport->limits.short_max);
 	}
-	for (uint32_t i = 0;; i = (i + 1) % VICTIMS) {
+	for (uint32_t i = 0; !atomic_load(&slaughter->stop); i = (i + 1) % VICTIMS) {
 		transport = victims[i];
 		drive();
 		if (atomic_load(&slaughter->greeted) <= life)
@@ -542,6 +561,9 @@ static void be_killed_in_mid_message(struct slaughter *slaughter, uint32_t life)
 			atomic_fetch_add(&slaughter->sent, 1);
 		}
 	}
+	atomic_store(&slaughter->stopped, true);
+	for (;;)
+		pause();
 }
 
 static void survive(struct slaughter *slaughter, uint32_t life)
@@ -565,8 +587,13 @@ static void kill_at_standstill(struct slaughter *slaughter, uint32_t life)
 	if (child == 0)
 		be_killed_in_mid_message(slaughter, life);
 	await_standstill(&slaughter->sent);
+	atomic_store(&slaughter->stop, true);
+	while (!atomic_load(&slaughter->stopped))
+		sched_yield();
 	kill(child, SIGKILL);
 	CHECK_EQUAL(waitpid(child, NULL, 0), child);
+	atomic_store(&slaughter->stop, false);
+	atomic_store(&slaughter->stopped, false);
 	atomic_store(&slaughter->sent, 0);
 	atomic_fetch_add(&slaughter->ended, 1);
 }
@@ -2122,6 +2149,7 @@ static const struct test common_tests[] = {
 	ROW(2, every_size_arrives_intact),
 	ROW(2, mixed_messages_keep_their_order),
 	ROW(4, several_senders_share_the_buffers),
+	ROW(4, a_flood_leaves_nobody_deaf),
 	ROW(1, a_process_reaches_itself),
 	ROW(2, an_unknown_sender_is_known_once_it_is_resolved),
 	ROW(2, a_peer_that_does_not_read_is_refused_in_the_end),
