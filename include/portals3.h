@@ -184,6 +184,7 @@ void PtlFini(void);
  *   PTL_NO_INIT
  *   PTL_IFACE_INVALID  no such interface, or it cannot be had (no such device or transport)
  *   PTL_PID_INVALID    another process of the node has this pid, or the job (p3rt/p3rt.h) has another for this process
+ *   PTL_FAIL           the environment says that this is one of several processes, and how to find them is not to be had
  *   PTL_NO_SPACE       no memory, thread or descriptor was to be had
  *   PTL_SEGV           ni_handle is NULL
  * ("Network Interfaces")

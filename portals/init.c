@@ -429,12 +429,20 @@ static bool choose_pid(ptl_pid_t *pid)
 	return false;
 }
 
+/* A job that does not come up is its user's to mend: the text is printed too, for few programs ask for it. */
+static int refuse_job(uint32_t interface, int error)
+{
+	report_setting(error, "interface %u: %s", interface, report_last_error());
+	return PTL_FAIL;
+}
+
 static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 {
 	ptl_jid_t jid = PTL_JID_ANY;
+	int rc = rank_prepare(&jid);
 
-	if (rank_prepare(&jid))
-		return PTL_FAIL;
+	if (rc)
+		return refuse_job(interface, rc);
 	if (process.job == PTL_JID_ANY)
 		process.job = jid;
 	if (!choose_pid(&pid))
@@ -453,11 +461,12 @@ static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 		report_error(-EADDRINUSE, "pid %u belongs to another interface of this process", request.pid);
 		return PTL_PID_INVALID;
 	}
-	int rc = nic_open(&request, out);
-
+	rc = nic_open(&request, out);
 	if (rc)
 		return process_code(rc, PTL_IFACE_INVALID);
-	if (rank_adopt(interface, (*out)->id)) {
+	rc = rank_adopt(interface, (*out)->id);
+	if (rc) {
+		refuse_job(interface, rc);
 		nic_close(*out);
 		retire(*out);
 		return PTL_FAIL;

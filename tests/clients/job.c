@@ -5,6 +5,7 @@
  */
 #include <p3nal_utcp.h>
 #include <p3rt/p3rt.h>
+#include <p3utils.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -333,9 +334,17 @@ static void half_a_job_in_the_environment_is_an_error(void)
 		CHECK(setenv("PTL_MY_RID", halves[i].rank, 1) == 0);
 		CHECK(!halves[i].nids || setenv("PTL_NIDMAP", halves[i].nids, 1) == 0);
 		CHECK(!halves[i].pids || setenv("PTL_PIDMAP", halves[i].pids, 1) == 0);
+		char *text = NULL;
+		size_t size = 0;
+		p3_out = open_memstream(&text, &size);
 		start();
 		CHECK_RC(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni), PTL_FAIL);
 		CHECK(strstr(PtlNicErrorText(), halves[i].said) != NULL);
+		CHECK(fclose(p3_out) == 0);
+		p3_out = stderr;
+		if (!strstr(text, halves[i].said)) /* old programs do not ask for the text */
+			FAIL("'%s' is printed, '%s' is wanted", text, halves[i].said);
+		free(text);
 		CHECK_EQUAL(PtlNIInitialized(PTL_IFACE_DEFAULT), 0);
 		PtlFini();
 	}
