@@ -33,14 +33,13 @@ static int set_mask(struct nic *nic, void *argument)
 unsigned PtlNIDebug(ptl_handle_ni_t ni_handle, unsigned mask)
 {
 	struct exchange exchange = {.mask = mask & PTL_DBG_ALL};
-	struct nic *nic;
+	struct nic *nic = NULL;
 
-	if (!process_ready())
+	if (!process_ready() || (ni_handle != PTL_INVALID_HANDLE && !(nic = process_ni(ni_handle))))
 		return 0;
 	report_errors_aloud(mask & PTL_DBG_API);
-	if (ni_handle == PTL_INVALID_HANDLE)
+	if (!nic)
 		return atomic_exchange_explicit(&mask_for_new, mask, memory_order_relaxed);
-	if ((nic = process_ni(ni_handle)))
-		nic_call(nic, set_mask, &exchange);
+	nic_call(nic, set_mask, &exchange);
 	return exchange.before;
 }

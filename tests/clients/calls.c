@@ -268,6 +268,23 @@ static void do_everything(void)
 	CHECK_OK(PtlNIFini(ni));
 }
 
+/* Whoever names no interface has asked for nothing. */
+static void a_debug_mask_for_no_interface_prints_nothing(void)
+{
+	int interfaces;
+	char *text = NULL;
+	size_t size = 0;
+	ptl_handle_ni_t none;
+	CHECK_OK(PtlInit(&interfaces));
+	p3_out = open_memstream(&text, &size);
+	CHECK_EQUAL(PtlNIDebug(PTL_EQ_NONE, PTL_DBG_ALL), 0);
+	CHECK_RC(PtlNIInit(99, PTL_PID_ANY, NULL, NULL, &none), PTL_IFACE_INVALID);
+	CHECK(fclose(p3_out) == 0);
+	p3_out = stderr;
+	CHECK_EQUAL(size, 0);
+	free(text);
+}
+
 static void every_debug_mask_traces_its_own(void)
 {
 	static const struct {
@@ -331,6 +348,10 @@ const struct test call_tests[] = {
 	ALONE(debug_masks_trace_what_happens),
 	{.name = "every_debug_mask_traces_its_own",
 	 .run = every_debug_mask_traces_its_own,
+	 .processes = 1,
+	 .traits = TRAIT_BARE},
+	{.name = "a_debug_mask_for_no_interface_prints_nothing",
+	 .run = a_debug_mask_for_no_interface_prints_nothing,
 	 .processes = 1,
 	 .traits = TRAIT_BARE},
 	{.name = "debug_masks_wait_for_interfaces",
