@@ -76,7 +76,6 @@ fails_with() # TEXT COMMAND...
 }
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export PTL_LOG=info # examples do not print why a call failed; the library then does
 
 # What a launcher's processes do when their network chooses its addresses: tcp and net are told to.
 published_tests() # NAME COMMAND...; the command is to be followed by -n and the program
@@ -99,7 +98,7 @@ published_tests() # NAME COMMAND...; the command is to be followed by -n and the
 
 mpirun_tests()
 {
-	local transport ranks late what launcher=(mpirun --oversubscribe -x PTL_IFACE -x PTL_LOG)
+	local transport ranks late what launcher=(mpirun --oversubscribe -x PTL_IFACE)
 	# shellcheck disable=SC2016 # for the shell that mpirun starts
 	late='sleep $OMPI_COMM_WORLD_RANK; exec "$0"'
 	for ranks in 2 4; do
@@ -207,7 +206,7 @@ hosts_tests()
 {
 	local transport launcher=(env -u PTL_IFACE ip netns exec "${hosts[0]}" mpirun --oversubscribe
 		-H "10.93.7.1:2,10.93.7.2:2" --mca plm_rsh_agent "$stage/enter" --mca oob_tcp_if_include 10.93.7.0/24
-		--mca btl "self,tcp" -x PTL_LOG)
+		--mca btl "self,tcp")
 	[ "$(id -u)" -eq 0 ] || { skip "mpirun over two hosts" "network namespaces need root"; return; }
 	make_hosts || { skip "mpirun over two hosts" "this kernel makes no network namespaces"; return; }
 	printf '#!/bin/sh\nshift\nexec ip netns exec %s /bin/sh -c "$*"\n' "${hosts[1]}" >"$stage/enter"
