@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/loader.h"
 #include "transports/ofi.h"
 
 struct object_search {
@@ -50,10 +51,11 @@ const struct ofi_library *ofi_library_load(void)
 	if (ready)
 		return ready;
 
-	void *handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+	const char *why;
+	void *handle = load_library("libfabric.so.1", RTLD_NOW | RTLD_LOCAL, &why);
 	if (!handle) {
-		report_error(-ELIBACC, "cannot load libfabric.so.1: %s; install libfabric or set PTL_TRANSPORT=self",
-			     dlerror());
+		report_error(-ELIBACC, "cannot load libfabric.so.1: %s; install libfabric or set PTL_TRANSPORT=node",
+			     why);
 		return NULL;
 	}
 	struct ofi_library found = {.process = getpid()};

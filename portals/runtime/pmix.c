@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/arch.h"
+#include "base/loader.h"
 #include "base/report.h"
 #include "portals/process.h"
 
@@ -70,13 +71,14 @@ static int load(void)
 		{"PMIx_Get_nb", &pmix.get_nb},
 	};
 	/* Its components look for its symbols. */
-	void *handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);
+	const char *why;
+	void *handle = load_library("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL, &why);
 
 	if (!handle)
 		return report_error(-ELIBACC,
 				    "a launcher started this process, but PMIx cannot be loaded: %s; install "
 				    "libpmix2, or set PTL_LAUNCH=none",
-				    dlerror());
+				    why);
 	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
 		void *symbol = dlsym(handle, symbols[i].name);
 		if (!symbol)

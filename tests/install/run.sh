@@ -105,6 +105,12 @@ use() # COMMAND...: with the installed shared library
 	LD_LIBRARY_PATH=$libraries timeout 60 "$@"
 }
 
+refused_alone() # STATUS VARIABLE=VALUE...
+{
+	env "${@:2}" timeout 60 "$stage/alone" >"$stage/refusal" 2>&1
+	[ $? -eq "$1" ] && grep -F "linked with -static" "$stage/refusal"
+}
+
 misuse() # PROGRAM
 {
 	use "$1" nonsense
@@ -129,6 +135,13 @@ check "run with the shared library" use "$stage/shared"
 check "compile against the static library" \
 	cc -std=c11 "${strict[@]}" "${cflags[@]}" program.c -o "$stage/static" "${static[@]}"
 check "run with the static library" timeout 60 "$stage/static"
+check "compile an executable without any shared library" \
+	cc -static -std=c11 "${strict[@]}" "${cflags[@]}" program.c -o "$stage/alone" "${static[@]}"
+for transport in auto node self; do
+	check "run it over $transport" env PTL_TRANSPORT=$transport timeout 60 "$stage/alone"
+done
+check "it says why it does without libfabric" refused_alone 0 PTL_TRANSPORT=ofi:tcp
+check "it says why it cannot join a job" refused_alone 1 PMIX_RANK=1 PMIX_NAMESPACE=x
 
 for names in "-lp3utcp -lp3api -lp3lib -lp3rt -lp3utcp" "-lportals3 -lportals3-utcp" \
 	-lp3api -lp3lib -lp3rt -lp3utcp -lportals3-utcp -lportals; do
