@@ -228,14 +228,16 @@ static void a_program_may_name_its_job(void)
 static void a_job_in_the_environment_has_an_id(void)
 {
 	ptl_jid_t jid;
+	char pids[32];
+	snprintf(pids, sizeof pids, "%u:4", own_pid(1));
 	start();
-	set_job("0", "1:2", "3:4");
+	set_job("0", "1:2", pids);
 	CHECK(setenv("PTL_MY_JID", "4294967296", 1) == 0);
 	CHECK_RC(PtlSetRank(PTL_INVALID_HANDLE, EVERYBODY, EVERYBODY), PTL_FAIL);
 	CHECK(strstr(PtlNicErrorText(), "PTL_MY_JID") != NULL);
 	CHECK(setenv("PTL_MY_JID", "0x4d", 1) == 0);
 	CHECK_OK(PtlSetRank(PTL_INVALID_HANDLE, EVERYBODY, EVERYBODY));
-	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, 3, NULL, NULL, &ni));
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, own_pid(1), NULL, NULL, &ni));
 	CHECK_OK(PtlGetJid(ni, &jid));
 	CHECK_EQUAL(jid, 77);
 }
@@ -320,13 +322,15 @@ static void a_job_in_the_environment_needs_no_call(void)
 
 static void half_a_job_in_the_environment_is_an_error(void)
 {
-	static const struct {
+	char pids[32];
+	snprintf(pids, sizeof pids, "8:%u", own_pid(1));
+	const struct {
 		const char *rank, *nids, *pids, *said;
 	} halves[] = {
 		{"1", NULL, NULL, "PTL_NIDMAP"},
 		{"1", "0x7f000001:0x7f000001", NULL, "PTL_PIDMAP"},
 		{"2", "0x7f000001:0x7f000001", "8:9", "PTL_MY_RID"},
-		{"1", "0x7f000001:0x7f000002", "8:9", "PTL_IFACE"}, /* our interface is 127.0.0.1 */
+		{"1", "0x7f000001:0x7f000002", pids, "PTL_IFACE"}, /* our interface is 127.0.0.1 */
 	};
 	CHECK(setenv("PTL_IFACE", "lo", 1) == 0);
 	for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++) {

@@ -11,12 +11,12 @@
 
 #define MESSAGES   FEWER(2000)
 #define TAGS       5u
-#define BLOCKS     3
+#define BLOCKS     4
 #define BLOCK_SIZE 16384u
 #define EAGER      2000u /* longest message; a block that has less room left is full */
 #define QUEUE      16384
 #define STORE      64
-#define WINDOW     (4 * TAGS) /* messages under way: the blocks have room for more */
+#define WINDOW     (4 * TAGS) /* messages under way: one for what is left of a block, 8 of the longest for each other */
 
 /* What arrived before it was asked for. */
 struct unexpected {
