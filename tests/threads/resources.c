@@ -5,6 +5,9 @@
 #include <dirent.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
+
+#define PF_EXITING 4 /* of a thread's flags: linux/sched.h, which is the kernel's own */
 
 static int entries_of(const char *directory)
 {
@@ -22,9 +25,31 @@ int open_descriptors(void)
 	return entries_of("/proc/self/fd") - 1; /* opendir's own */
 }
 
+/* pthread_join() returns when its thread has begun to exit, which may be long before the kernel has forgotten it. */
+static bool lives(const char *thread)
+{
+	char path[64], line[512] = "";
+	unsigned flags = 0;
+	snprintf(path, sizeof path, "/proc/self/task/%.16s/stat", thread);
+	FILE *file = fopen(path, "r");
+	if (file == NULL)
+		return false;
+	size_t got = fread(line, 1, sizeof line - 1, file);
+	fclose(file);
+	line[got] = 0;
+	const char *name_end = strrchr(line, ')');
+	return name_end && sscanf(name_end, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && !(flags & PF_EXITING);
+}
+
 int living_threads(void)
 {
-	return entries_of("/proc/self/task");
+	int count = 0;
+	DIR *threads = opendir("/proc/self/task");
+	CHECK(threads != NULL);
+	for (const struct dirent *entry; (entry = readdir(threads)) != NULL;)
+		count += entry->d_name[0] != '.' && lives(entry->d_name);
+	closedir(threads);
+	return count;
 }
 
 /* A line of /proc/self/task/THREAD/status, read with scanf's format. */
