@@ -30,6 +30,8 @@ static struct point {
 };
 #define POINTS (sizeof points / sizeof points[0])
 
+enum { MOST_TRIES = 5, MOST_RUNS_MORE = 300 };
+
 /* --- a run --- */
 
 /* What must be gone when all processes are. */
@@ -62,10 +64,13 @@ static enum verdict run(char *text, size_t size)
 	static const struct test *const tables[] = {&test, NULL};
 	const struct harness harness = {.tables = tables};
 
-	peers_choose("node", plan.mode);
-	memset(stage, 0, sizeof(*stage));
-	enum verdict verdict = harness_attempt(&harness, &test, text, size);
+	enum verdict verdict = LOST_RACE;
 
+	peers_choose("node", plan.mode);
+	for (int i = 0; verdict == LOST_RACE && i < MOST_TRIES; i++) {
+		memset(stage, 0, sizeof(*stage));
+		verdict = harness_attempt(&harness, &test, text, size);
+	}
 	if (verdict == PASSED && leaves_something(text, size))
 		verdict = FAILED;
 	return verdict;
@@ -125,6 +130,20 @@ static bool run_seed(uint64_t seed, bool aloud)
 	say(stdout);
 	fflush(stdout);
 	return false;
+}
+
+/* Some points are rarely passed where the machine is busy: processes without a core each do not split their copies. */
+static unsigned run_missed(uint64_t seed, bool aloud)
+{
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < POINTS; i++) {
+		uint64_t next = seed + (i + POINTS - seed % POINTS) % POINTS;
+
+		for (int k = 0; points[i].kills + points[i].stops == 0 && k < MOST_RUNS_MORE; k++, next += POINTS)
+			failed += !run_seed(next, aloud);
+	}
+	return failed;
 }
 
 /* A point that nobody has passed tests nothing. */
@@ -215,7 +234,11 @@ static int campaign(const struct request *request)
 		failed += !run_seed(seed, request->loud);
 		runs++;
 	}
-	missed = count_missed(!request->point && runs >= 12 * POINTS, &passages);
+	bool enough = !request->point && runs >= 12 * POINTS;
+
+	if (enough)
+		failed += run_missed(seed, request->loud);
+	missed = count_missed(enough, &passages);
 	/* A run that did not come to its point proves nothing. */
 	printf("%u passed, %u failed, 0 skipped\n", passages > failed ? passages - failed : 0, failed + missed);
 	return failed + missed > 0;

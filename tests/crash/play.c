@@ -134,21 +134,26 @@ static void play_watcher(void)
 	barrier();
 	await_end_of_traffic();
 	barrier();
+	bool died = victim_is_dead(0);
+
+	if (died) /* it opens files */
+		CHECK_EQUAL(pthread_join(thread, NULL), 0);
 	int descriptors = count_descriptors();
 
-	atomic_store(&stage->died, victim_is_dead(0));
-	if (atomic_load(&stage->died))
+	atomic_store(&stage->died, died);
+	if (died)
 		open_as(VICTIM);
 	barrier();
-	if (atomic_load(&stage->died))
+	if (died)
 		traffic_run_with_successor();
 	barrier();
-	if (atomic_load(&stage->died))
+	if (died)
 		traffic_check();
 	barrier();
-	if (atomic_load(&stage->died))
+	if (died)
 		close_again(descriptors);
-	CHECK_EQUAL(pthread_join(thread, NULL), 0);
+	else
+		CHECK_EQUAL(pthread_join(thread, NULL), 0);
 }
 
 /* --- the others --- */
