@@ -296,6 +296,6 @@ const struct test closing_tests[] = {
 	 .processes = 2,
 	 .traits = TRAIT_PAIR | TRAIT_BARE,
 	 .environment = "PTL_LINGER=20ms PTL_PEER_TIMEOUT=5s",
-	 .seconds = 60},
+	 .seconds = 120},
 	{0},
 };
