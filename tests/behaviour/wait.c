@@ -180,15 +180,15 @@ static void waiting_survives_a_storm_of_signals(void)
 			CHECK_OK(PtlEQPoll(&eq, 1, PATIENCE, &event, &which));
 		CHECK_EQUAL(event.ni_fail_type, PTL_NI_OK);
 	}
+	unsigned before = atomic_load(&alarms);
+	while (atomic_load(&alarms) < before + 10) { /* signals that find this process stopped come as one */
+		uint64_t start = now_ns();
+		ptl_event_t event;
+		int which;
+		CHECK_RC(PtlEQPoll(&eq, 1, 200, &event, &which), PTL_EQ_EMPTY);
+		CHECK_LESS(199999999ull, now_ns() - start);
+	}
 	CHECK(setitimer(ITIMER_REAL, &calm, NULL) == 0);
-	uint64_t start = now_ns();
-	CHECK(setitimer(ITIMER_REAL, &storm, NULL) == 0);
-	ptl_event_t event;
-	int which;
-	CHECK_RC(PtlEQPoll(&eq, 1, 200, &event, &which), PTL_EQ_EMPTY);
-	CHECK(setitimer(ITIMER_REAL, &calm, NULL) == 0);
-	CHECK_LESS(199999999ull, now_ns() - start);
-	CHECK_LESS(10, atomic_load(&alarms));
 	barrier();
 }
 
@@ -252,12 +252,11 @@ static void a_call_from_a_signal_handler_does_not_hang(void)
 	uint64_t end = now_ns() + 300000000ull * SLOWNESS;
 	CHECK(sigaction(SIGALRM, &action, NULL) == 0);
 	CHECK(setitimer(ITIMER_REAL, &storm, NULL) == 0);
-	while (now_ns() < end) {
+	while (now_ns() < end || atomic_load(&handler_ok) + atomic_load(&handler_failed) == 0) {
 		ptl_handle_md_t md = quiet_source();
 		CHECK_OK(PtlMDUnlink(md));
 	}
 	CHECK(setitimer(ITIMER_REAL, &calm, NULL) == 0);
-	CHECK_LESS(0, atomic_load(&handler_ok) + atomic_load(&handler_failed));
 	CHECK_EQUAL(atomic_load(&handler_other), 0);
 }
 
