@@ -63,10 +63,29 @@ static pid_t spawn_sleeper(void)
 	return pid;
 }
 
+struct reads {
+	int begun, ended;
+	ptl_ni_fail_t failure; /* of the last that failed */
+};
+
+static void take_read_event(struct reads *reads, ptl_handle_eq_t eq)
+{
+	ptl_event_t event = take_any(eq);
+	if (event.type == PTL_EVENT_PUT_START) {
+		reads->begun++;
+		return;
+	}
+	CHECK_EQUAL(event.type, PTL_EVENT_PUT_END);
+	reads->ended++;
+	if (event.ni_fail_type != PTL_NI_OK)
+		reads->failure = event.ni_fail_type;
+}
+
 static void reads_end_though_a_program_keeps_the_dead_ones_connections(void)
 {
+	enum { PUTS = 32 }; /* many, so that some are still read when the sender is dead */
 	atomic_int *sleeper = shared_memory();
-	ptl_handle_eq_t eq = new_eq(8);
+	ptl_handle_eq_t eq = new_eq(2 * PUTS);
 	char *bytes = memory(BIG);
 	if (am_initiator())
 		open_window(BITS, md_over(bytes, BIG, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, eq));
@@ -78,19 +97,22 @@ static void reads_end_though_a_program_keeps_the_dead_ones_connections(void)
 	expect_death(1);
 	if (am_target()) {
 		atomic_store(sleeper, spawn_sleeper());
-		CHECK_OK(PtlPut(bind_md(md_over(bytes, BIG, QUIET, PTL_EQ_NONE)), PTL_NO_ACK_REQ, initiator_id(), INDEX,
-				0, BITS, 0, 0));
+		ptl_handle_md_t md = bind_md(md_over(bytes, BIG, QUIET, PTL_EQ_NONE));
+		for (int i = 0; i < PUTS; i++)
+			CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, initiator_id(), INDEX, 0, BITS, 0, 0));
 		for (;;)
 			lend_time();
 	}
-	take(eq, PTL_EVENT_PUT_START);
+	struct reads reads = {0};
+	while (reads.begun < PUTS)
+		take_read_event(&reads, eq);
 	CHECK(kill(pid_of(1), SIGKILL) == 0);
-	ptl_event_t end = take_any(eq);
-	CHECK_EQUAL(end.type, PTL_EVENT_PUT_END);
+	while (reads.ended < PUTS)
+		take_read_event(&reads, eq);
 	CHECK(kill(atomic_load(sleeper), SIGKILL) == 0);
-	if (end.ni_fail_type == PTL_NI_OK)
-		lose_race("the put was over before its sender was dead");
-	CHECK_EQUAL(end.ni_fail_type, PTL_NI_PEER_DIED);
+	if (reads.failure == PTL_NI_OK)
+		lose_race("the puts were over before their sender was dead");
+	CHECK_EQUAL(reads.failure, PTL_NI_PEER_DIED);
 }
 
 /*
@@ -112,7 +134,8 @@ static void who_stood_still_too_long_takes_nothing_wrong_for_right(void)
 		fill_pattern(bytes, LENGTH, 1);
 	barrier();
 	if (am_target())
-		knock(initiator_id()); /* it makes the connection, which the initiator cannot tell from others' */
+		/* It makes the connection, which the initiator cannot tell from others'. */
+		knock_until_heard(initiator_id());
 	barrier();
 	if (am_initiator()) {
 		CHECK_OK(PtlPut(bind_md(md_over(bytes, LENGTH, PTL_MD_EVENT_START_DISABLE, eq)), PTL_NO_ACK_REQ,
@@ -143,7 +166,7 @@ const struct test failure_tests[] = {
 	 .run = who_stood_still_too_long_takes_nothing_wrong_for_right,
 	 .processes = 2,
 	 .traits = TRAIT_SEVERAL | TRAIT_NIC_THREAD,
-	 .environment = "PTL_PEER_TIMEOUT=1s"},
+	 .environment = "PTL_PEER_TIMEOUT=2s"},
 	TWO(reads_end_though_a_program_keeps_the_dead_ones_connections),
 	TWO(a_peer_stopped_for_5_seconds_is_not_dead),
 	{.name = "a_peer_stopped_for_30_seconds_is_not_dead",

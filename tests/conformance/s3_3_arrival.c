@@ -95,6 +95,7 @@ static void c3_3_a_message_reaches_only_the_process_it_names(void)
 	barrier();
 	if (am_initiator()) {
 		ptl_handle_md_t md = word(PTL_MD_EVENT_START_DISABLE, out);
+		knock_until_heard(target_id()); /* only who looks for nobody may be in a hurry */
 		CHECK_OK(PtlPut(md, PTL_ACK_REQ, other_process, INDEX, 0, BITS, 0, 0));
 		CHECK_OK(PtlPut(md, PTL_ACK_REQ, other_node, INDEX, 0, BITS, 0, 0));
 		take_failed(out, PTL_EVENT_SEND_END);

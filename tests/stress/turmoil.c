@@ -74,22 +74,6 @@ static void a_survivor_outlives_peers_that_are_killed_in_full_swing(void)
 	barrier();
 }
 
-/* Acknowledged puts until one is: those to what is gone may be lost without a word. */
-static void reach(ptl_process_id_t peer)
-{
-	uint64_t deadline = now_ns() + 20000000000ull * SLOWNESS;
-	bool reached = false;
-	while (!reached && now_ns() < deadline) {
-		ptl_handle_eq_t eq = new_eq(8);
-		ptl_handle_md_t md = bind_md(md_over(NULL, 0, QUIET, eq));
-		ptl_event_t event;
-		int which;
-		CHECK_OK(PtlPut(md, PTL_ACK_REQ, peer, INDEX, 0, BITS, 0, 0));
-		reached = PtlEQPoll(&eq, 1, 500, &event, &which) == PTL_OK && event.ni_fail_type == PTL_NI_OK;
-	}
-	CHECK(reached);
-}
-
 /* Opens and closes an interface under the same pid all the time; leaves it open. */
 static void come_and_go(ptl_pid_t pid, _Atomic int *over)
 {
@@ -137,7 +121,7 @@ static void an_interface_that_comes_and_goes_harms_nobody(void)
 	drive_while_waiting();
 	barrier();
 	if (my_rank == 0)
-		reach(ids[1]);
+		knock_until_heard(ids[1]);
 }
 
 #define TURMOIL(test, count)                                                                                           \
