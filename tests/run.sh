@@ -218,7 +218,7 @@ suite() # BUILD SUITE [TEST...]
 	[ "$name" = release ] || patience=4
 	[ $nightly = no ] || patience=$((patience * 10))
 	[[ $group != conformance && $group != threads ]] || together=2
-	[[ $group != unit && $group != standing ]] || together=3
+	[[ $group != unit && $group != standing && $group != behaviour ]] || together=3
 	local log=$dir/meson-logs/$group.json
 	rm -f "$log"
 	meson test -C "$dir" --no-rebuild --suite "$group" --num-processes $together --timeout-multiplier $patience \

@@ -102,10 +102,9 @@ static void waiters_on_overlapping_sets_of_queues_share_the_events(void)
 		}
 	}
 	for (unsigned i = 0; i <= WAITERS && am_target(); i++) {
-		uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 1000000;
-		while (atomic_load(&sets.taken[i]) < EACH && now_ns() < deadline)
+		harness_here(__FILE__, __LINE__);
+		while (atomic_load(&sets.taken[i]) < EACH) /* if one is lost, the runner ends it */
 			sched_yield();
-		CHECK_EQUAL(atomic_load(&sets.taken[i]), EACH);
 	}
 	atomic_store(&sets.over, true);
 	for (int i = 0; i < WAITERS && am_target(); i++)

