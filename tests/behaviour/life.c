@@ -109,12 +109,12 @@ static void an_interface_can_be_closed_with_traffic_in_flight(void)
 		CHECK_OK(PtlNIFini(ni));
 		CHECK_LESS(now_ns() - start, PATIENCE * 1000000ll); /* PTL_LINGER is 1 s, PTL_CONNECT_TIMEOUT 30 s */
 		open_interface(PTL_PID_ANY);
+		drive_while_waiting(); /* who holds the old one's port answers that the old one is gone, if he does */
 	} else {
 		every_start_has_its_end(eq);
 	}
 	exchange_ids();
 	if (am_initiator()) {
-		drive_while_waiting();
 		put_to_myself();
 		if (process_count > 1)
 			knock(target_id());
