@@ -157,13 +157,18 @@ void contact_start(struct nic *nic, struct peer *peer)
 	peer->slice_end = now + SLICE_NS;
 	peer->refusals = 0;
 	peer->contact_deadline = now + nic->settings->connect_timeout;
+	peer->overdue = false;
 	peer_mark_busy(nic, peer);
 	greet(nic, peer, now);
 }
 
 void contact_tick(struct nic *nic, struct peer *peer, uint64_t now)
 {
-	if (now >= peer->contact_deadline)
+	bool overdue = now >= peer->contact_deadline, fails = overdue && (peer->overdue || !nic->doubtful);
+
+	/* If we had stood still its answer may be here, so it fails the next time. */
+	peer->overdue = overdue;
+	if (fails)
 		peer_fail(nic, peer, PTL_NI_UNREACHABLE, "no answer to HELLO within PTL_CONNECT_TIMEOUT");
 	else if (now >= peer->slice_end)
 		next_slice(nic, peer, now);

@@ -44,6 +44,7 @@ struct peer {
 	unsigned refusals; /* consecutive -EAGAIN of the transport */
 	uint64_t retry_at; /* do not try to send before */
 	uint64_t contact_deadline, slice_end;
+	bool overdue; /* the deadline had passed when we looked last */
 	unsigned slice;
 	uint32_t arrivals, arrivals_seen;
 	bool source_shown; /* the transport has named this peer as the source of a message: it can be told apart */

@@ -134,6 +134,42 @@ static void a_request_behind_a_lost_welcome_does_not_vanish(void **state)
 	assert_int_equal(wait_for(eq, PTL_EVENT_ACK).ni_fail_type, PTL_NI_PEER_DIED);
 }
 
+/* Whoever stood still beyond the deadline, and looks at the clock before it looks at what has come, has not been let down. */
+static void an_answer_that_waits_is_read_before_the_deadline_is_judged(void **state)
+{
+	ptl_handle_eq_t eq;
+
+	(void)state;
+	assert_int_equal(PtlEQAlloc(ni[0], 8, PTL_EQ_HANDLER_NONE, &eq), PTL_OK);
+	assert_int_equal(PtlPut(bind_memory(0, eq), PTL_NO_ACK_REQ, id[1], 0, 0, 0, 0, 0), PTL_OK);
+	deliver(0, 1);
+	assert_int_equal(scripted_waiting(1, 0), 1);
+	scripted_pass_time(UINT64_C(3600000000000));
+	for (unsigned i = 0; i < DRIVES; i++) /* the clock is read in one of them */
+		nic_call(process_ni(ni[0]), drive, NULL);
+	deliver(1, 0);
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+}
+
+static void whoever_never_answers_fails_the_second_time(void **state)
+{
+	ptl_handle_eq_t eq;
+
+	(void)state;
+	assert_int_equal(PtlEQAlloc(ni[0], 8, PTL_EQ_HANDLER_NONE, &eq), PTL_OK);
+	assert_int_equal(PtlPut(bind_memory(0, eq), PTL_NO_ACK_REQ, id[1], 0, 0, 0, 0, 0), PTL_OK);
+	for (int look = 0; look < 2; look++) { /* each after so long that we may have stood still */
+		scripted_pass_time(UINT64_C(3600000000000));
+		for (unsigned i = 0; i < DRIVES; i++)
+			nic_call(process_ni(ni[0]), drive, NULL);
+	}
+	ptl_event_t event;
+	assert_int_equal(PtlEQGet(eq, &event), PTL_OK);
+	assert_int_equal(event.type, PTL_EVENT_SEND_START);
+	assert_int_equal(PtlEQGet(eq, &event), PTL_OK);
+	assert_int_equal(event.ni_fail_type, PTL_NI_UNREACHABLE);
+}
+
 /* --- strangers --- */
 
 static void inject(unsigned to, struct wire_message message)
@@ -557,6 +593,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_transfer_whose_source_has_given_up_fails_though_its_reads_do_not,
 						open_interfaces, close_interfaces),
 		cmocka_unit_test_setup_teardown(a_request_behind_a_lost_welcome_does_not_vanish, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(an_answer_that_waits_is_read_before_the_deadline_is_judged,
+						open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(whoever_never_answers_fails_the_second_time, open_interfaces,
 						close_interfaces),
 		cmocka_unit_test_setup_teardown(invented_processes_are_forgotten_for_the_next, open_interfaces,
 						close_interfaces),
