@@ -118,7 +118,7 @@ void continue_process(int rank);
 void expect_death(int rank);
 /* fork() whose child dies with its parent and may use checks, but neither gather() nor barrier(). */
 pid_t fork_child(void);
-/* Waits for a child from fork_child() and fails unless it exited with 0. */
+/* Waits for a child from fork_child() and fails unless it exited with 0; a race that it has lost is ours. */
 void join_child(pid_t child);
 
 _Noreturn void skip_test(const char *reason);

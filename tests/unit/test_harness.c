@@ -163,7 +163,7 @@ static void test_one_failing_process_ends_those_that_wait(void **state)
 static void test_a_hanging_test_fails_with_its_last_place(void **state)
 {
 	(void)state;
-	assert_int_equal(run((struct test){.name = "slow", .run = hangs, .processes = 2, .seconds = 1}), 1);
+	assert_int_equal(run((struct test){.name = "slow", .run = hangs, .processes = 2, .seconds = 3}), 1);
 	assert_output("no end after");
 	assert_output("; process 1 after ");
 	assert_output("test_harness.c:");
