@@ -252,15 +252,28 @@ pid_t fork_child(void)
 	return child;
 }
 
-void join_child(pid_t child)
+static int status_of(pid_t child)
 {
 	int status = 0;
 	while (waitpid(child, &status, 0) < 0)
 		CHECK(errno == EINTR);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_LOST)
 		_exit(EXIT_LOST); /* it has said why */
+	return status;
+}
+
+void join_child(pid_t child)
+{
+	int status = status_of(child);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		FAIL("child ended with status 0x%x", status);
+}
+
+void join_killed_child(pid_t child)
+{
+	int status = status_of(child);
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+		FAIL("child ended with status 0x%x instead of SIGKILL", status);
 }
 
 /* "NAME=value NAME=value" */

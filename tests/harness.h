@@ -120,6 +120,8 @@ void expect_death(int rank);
 pid_t fork_child(void);
 /* Waits for a child from fork_child() and fails unless it exited with 0; a race that it has lost is ours. */
 void join_child(pid_t child);
+/* ... unless it was killed. */
+void join_killed_child(pid_t child);
 
 _Noreturn void skip_test(const char *reason);
 /* For tests that kill somebody in the middle of something, which may be over before the signal arrives: five tries. */
