@@ -39,7 +39,7 @@ usage()
 	  models       Spin: nobody sleeps through work, whoever owns the NIC, nothing in shared memory is lost;
 	               and the same broken on purpose
 	  fuzz         malformed bytes against the decoders of messages, shared memory, letters and settings, and well-formed
-	               lies against the engine, half a minute each (libFuzzer)
+	               lies against the engine, half a minute each, a minute if CI=true (libFuzzer)
 	  lint         format, clang-tidy, cppcheck, shellcheck, licences, settings and documentation
 	  install      an installed library found by pkg-config, shared and static, and the examples
 	  portability  aarch64 and s390x under emulation, musl, messages between byte orders; the library loaded and unloaded,
@@ -152,19 +152,29 @@ program() # NAME COMMAND...
 	collect "$log" $? $((SECONDS - began))
 }
 
+# A network may stumble, and somebody else may be installing: a few tries, a little apart.
+apt() # ARGUMENT...
+{
+	local root=() tries
+	[ "$(id -u)" -eq 0 ] || root=(sudo -n)
+	for tries in 1 2 3; do
+		[ $tries -eq 1 ] || sleep 5
+		"${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+			apt-get -qq -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 "$@" && return 0
+	done
+	return 1
+}
+
 apt_updated=no
 install_packages() # PACKAGE...
 {
-	local root=()
 	command -v apt-get >/dev/null || return 1
-	[ "$(id -u)" -eq 0 ] || root=(sudo -n)
-	root+=(env DEBIAN_FRONTEND=noninteractive)
 	if [ $apt_updated = no ]; then
+		apt update || return 1
 		apt_updated=yes
-		"${root[@]}" apt-get -qq update || return 1
 	fi
 	echo "  installing $*"
-	"${root[@]}" apt-get -qq install -y --no-install-recommends -o Acquire::Retries=3 "$@"
+	apt install -y --no-install-recommends "$@"
 } >>"$logs/packages.txt" 2>&1 </dev/null
 
 # Makes sure that all of these are there: COMMAND=PACKAGE, or PKG-CONFIG-MODULE.pc=PACKAGE, or /a/file/pattern=PACKAGE.
@@ -212,7 +222,7 @@ build() # release | address | thread | faults
 # wait most of the time three.
 suite() # BUILD SUITE [TEST...]
 {
-	local name=$1 group=$2 dir=$builds/$1 patience=1 together=1
+	local name=$1 group=$2 dir=$builds/$1 patience=2 together=1
 	shift 2
 	build "$name" || return
 	[ "$name" = release ] || patience=4
@@ -369,6 +379,7 @@ group_fuzz()
 	need clang=clang "/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a=libclang-rt-dev" ||
 		{ skip fuzz "no clang with libFuzzer"; return; }
 	local seconds=30
+	[ "${CI:-}" != true ] || seconds=60
 	[ $nightly = no ] || seconds=600
 	ASAN_OPTIONS=${ASAN_OPTIONS%:symbolize=0} limit=$((seconds * 10 + 600)) program fuzz tests/fuzz/run.sh "$builds/fuzz" $seconds
 }

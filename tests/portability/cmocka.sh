@@ -21,8 +21,11 @@ done
 own=(-o "Dir::State=$apt" -o "Dir::State::Lists=$apt/lists" -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt/cache"
 	-o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$apt/parts" -o Acquire::Retries=3)
 cd "$apt"
-apt-get "${own[@]}" -q update || echo "some of the machine's sources have no source packages"
-apt-get "${own[@]}" -q source --download-only cmocka
+for pause in 5 10 0; do # a network may stumble
+	apt-get "${own[@]}" -q update || echo "some of the machine's sources have no source packages"
+	! apt-get "${own[@]}" -q source --download-only cmocka || break
+	sleep $pause
+done
 mkdir -p "$directory/source"
 tar xf "$(find "$apt" -name 'cmocka_*.orig.tar.?z')" -C "$directory/source" --strip-components=1
 rm -rf "$apt"

@@ -35,7 +35,7 @@ configure() # NAME COMPILER
 
 compile() # NAME
 {
-	timeout 300 ninja -C "$directory/$1" examples/hello_put examples/hello_get tests/conformance tests/wire-exchange \
+	timeout 900 ninja -C "$directory/$1" examples/hello_put examples/hello_get tests/conformance tests/wire-exchange \
 		"${units[@]/#/tests/unit-}"
 }
 
@@ -51,7 +51,7 @@ run_all() # NAME [EMULATOR...]
 	done
 	for transport in self node; do
 		check "$name: conformance, core, over $transport" \
-			"$@" "$build/tests/conformance" --core --transport $transport --mode shared
+			"$@" "$build/tests/conformance" --core --transport $transport --mode shared --slowness 4
 	done
 }
 

@@ -15,19 +15,25 @@ kernel_package()
 	apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1
 }
 
+# A network may stumble.
+again() # COMMAND...
+{
+	"$@" || { sleep 5 && "$@"; } || { sleep 10 && "$@"; }
+}
+
 # The kernel package is only unpacked; its version is part of the name so that a new one is noticed.
 fetch_kernel()
 {
 	local package file
 	package=$(kernel_package)
-	[ -n "$package" ] || { apt-get -qq update; package=$(kernel_package); }
+	[ -n "$package" ] || { again apt-get -qq -o Acquire::Retries=3 update; package=$(kernel_package); }
 	package=${package:-$(cat "$scratch/package" 2>/dev/null)}
 	[ -n "$package" ] || { echo "apt knows no linux-image-amd64"; return 1; }
 	kernel=$scratch/$package
 	[ -f "$kernel/ready" ] && return 0
 	rm -rf "$kernel"
 	mkdir -p "$kernel/download" || return 1
-	(cd "$kernel/download" && apt-get -qq download "$package") || return 1
+	(cd "$kernel/download" && again apt-get -qq -o Acquire::Retries=3 download "$package") || return 1
 	file=$(compgen -G "$kernel/download/*.deb") && dpkg-deb -x "$file" "$kernel" || return 1
 	rm -rf "$kernel/download"
 	echo "$package" >"$scratch/package"

@@ -9,7 +9,7 @@ number=0
 await() # FILE
 {
 	local tries
-	for ((tries = 0; tries < 1500; tries++)); do
+	for ((tries = 0; tries < 4000; tries++)); do
 		[ ! -e "$1" ] || return 0
 		sleep 0.1
 	done

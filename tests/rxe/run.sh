@@ -87,7 +87,7 @@ script pair.sh >"$scratch/pair"
 mapfile -t first < <(card on 1)
 mapfile -t second < <(card off 2)
 boot 2 "$scratch/pair" "${first[@]}"
-for ((tries = 0; tries < 100; tries++)); do
+for ((tries = 0; tries < 600; tries++)); do
 	[ ! -S "$wire/end" ] || break
 	sleep 0.1
 done

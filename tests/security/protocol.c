@@ -32,8 +32,12 @@ static struct hostile *hostile(const struct victims *victims)
  */
 static void hold_back(unsigned again)
 {
-	if (over_transport("ofi:tcp") && again % 16 == 0)
+	if (!over_transport("ofi:tcp"))
+		return;
+	if (again % 16 == 0)
 		usleep(1000);
+	if (again % 64 == 0) /* they may have been kept from running */
+		siege_await_exchange();
 }
 
 static bool send_half(const struct victims *victims, unsigned again)

@@ -32,6 +32,8 @@ enum trace { NO_TRACE, TRACE_MALFORMED, TRACE_STALE };
 void siege_at(const char *name, attack *once, enum trace);
 /* From inside an attack: the siege is long enough. */
 bool siege_is_over(void);
+/* From inside an attack: until the victims have spoken with each other once more, and so looked at what has come. */
+void siege_await_exchange(void);
 
 /* Of an interface over ofi; 0: of another. */
 uint16_t tcp_port_of(ptl_handle_ni_t);

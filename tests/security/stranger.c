@@ -17,8 +17,8 @@
 #define CANDIDATES 8
 #define RECEIVES   64
 #define MOST       17000 /* bytes of a message it can hear */
-#define SAY_NS     5000000000ull
-#define MEET_MS    10000
+#define SAY_NS     (5000000000ull * SLOWNESS)
+#define MEET_MS    (10000 * SLOWNESS)
 
 struct stranger {
 	struct fi_info *info;

@@ -70,7 +70,7 @@ static struct offer await_offer(struct stranger *me)
 	struct wire_message message;
 
 	do
-		if (!stranger_hear(me, 10000, &message))
+		if (!stranger_hear(me, 10000 * SLOWNESS, &message))
 			FAIL("no long put comes");
 	while (message.operation != WIRE_PUT_LONG);
 	struct wire_segment segment = wire_segment(&message, 0);
@@ -133,7 +133,8 @@ static void pull(const ptl_process_id_t honest, uint16_t port)
 		offer = await_offer(me);
 		keys[i] = offer.key;
 		if (i == KEYS - 1) {
-			CHECK_EQUAL(stranger_read(me, to, offer.address, offer.key, bytes, PULLED, 10000), 0);
+			CHECK_EQUAL(stranger_read(me, to, offer.address, offer.key, bytes, PULLED, 10000 * SLOWNESS),
+				    0);
 			CHECK_PATTERN(bytes, PULLED, 7);
 		}
 		release(me, to, &hello, welcome.source_tag, &offer);

@@ -494,16 +494,17 @@ static uint32_t await_standstill(const atomic_uint *sent, const atomic_uint *ref
 {
 	uint32_t before = 0, tried = 0;
 
-	for (uint64_t last = now_ns();
-	     before == 0 || now_ns() - last < 100000000 || atomic_load(refused) - tried < IN_VAIN;) {
+	for (uint64_t last = now_ns();;) {
+		uint32_t tries = atomic_load(refused); /* before the look: none of them was followed by success */
 		uint32_t now = atomic_load(sent);
-		if (now == before)
-			continue;
-		before = now;
-		last = now_ns();
-		tried = atomic_load(refused);
+		if (now != before) {
+			before = now;
+			last = now_ns();
+			tried = atomic_load(refused);
+		} else if (before > 0 && tries - tried >= IN_VAIN && now_ns() - last >= 100000000) {
+			return before;
+		}
 	}
-	return before;
 }
 
 /*
