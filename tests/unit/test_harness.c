@@ -116,6 +116,16 @@ static void loses_at_first(void)
 		lose_race("it was over");
 }
 
+static void has_a_child_that_loses_at_first(void)
+{
+	pid_t child = fork_child();
+	if (child == 0) {
+		loses_at_first();
+		_exit(0);
+	}
+	join_child(child);
+}
+
 static void loses_always(void)
 {
 	lose_race("it was over");
@@ -205,6 +215,9 @@ static void test_a_lost_race_is_run_again_but_not_for_ever(void **state)
 	assert_ptr_not_equal(rounds, MAP_FAILED);
 	assert_int_equal(run((struct test){.name = "race", .run = loses_at_first, .processes = 1}), 0);
 	assert_output("ok   race");
+	assert_int_equal(atomic_load(rounds), 3);
+	atomic_store(rounds, 0);
+	assert_int_equal(run((struct test){.name = "race", .run = has_a_child_that_loses_at_first, .processes = 1}), 0);
 	assert_int_equal(atomic_load(rounds), 3);
 	assert_int_equal(run((struct test){.name = "race", .run = loses_always, .processes = 2}), 1);
 	assert_output("FAIL race: it was over");
