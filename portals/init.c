@@ -1,253 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The process: PtlInit to PtlFini, the table of interfaces, fork and exit.
+ * PtlInit to PtlFini, and the interfaces between them.
  *
- * Closed interfaces stay mapped until PtlFini, so that a thread which still reads an event queue never faults.  A
- * forked child has no NIC threads and must not touch what it shares with its parent: every call returns PTL_NO_INIT
- * until PtlFini, which only forgets; then it may start anew.  At exit without PtlFini the NIC threads are stopped,
- * before the destructors of libfabric take away what they run on.
+ * Closed interfaces stay mapped until PtlFini, so that a thread which still reads an event queue never faults.
  */
 #include <errno.h>
 #include <p3/nal_types.h>
 #include <p3utils.h>
 #include <portals3_nic.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/cancel.h"
 #include "base/report.h"
 #include "portals/debug.h"
-#include "portals/process.h"
+#include "portals/process_table.h"
 #include "portals/refuse.h"
-#include "portals/runtime/launcher.h"
 #include "portals/runtime/rank.h"
 #include "portals/runtime/settings.h"
 
 #define NAMED_INTERFACES 4 /* PTL_NALTYPE_UTCP0 to 3 */
-
-static struct {
-	pthread_mutex_t lock; /* of everything below; the atomics are read without it */
-	_Atomic bool ready;
-	_Atomic bool forked;
-	bool hooked, finishing;
-	struct settings settings;
-	_Atomic(struct nic *) interfaces[MAX_INTERFACES];
-	_Atomic uint32_t lives[MAX_INTERFACES]; /* how often each was opened: the generation of its NI handle */
-	struct nic *ending[MAX_INTERFACES];     /* handles find it no longer, but it still sends: close_interface() */
-	pthread_cond_t ended;                   /* one of these is NULL now, or `finishing` false */
-	struct nic *closed[64];
-	unsigned closed_count;
-	ptl_jid_t job;
-} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER, .job = PTL_JID_ANY};
-
-/* What a signal handler of this thread may have interrupted. */
-static _Thread_local volatile bool holds_lock, closes;
-static _Thread_local bool locked_for_fork;
-static _Thread_local int cancel_state;
-
-bool process_ready(void)
-{
-	return atomic_load_explicit(&process.ready, memory_order_acquire) &&
-	       !atomic_load_explicit(&process.forked, memory_order_relaxed);
-}
-
-static void lock(void)
-{
-	holds_lock = true;
-	cancel_state = cancel_forbid();
-	pthread_mutex_lock(&process.lock);
-}
-
-static void unlock(void)
-{
-	pthread_mutex_unlock(&process.lock);
-	cancel_restore(&cancel_state);
-	holds_lock = false;
-}
-
-bool process_lock(void)
-{
-	if (holds_lock || closes || nic_inside()) {
-		report_error(-EDEADLK, "a Portals call interrupted another one of the same thread");
-		return false;
-	}
-	lock();
-	return true;
-}
-
-void process_unlock(void)
-{
-	unlock();
-}
-
-int process_set_job(ptl_jid_t jid)
-{
-	for (int i = 0; i < MAX_INTERFACES; i++)
-		if (atomic_load_explicit(&process.interfaces[i], memory_order_relaxed))
-			return report_error(PTL_FAIL, "interface %d is open, its job id cannot change", i);
-	if (process.settings.job == SETTING_AUTO)
-		process.job = jid;
-	return PTL_OK;
-}
-
-const struct settings *process_settings(void)
-{
-	return &process.settings;
-}
-
-struct nic *process_nic(ptl_handle_any_t handle)
-{
-	/* Acquire pairs with the release in PtlNIInit: the interface is complete. */
-	return atomic_load_explicit(&process.interfaces[handle_interface(handle)], memory_order_acquire);
-}
-
-static uint32_t ni_generation(uint32_t interface)
-{
-	return atomic_load_explicit(&process.lives[interface], memory_order_relaxed) % NIC_HANDLE_GENERATIONS + 1;
-}
-
-ptl_handle_ni_t process_ni_handle(const struct nic *nic)
-{
-	return handle_make(HANDLE_NI, nic->index, 0, ni_generation(nic->index));
-}
-
-struct nic *process_ni(ptl_handle_ni_t handle)
-{
-	/* Before its generation: who finds a later interface must see that an earlier one is meant. */
-	struct nic *nic = process_nic(handle);
-
-	if (handle_kind(handle) != HANDLE_NI || handle_index(handle) != 0 ||
-	    handle_generation(handle) != ni_generation(handle_interface(handle)))
-		return NULL;
-	return nic;
-}
-
-int process_code(int result, int invalid)
-{
-	if (result >= 0)
-		return result;
-	switch (result) {
-	case -EINVAL:
-		return invalid;
-	case -ENOMEM:
-	case -ENOSPC:
-	case -EMFILE:
-	case -ENFILE:
-		return PTL_NO_SPACE;
-	case -ESHUTDOWN:
-		return PTL_NI_INVALID;
-	case -EADDRINUSE:
-		return PTL_PID_INVALID;
-	case -ENODEV:
-	case -ENOTSUP:
-		return PTL_IFACE_INVALID;
-	default:
-		return PTL_FAIL;
-	}
-}
-
-/* --- fork and exit --- */
-
-/* The open interfaces and those that end.  Under the lock. */
-static void each_interface(void (*act)(struct nic *))
-{
-	for (int i = 0; i < MAX_INTERFACES; i++) {
-		struct nic *nic = atomic_load_explicit(&process.interfaces[i], memory_order_relaxed);
-
-		if (nic)
-			act(nic);
-		if (process.ending[i])
-			act(process.ending[i]);
-	}
-}
-
-/*
- * A thread that opens libfabric holds locks there, which a child would find locked for ever when it starts anew: it is
- * waited for.  So is one that closes libfabric, which holds our own lock.  Not by a signal handler that interrupted a call
- * of ours: the call would have to go on first.  (The child of such a handler should do nothing but exec.)
- */
-static void before_fork(void)
-{
-	if (holds_lock || nic_inside())
-		return;
-	lock();
-	locked_for_fork = true;
-	each_interface(nic_await_opening);
-	event_rings_lock(true);
-}
-
-static void after_fork_in_parent(void)
-{
-	if (!locked_for_fork)
-		return;
-	event_rings_lock(false);
-	locked_for_fork = false;
-	unlock();
-}
-
-static void after_fork_in_child(void)
-{
-	after_fork_in_parent();
-	process.ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* whoever waited for it is not here */
-	process.finishing = false;                                /* nor is who finished */
-	launcher_forked(atomic_load_explicit(&process.ready, memory_order_relaxed));
-	/* What a child that has not started anew has given up already may have the numbers of its own descriptors now. */
-	if (!process_ready())
-		return;
-	atomic_store_explicit(&process.forked, true, memory_order_relaxed);
-	each_interface(nic_abandon);
-}
-
-/* For a second at most: a launcher, say, may let another thread wait in PtlNIInit, and the user has lost patience. */
-static bool lock_in_time(void)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
-	return pthread_mutex_timedlock(&process.lock, &until) == 0;
-}
-
-/* Under the lock, because a thread that closes an interface stops the same ones; without it, those of open interfaces. */
-static void stop_threads(void)
-{
-	bool locked = !holds_lock && lock_in_time();
-
-	for (int i = 0; i < MAX_INTERFACES; i++) {
-		struct nic *nic = atomic_load_explicit(&process.interfaces[i], memory_order_relaxed);
-
-		if (nic)
-			nic_stop_threads(nic);
-		if (locked && process.ending[i])
-			nic_stop_threads(process.ending[i]);
-	}
-	if (locked)
-		pthread_mutex_unlock(&process.lock);
-}
-
-static void at_exit(void)
-{
-	/* exit() from a signal handler inside a Portals call: this thread owns an engine that others wait for. */
-	if (nic_inside())
-		return;
-	if (process_ready())
-		stop_threads();
-	launcher_leave(); /* NIC threads may have asked it for addresses */
-}
-
-static int hook(void)
-{
-	if (process.hooked)
-		return 0;
-	int rc = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-
-	if (rc || atexit(at_exit))
-		return report_error(-ENOMEM, "no memory for the handlers of fork and exit");
-	process.hooked = true;
-	return 0;
-}
 
 /* --- PtlInit and PtlFini --- */
 
@@ -259,13 +29,15 @@ int PtlInit(int *max_interfaces)
 		return refuse_null("max_interfaces");
 	if (!process_lock())
 		return PTL_FAIL;
-	if (atomic_load_explicit(&process.forked, memory_order_relaxed)) {
+	if (atomic_load_explicit(&process_table.forked, memory_order_relaxed)) {
 		rc = report_error(-EPERM, "a forked child has to call PtlFini before it may start again");
-	} else if (!process_ready() && (rc = settings_read(&process.settings)) == 0 && (rc = hook()) == 0) {
-		process.job = process.settings.job == SETTING_AUTO ? PTL_JID_ANY : (ptl_jid_t)process.settings.job;
+	} else if (!process_ready() && (rc = settings_read(&process_table.settings)) == 0 &&
+		   (rc = process_hook()) == 0) {
+		process_table.job = process_table.settings.job == SETTING_AUTO ? PTL_JID_ANY
+									       : (ptl_jid_t)process_table.settings.job;
 		if (!p3_out) /* programs print to it themselves, without looking */
 			p3_out = stderr;
-		atomic_store_explicit(&process.ready, true, memory_order_release);
+		atomic_store_explicit(&process_table.ready, true, memory_order_release);
 	}
 	process_unlock();
 	if (rc)
@@ -277,26 +49,26 @@ int PtlInit(int *max_interfaces)
 /* Keeps a closed interface until PtlFini; with very many of them the oldest has had its time. */
 static void retire(struct nic *nic)
 {
-	unsigned slot = process.closed_count++ % 64;
+	unsigned slot = process_table.closed_count++ % CLOSED_KEPT;
 
-	if (process.closed[slot])
-		nic_free(process.closed[slot]);
-	process.closed[slot] = nic;
+	if (process_table.closed[slot])
+		nic_free(process_table.closed[slot]);
+	process_table.closed[slot] = nic;
 }
 
 static void await_end(unsigned interface)
 {
-	while (process.ending[interface])
-		pthread_cond_wait(&process.ended, &process.lock);
+	while (process_table.ending[interface])
+		pthread_cond_wait(&process_table.ended, &process_table.lock);
 }
 
 /* Takes an interface out of the table.  NULL: there is none. */
 static struct nic *take_out(unsigned interface)
 {
-	struct nic *nic = atomic_exchange_explicit(&process.interfaces[interface], NULL, memory_order_acq_rel);
+	struct nic *nic = atomic_exchange_explicit(&process_table.interfaces[interface], NULL, memory_order_acq_rel);
 
 	if (nic)
-		atomic_fetch_add_explicit(&process.lives[interface], 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&process_table.lives[interface], 1, memory_order_relaxed);
 	return nic;
 }
 
@@ -320,49 +92,47 @@ static void close_interface(unsigned interface)
 		return;
 	}
 	rank_forget(interface);
-	process.ending[interface] = nic;
-	closes = true;
-	unlock();
+	process_table.ending[interface] = nic;
+	process_lend_lock();
 	flush(nic);
-	lock();
-	closes = false;
+	process_reclaim_lock();
 	nic_close(nic);
 	retire(nic);
-	process.ending[interface] = NULL;
-	pthread_cond_broadcast(&process.ended);
+	process_table.ending[interface] = NULL;
+	pthread_cond_broadcast(&process_table.ended);
 }
 
 /* In a child nobody is left who would end anything. */
 static void forget_interface(unsigned interface)
 {
 	take_out(interface);
-	process.ending[interface] = NULL;
+	process_table.ending[interface] = NULL;
 }
 
 static void forget_everything(void)
 {
-	bool forked = atomic_load_explicit(&process.forked, memory_order_relaxed);
+	bool forked = atomic_load_explicit(&process_table.forked, memory_order_relaxed);
 
-	process.finishing = true;
+	process_table.finishing = true;
 	for (unsigned i = 0; i < MAX_INTERFACES; i++) {
 		if (!forked)
 			close_interface(i);
 		else
 			forget_interface(i);
 	}
-	for (unsigned i = 0; i < 64; i++) {
-		if (process.closed[i])
-			nic_free(process.closed[i]);
-		process.closed[i] = NULL;
+	for (unsigned i = 0; i < CLOSED_KEPT; i++) {
+		if (process_table.closed[i])
+			nic_free(process_table.closed[i]);
+		process_table.closed[i] = NULL;
 	}
-	process.closed_count = 0;
+	process_table.closed_count = 0;
 	event_rings_free();
 	rank_forget_all();
-	process.job = PTL_JID_ANY;
-	process.finishing = false;
-	pthread_cond_broadcast(&process.ended);
-	atomic_store_explicit(&process.forked, false, memory_order_relaxed);
-	atomic_store_explicit(&process.ready, false, memory_order_release);
+	process_table.job = PTL_JID_ANY;
+	process_table.finishing = false;
+	pthread_cond_broadcast(&process_table.ended);
+	atomic_store_explicit(&process_table.forked, false, memory_order_relaxed);
+	atomic_store_explicit(&process_table.ready, false, memory_order_release);
 }
 
 /* As process_lock(); nor may this thread wait for events: the end waits until all have left who do. */
@@ -379,17 +149,17 @@ static bool lock_to_close(void)
 /* What another thread starts when it has finished is not ours to end. */
 static void await_finish(void)
 {
-	while (process.finishing)
-		pthread_cond_wait(&process.ended, &process.lock);
+	while (process_table.finishing)
+		pthread_cond_wait(&process_table.ended, &process_table.lock);
 }
 
 void PtlFini(void)
 {
 	if (!lock_to_close())
 		return;
-	if (process.finishing)
+	if (process_table.finishing)
 		await_finish();
-	else if (atomic_load_explicit(&process.ready, memory_order_relaxed))
+	else if (atomic_load_explicit(&process_table.ready, memory_order_relaxed))
 		forget_everything();
 	process_unlock();
 }
@@ -399,7 +169,7 @@ void PtlFini(void)
 static bool pid_is_ours(ptl_pid_t pid)
 {
 	for (int i = 0; i < MAX_INTERFACES; i++) {
-		const struct nic *nic = atomic_load_explicit(&process.interfaces[i], memory_order_relaxed);
+		const struct nic *nic = atomic_load_explicit(&process_table.interfaces[i], memory_order_relaxed);
 
 		if (nic && nic->id.pid == pid)
 			return true;
@@ -409,7 +179,7 @@ static bool pid_is_ours(ptl_pid_t pid)
 
 static const char *device_of(uint32_t interface)
 {
-	const struct settings *settings = &process.settings;
+	const struct settings *settings = &process_table.settings;
 	const char *const own[NAMED_INTERFACES] = {settings->iface0, settings->iface1, settings->iface2,
 						   settings->iface3};
 
@@ -443,19 +213,19 @@ static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 
 	if (rc)
 		return refuse_job(interface, rc);
-	if (process.job == PTL_JID_ANY)
-		process.job = jid;
+	if (process_table.job == PTL_JID_ANY)
+		process_table.job = jid;
 	if (!choose_pid(&pid))
 		return PTL_PID_INVALID;
 	const struct nic_request request = {
 		.pid = pid,
 		.index = interface,
-		.life = atomic_load_explicit(&process.lives[interface], memory_order_relaxed),
-		.jid = process.job,
+		.life = atomic_load_explicit(&process_table.lives[interface], memory_order_relaxed),
+		.jid = process_table.job,
 		.device = device_of(interface),
 		.book = rank_addresses(interface),
 		.trace = debug_default(interface),
-		.settings = &process.settings,
+		.settings = &process_table.settings,
 	};
 	if (request.pid != PTL_PID_ANY && pid_is_ours(request.pid)) {
 		report_error(-EADDRINUSE, "pid %u belongs to another interface of this process", request.pid);
@@ -471,10 +241,10 @@ static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 		retire(*out);
 		return PTL_FAIL;
 	}
-	if (process.job == PTL_JID_ANY)
-		process.job = (*out)->jid; /* the first interface names the job */
+	if (process_table.job == PTL_JID_ANY)
+		process_table.job = (*out)->jid; /* the first interface names the job */
 	/* Publishes the interface; pairs with the acquire in process_nic(). */
-	atomic_store_explicit(&process.interfaces[interface], *out, memory_order_release);
+	atomic_store_explicit(&process_table.interfaces[interface], *out, memory_order_release);
 	return PTL_OK;
 }
 
@@ -506,8 +276,8 @@ int PtlNIInit(ptl_interface_t interface, ptl_pid_t pid, ptl_ni_limits_t *desired
 	if (!process_lock())
 		return PTL_FAIL;
 	await_end(interface);
-	if (process_ready() && !process.finishing) {
-		nic = atomic_load_explicit(&process.interfaces[interface], memory_order_relaxed);
+	if (process_ready() && !process_table.finishing) {
+		nic = atomic_load_explicit(&process_table.interfaces[interface], memory_order_relaxed);
 		code = nic ? PTL_OK : open_interface(interface, pid, &nic);
 	} else {
 		code = refuse_uninitialised();
@@ -526,7 +296,7 @@ int PtlNIInitialized(ptl_interface_t interface)
 	interface = interface_number(interface);
 	/* Acquire pairs with the release in open_interface(). */
 	return process_ready() && interface < MAX_INTERFACES &&
-	       atomic_load_explicit(&process.interfaces[interface], memory_order_acquire) != NULL;
+	       atomic_load_explicit(&process_table.interfaces[interface], memory_order_acquire) != NULL;
 }
 
 int PtlNIFini(ptl_handle_ni_t ni_handle)
