@@ -187,19 +187,25 @@ static struct member *choose(struct book *book)
 	return NULL;
 }
 
+/* An answer given at once, from within, asks no more: a large job would take the whole stack, and the NIC's time. */
 static void ask_some(struct book *book, unsigned count)
 {
+	static _Thread_local bool asking;
 	char key[KEY_LENGTH];
 
+	if (asking)
+		return;
+	asking = true;
 	name_id(book->interface, key);
 	while (count-- > 0) {
 		pthread_mutex_lock(&lock);
 		struct member *member = choose(book);
 		pthread_mutex_unlock(&lock);
 		if (!member)
-			return;
+			break;
 		put_question(&member->who, (unsigned)(member - book->members), key, said_who, member);
 	}
+	asking = false;
 }
 
 /* Under the lock. */

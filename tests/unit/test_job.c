@@ -32,12 +32,15 @@ static struct {
 static unsigned asked;
 static int ask_error;
 static void (*meanwhile)(void); /* what another thread does while the launcher is asked */
+static bool at_once;            /* whatever is asked is answered from within */
 
 static struct {
 	char key[64];
 	uint8_t bytes[ADDRESS_LENGTH_MAX];
 	size_t length;
 } published;
+
+static void answer_who(unsigned question);
 
 int launcher_ask(unsigned rank, const char *key, launcher_answered *answered, void *context)
 {
@@ -50,6 +53,8 @@ int launcher_ask(unsigned rank, const char *key, launcher_answered *answered, vo
 	snprintf(questions[asked].key, sizeof questions[asked].key, "%s", key);
 	questions[asked].answered = answered;
 	questions[asked++].context = context;
+	if (at_once)
+		answer_who(asked - 1);
 	return 0;
 }
 
@@ -135,6 +140,7 @@ static int open_book(void **state)
 	asked = 0;
 	ask_error = 0;
 	meanwhile = NULL;
+	at_once = false;
 	book = job_addresses(0, SIZE);
 	return book ? 0 : -1;
 }
@@ -195,6 +201,22 @@ static void ranks_that_have_not_come_hide_nobody(void **state)
 	answer_who(SIZE - 1);
 	assert_int_equal(find_out(SIZE - 1, 0), -EAGAIN);
 	assert_int_equal(questions[SIZE].rank, SIZE - 1);
+}
+
+/* However large the job: what is asked by one call is bounded. */
+static void answers_at_once_do_not_ask_on(void **state)
+{
+	(void)state;
+	at_once = true;
+	assert_int_equal(find_out(SIZE - 1, 0), -EAGAIN);
+	assert_int_equal(asked, AT_A_TIME);
+	for (unsigned round = 2; asked < SIZE; round++) {
+		assert_int_equal(find_out(SIZE - 1, 0), -EAGAIN);
+		assert_int_equal(asked, round * AT_A_TIME < SIZE ? round * AT_A_TIME : SIZE);
+	}
+	at_once = false;
+	assert_int_equal(find_out(SIZE - 1, 0), -EAGAIN);
+	assert_string_equal(questions[SIZE].key, "portals3.address.0.0");
 }
 
 static void nobody_is_told_from_somebody_who_has_not_come(void **state)
@@ -334,6 +356,7 @@ int main(void)
 		ROW(whoever_asked_for_its_id_asks_the_rank_alone),
 		ROW(a_stranger_is_sought_among_all_some_at_a_time),
 		ROW(ranks_that_have_not_come_hide_nobody),
+		ROW(answers_at_once_do_not_ask_on),
 		ROW(nobody_is_told_from_somebody_who_has_not_come),
 		ROW(what_is_not_known_yet_is_asked_for_again_less_and_less_often),
 		ROW(a_launcher_that_takes_no_question_is_asked_again),
