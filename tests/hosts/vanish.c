@@ -18,9 +18,8 @@ enum { SURVIVOR, VICTIM, THIRD, FAR, SUCCESSOR, COMPANION, PARTS };
 #define BIG     ((size_t)32 << 20) /* not moved before the host vanishes, with the delay below */
 #define DELAY   100000             /* microseconds: what is begun has a second to be cut off */
 #define TIMEOUT 3000               /* ms, as VANISH() sets it */
-#define LATER                                                                                                          \
-	(TIMEOUT -                                                                                                     \
-	 500) /* ms that a verdict may take beyond it: two ticks, and this machine's moods; less than it again */
+/* ms that a verdict may take beyond it: two ticks, and this machine's moods; less than it again */
+#define LATER      (TIMEOUT - 500)
 #define UNTROUBLED (TIMEOUT - 500) /* ms: longest time between others, who do not notice */
 #define PUT_BITS   0x100
 #define GET_BITS   0x200
