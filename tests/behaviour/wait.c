@@ -109,6 +109,8 @@ static void waiters_on_overlapping_sets_of_queues_share_the_events(void)
 	atomic_store(&sets.over, true);
 	for (int i = 0; i < WAITERS && am_target(); i++)
 		pthread_join(threads[i], NULL);
+	for (unsigned i = 0; i <= WAITERS && am_target(); i++)
+		CHECK_EQUAL(atomic_load(&sets.taken[i]), EACH); /* none twice */
 	barrier();
 }
 
