@@ -124,7 +124,8 @@ void join_child(pid_t child);
 void join_killed_child(pid_t child);
 
 _Noreturn void skip_test(const char *reason);
-/* For tests that kill somebody in the middle of something, which may be over before the signal arrives: five tries. */
+/* For what others decide: something was over before its process was killed, a port is another program's.  Five tries, and
+   then the test has failed; so it must prove what its name says in each try that it does not give up. */
 _Noreturn void lose_race(const char *reason);
 
 /* Nanoseconds of the monotonic clock. */
