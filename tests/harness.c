@@ -71,11 +71,21 @@ static void (*progress_while_waiting)(void);
 
 /* ---- In a test's process ---- */
 
-uint64_t now_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t now_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t cpu_ns(void)
+{
+	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void harness_here(const char *file, int line)

@@ -130,6 +130,8 @@ _Noreturn void lose_race(const char *reason);
 
 /* Nanoseconds of the monotonic clock. */
 uint64_t now_ns(void);
+/* Nanoseconds of CPU that this process has used, all its threads together. */
+uint64_t cpu_ns(void);
 
 /* ---- Checks: a failed one ends the process and the test. Values are printed. ---- */
 

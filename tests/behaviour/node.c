@@ -4,7 +4,6 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { CROWD = 64, PARENTS = 8, ROUNDS = 3, IN_FLIGHT = 16, LONG_EVERY = 16, TALK_MS = 1000 /* of its CPU */ };
@@ -83,15 +82,6 @@ static void talk_to_all(void)
 }
 
 /* --- two talk, the others sleep --- */
-
-static uint64_t cpu_ns(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
-	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
-}
 
 static void send_home(unsigned peer, ptl_handle_md_t md)
 {

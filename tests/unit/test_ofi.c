@@ -1560,13 +1560,6 @@ static void no_sleeper_misses_a_message(void)
 	shut();
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void sleeping_costs_no_cpu(void)
 {
 	open_and_meet();
