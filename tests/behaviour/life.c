@@ -2,11 +2,11 @@
 /* Beginnings and ends: of the library, of interfaces, of processes, with traffic in flight. */
 #include "tests/behaviour/behaviour.h"
 
-#include <dirent.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "tests/resources.h"
 
 static void an_interface_can_be_closed_right_after_it_was_opened(void)
 {
@@ -21,26 +21,6 @@ static void an_interface_can_be_closed_right_after_it_was_opened(void)
 	PtlFini();
 }
 
-static int entries_of(const char *directory)
-{
-	int count = 0;
-	DIR *entries = opendir(directory);
-	CHECK(entries != NULL);
-	while (readdir(entries))
-		count++;
-	closedir(entries);
-	return count;
-}
-
-/* Who was joined is gone for the others before the kernel has done with it. */
-static void await_threads(int count)
-{
-	uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 1000000;
-	while (entries_of("/proc/self/task") > count && now_ns() < deadline)
-		sched_yield();
-	CHECK_LESS(entries_of("/proc/self/task"), count + 1);
-}
-
 /* What libfabric keeps for the process it got the first time. */
 static void a_closed_library_leaves_no_thread_and_no_descriptor_behind(void)
 {
@@ -51,12 +31,12 @@ static void a_closed_library_leaves_no_thread_and_no_descriptor_behind(void)
 		put_to_myself();
 		PtlFini();
 		if (i == 0) {
-			descriptors = entries_of("/proc/self/fd");
-			threads = entries_of("/proc/self/task");
+			descriptors = open_descriptors();
+			threads = living_threads();
 		}
 	}
-	CHECK_EQUAL(entries_of("/proc/self/fd"), descriptors);
-	await_threads(threads);
+	CHECK_EQUAL(open_descriptors(), descriptors);
+	CHECK_EQUAL(living_threads(), threads);
 }
 
 /* Everything the initiator can have under way at once, towards a target that is there and one that is not. */

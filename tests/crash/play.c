@@ -3,7 +3,6 @@
 #include "tests/crash/crash.h"
 #include "tests/crash/points.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -16,22 +15,11 @@
 #include <unistd.h>
 
 #include "tests/refuse.h"
+#include "tests/resources.h"
 
 #define LOOK_MS 1
 
 static int victim_fd; /* pidfd; for the watcher */
-
-static int count_descriptors(void)
-{
-	DIR *list = opendir("/proc/self/fd");
-	int count = 0;
-
-	CHECK(list != NULL);
-	while (readdir(list))
-		count++;
-	closedir(list);
-	return count;
-}
 
 /* --- the watcher --- */
 
@@ -121,7 +109,7 @@ static void close_again(int descriptors)
 	harness_while_waiting(NULL);
 	CHECK_OK(PtlNIFini(ni));
 	PtlFini();
-	CHECK_EQUAL(count_descriptors(), descriptors);
+	CHECK_EQUAL(open_descriptors(), descriptors);
 }
 
 /* Everybody passes the same barriers: the windows are open, the traffic is over, its successor's windows are open, that
@@ -138,7 +126,7 @@ static void play_watcher(void)
 
 	if (died) /* it opens files */
 		CHECK_EQUAL(pthread_join(thread, NULL), 0);
-	int descriptors = count_descriptors();
+	int descriptors = open_descriptors();
 
 	atomic_store(&stage->died, died);
 	if (died)
@@ -170,7 +158,7 @@ static void arm_fault(void)
 
 static void play_role(void)
 {
-	int descriptors = count_descriptors();
+	int descriptors = open_descriptors();
 
 	if (my_rank == VICTIM)
 		arm_fault();

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "tests/peers.h"
+#include "tests/resources.h"
 
 #define THREAD_TABLES(X)                                                                                               \
 	X(waiter_tests)                                                                                                \
@@ -25,14 +26,6 @@
 #define DECLARE_TABLE(table) extern const struct test table[];
 THREAD_TABLES(DECLARE_TABLE)
 #undef DECLARE_TABLE
-
-/* How many descriptors this process has open, and how many threads (resources.c). */
-int open_descriptors(void);
-int living_threads(void);
-/* Waits until a thread of this process, named by gettid(), is asleep in the kernel. */
-void await_sleep(pid_t thread);
-/* How often a thread has given up its core because it had nothing to do. */
-long blocked_so_far(pid_t thread);
 
 static inline void start_thread(pthread_t *thread, void *(*run)(void *), void *argument)
 {

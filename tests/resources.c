@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel tells of this process. */
-#include "tests/threads/threads.h"
+#include "tests/resources.h"
 
 #include <dirent.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "tests/peers.h"
 
 #define PF_EXITING 4 /* of a thread's flags: linux/sched.h, which is the kernel's own */
 
