@@ -407,10 +407,10 @@ void knock_at(const char *file, int line, ptl_process_id_t peer)
 void knock_until_heard_at(const char *file, int line, ptl_process_id_t peer)
 {
 	uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 2000000;
+	ptl_handle_eq_t eq = new_eq_at(file, line, 64);
+	ptl_handle_md_t md = bind_md_at(file, line, md_over(NULL, 0, QUIET, eq), PTL_RETAIN);
 	bool heard = false;
 	while (!heard && now_ns() < deadline) {
-		ptl_handle_eq_t eq = new_eq_at(file, line, 8);
-		ptl_handle_md_t md = bind_md_at(file, line, md_over(NULL, 0, QUIET, eq), PTL_RETAIN);
 		ptl_event_t event;
 		int which;
 		check_code_at(file, line, "PtlPut", PtlPut(md, PTL_ACK_REQ, peer, INDEX_SIDE, 0, DOOR, 0, 0), PTL_OK);

@@ -87,7 +87,7 @@ static void an_interface_can_be_closed_with_traffic_in_flight(void)
 		harness_while_waiting(NULL);
 		uint64_t start = now_ns();
 		CHECK_OK(PtlNIFini(ni));
-		CHECK_LESS(now_ns() - start, PATIENCE * 1000000ll); /* PTL_LINGER is 1 s, PTL_CONNECT_TIMEOUT 30 s */
+		CHECK_LESS(now_ns() - start, 25000000000); /* PTL_LINGER is 1 s, PTL_CONNECT_TIMEOUT 30 s */
 		open_interface(PTL_PID_ANY);
 		drive_while_waiting(); /* who holds the old one's port answers that the old one is gone, if he does */
 	} else {

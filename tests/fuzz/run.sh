@@ -57,7 +57,7 @@ run() # TARGET
 		"$directory/wire_seeds" "$directory/seeds"
 		corpora+=("$directory/seeds")
 	fi
-	if "$directory/fuzz_$1" -max_total_time="$seconds" -max_len="$(longest_of "$1")" -timeout=60 -rss_limit_mb=4096 \
+	if "$directory/fuzz_$1" -max_total_time="$seconds" -max_len="$(longest_of "$1")" -timeout=25 -rss_limit_mb=4096 \
 		-print_final_stats=1 -artifact_prefix="$directory/broke-$1-" "${corpora[@]}" >"$log" 2>&1; then
 		echo "ok   fuzz $1: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs in $seconds s"
 	else
