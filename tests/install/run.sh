@@ -105,10 +105,10 @@ use() # COMMAND...: with the installed shared library
 	LD_LIBRARY_PATH=$libraries timeout 60 "$@"
 }
 
-refused_alone() # STATUS VARIABLE=VALUE...
+refused_alone() # PROGRAM STATUS VARIABLE=VALUE...
 {
-	env "${@:2}" timeout 60 "$stage/alone" >"$stage/refusal" 2>&1
-	[ $? -eq "$1" ] && grep -F "linked with -static" "$stage/refusal"
+	env "${@:3}" timeout 60 "$1" >"$stage/refusal" 2>&1
+	[ $? -eq "$2" ] && grep -F "linked with -static" "$stage/refusal"
 }
 
 misuse() # PROGRAM
@@ -140,8 +140,13 @@ check "compile an executable without any shared library" \
 for transport in auto node self; do
 	check "run it over $transport" env PTL_TRANSPORT=$transport timeout 60 "$stage/alone"
 done
-check "it says why it does without libfabric" refused_alone 0 PTL_TRANSPORT=ofi:tcp
-check "it says why it cannot join a job" refused_alone 1 PMIX_RANK=1 PMIX_NAMESPACE=x
+check "compile one that has loaded something itself" \
+	cc -static -std=c11 "${strict[@]}" "${cflags[@]}" program.c preload.c -o "$stage/loaded" "${static[@]}"
+for alone in alone loaded; do
+	check "$alone: it says why it does without libfabric" refused_alone "$stage/$alone" 0 PTL_TRANSPORT=ofi:tcp
+	check "$alone: it says why it cannot join a job" \
+		refused_alone "$stage/$alone" 1 PMIX_RANK=1 PMIX_NAMESPACE=x
+done
 
 for names in "-lp3utcp -lp3api -lp3lib -lp3rt -lp3utcp" "-lportals3 -lportals3-utcp" \
 	-lp3api -lp3lib -lp3rt -lp3utcp -lportals3-utcp -lportals; do
