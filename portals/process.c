@@ -77,7 +77,7 @@ const struct settings *process_settings(void)
 
 struct nic *process_nic(ptl_handle_any_t handle)
 {
-	/* Acquire pairs with the release in PtlNIInit: the interface is complete. */
+	/* Acquire pairs with the release in open_interface() (init.c): the interface is complete. */
 	return atomic_load_explicit(&process_table.interfaces[handle_interface(handle)], memory_order_acquire);
 }
 
