@@ -111,6 +111,13 @@ refused_alone() # PROGRAM STATUS VARIABLE=VALUE...
 	[ $? -eq "$2" ] && grep -F "linked with -static" "$stage/refusal"
 }
 
+# A program may call what it likes by the names of our own functions.
+no_other_names()
+{
+	nm -g --defined-only "$libraries/libportals3.a" | awk 'NF == 3 && $3 !~ /^(Ptl.*|ptl_.*|p3_out|p3tcp_my_nid)$/ {print; found = 1}
+		$3 == "PtlPut" {put = 1} END {exit found || !put}'
+}
+
 misuse() # PROGRAM
 {
 	use "$1" nonsense
@@ -135,6 +142,7 @@ check "run with the shared library" use "$stage/shared"
 check "compile against the static library" \
 	cc -std=c11 "${strict[@]}" "${cflags[@]}" program.c -o "$stage/static" "${static[@]}"
 check "run with the static library" timeout 60 "$stage/static"
+check "the static library defines the API and nothing else" no_other_names
 check "compile an executable without any shared library" \
 	cc -static -std=c11 "${strict[@]}" "${cflags[@]}" program.c -o "$stage/alone" "${static[@]}"
 for transport in auto node self; do
