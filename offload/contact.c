@@ -164,11 +164,11 @@ void contact_start(struct nic *nic, struct peer *peer)
 
 void contact_tick(struct nic *nic, struct peer *peer, uint64_t now)
 {
-	bool overdue = now >= peer->contact_deadline, fails = overdue && (peer->overdue || !nic->doubtful);
+	bool was_overdue = peer->overdue;
 
-	/* If we had stood still its answer may be here, so it fails the next time. */
-	peer->overdue = overdue;
-	if (fails)
+	/* Its answer may be here, unread, if we stood still just now: so it fails the next time. */
+	peer->overdue = now >= peer->contact_deadline;
+	if (peer->overdue && was_overdue)
 		peer_fail(nic, peer, PTL_NI_UNREACHABLE, "no answer to HELLO within PTL_CONNECT_TIMEOUT");
 	else if (now >= peer->slice_end)
 		next_slice(nic, peer, now);

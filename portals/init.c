@@ -195,7 +195,7 @@ static bool choose_pid(ptl_pid_t *pid)
 		*pid = mapped;
 	if (mapped == PTL_PID_ANY || mapped == *pid)
 		return true;
-	report_error(-EINVAL, "pid %u is wanted, but the job's map has %u for this process", *pid, mapped);
+	report_setting(-EINVAL, "pid %u is wanted, but the job's map has %u for this process", *pid, mapped);
 	return false;
 }
 

@@ -24,8 +24,8 @@ static int post_buffer(struct ofi *ofi, struct ofi_buffer *buffer)
 
 	ssize_t code = fi_recvmsg(ofi->ep, &message, FI_MULTI_RECV);
 	if (code)
-		return report_error(ofi_errno(code), "%s refuses a receive buffer of %u bytes: %s", ofi->profile.name,
-				    OFI_BUFFER_BYTES, ofi->library->strerror((int)-code));
+		return report_kept(ofi_errno(code), "%s refuses a receive buffer of %u bytes: %s", ofi->profile.name,
+				   OFI_BUFFER_BYTES, ofi->library->strerror((int)-code));
 	buffer->received = 0;
 	buffer->posted = true;
 	buffer->next_queued = NULL;
@@ -268,7 +268,9 @@ static void complete_in_error(struct ofi *ofi, const struct fi_cq_err_entry *ent
 		ofi_rma_done(ofi, operation, ofi_errno(-abs(entry->err))); /* shm: negative */
 		suspect(ofi, peer);
 		break;
-	case OFI_RESERVE: /* cancelled */
+	case OFI_RESERVE: /* cancelled by us, as a rule; by now it may be posted again */
+		if (entry->err != FI_ECANCELED)
+			operation->posted = false;
 		break;
 	}
 }

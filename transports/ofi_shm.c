@@ -196,7 +196,7 @@ static int shm_arm(struct transport *transport)
 	/* The word before the look; pairs with the fence in wake(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (ofi_fill_stash(ofi) == 0)
-		return ofi->lone_rma ? 1 : 0;
+		return ofi->lone_rma || ofi->missing > 0;
 	stay_awake(shm);
 	return -EAGAIN;
 }
