@@ -30,7 +30,8 @@ static void get_unlink_and_unmap(int i, size_t length, unsigned char **guard)
 		return;
 	}
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED; /* at once, or another thread may take the place */
-	CHECK(mmap(bytes, length, PROT_READ | PROT_WRITE, flags, -1, 0) == bytes);
+	bytes = mmap(bytes, length, PROT_READ | PROT_WRITE, flags, -1, 0);
+	CHECK(bytes != MAP_FAILED);
 	fill_pattern(bytes, length, 77);
 	if (*guard) {
 		CHECK_PATTERN(*guard, length, 77);

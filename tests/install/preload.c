@@ -3,8 +3,11 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+static void *kept;
+
 __attribute__((constructor)) static void preload(void)
 {
-	if (!dlopen("libm.so.6", RTLD_NOW))
+	kept = dlopen("libm.so.6", RTLD_NOW);
+	if (!kept)
 		abort();
 }
