@@ -195,8 +195,6 @@ static void *close_the_interface(void *argument)
 	return NULL;
 }
 
-#define LATE_PID own_pid(1)
-
 /* What is sent to a process that does not exist yet keeps the interface busy, for PTL_LINGER at most: meanwhile we fork. */
 static pthread_t fork_while_another_thread_lingers(void *(*finish)(void *), void *argument)
 {
@@ -207,7 +205,7 @@ static pthread_t fork_while_another_thread_lingers(void *(*finish)(void *), void
 	open_interface(PTL_PID_ANY);
 	CHECK_OK(PtlNicReady(ni));
 	CHECK_OK(PtlGetId(ni, &late));
-	late.pid = LATE_PID;
+	late.pid = own_pid(1);
 	CHECK_OK(PtlPut(bind_md(md_over(NULL, 0, 0, PTL_EQ_NONE)), PTL_NO_ACK_REQ, late, INDEX, 0, BITS, 0, 0));
 	start_thread(&closer, finish, argument);
 	while (PtlNIInitialized(PTL_IFACE_DEFAULT))
@@ -232,10 +230,11 @@ static void fork_and_other_interfaces_do_not_wait_for_one_that_lingers(void)
 	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT + 1, PTL_PID_ANY, NULL, NULL, &other));
 	CHECK_OK(PtlNIFini(other));
 	CHECK(!atomic_load(&closed));
-	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT + 1, LATE_PID, NULL, NULL, &other));
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT + 1, own_pid(1), NULL, NULL, &other));
 	while (in_mode("host") && !atomic_load(&closed))
 		PtlProgress(other, 1);
-	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &other)); /* this one has to wait */
+	/* Waits until the lingering one is gone, if it is not yet. */
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &other));
 	pthread_join(closer, NULL);
 	ni = other;
 	put_to_myself();
