@@ -1472,8 +1472,12 @@ static void probes_tell_the_dead_from_the_living(void)
 	open_and_greet();
 	expect_death(1);
 	barrier();
-	if (my_rank == 1)
+	atomic_uint *drives_no_more = (atomic_uint *)shared_memory() + 1;
+	if (my_rank == 1) {
+		while (!atomic_load(drives_no_more))
+			drive();
 		stay_aside();
+	}
 	transport_address unborn;
 	struct timespec pause = {0, 2000000};
 	CHECK_EQUAL(transport->ops->resolve(transport, LOOPBACK, unborn_pid(), 0, &unborn), 0);
@@ -1482,6 +1486,7 @@ static void probes_tell_the_dead_from_the_living(void)
 		nanosleep(&pause, NULL);
 	}
 	check_refused_in_the_end(unborn);
+	atomic_store(drives_no_more, 1);
 	await_aside();
 	stop_process(1);
 	for (int i = 0; i < 20; i++) {
