@@ -109,7 +109,7 @@ static void answer_who(unsigned question)
 /* ---- The book, a new one for each test ---- */
 
 static struct address_book *book;
-static uint8_t found[ADDRESS_LENGTH_MAX];
+static char found[ADDRESS_LENGTH_MAX];
 
 static int find_out(unsigned rank, unsigned life)
 {
