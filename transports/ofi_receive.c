@@ -98,9 +98,10 @@ static void keep_reserve(struct ofi *ofi)
 	ofi->reserve.posted = fi_trecv(ofi->ep, NULL, 0, NULL, FI_ADDR_UNSPEC, 0, 0, &ofi->reserve) == 0;
 }
 
+/* Only for a buffer that we have and the provider has refused: memory of ours it does not make. */
 static bool give_up_reserve(struct ofi *ofi)
 {
-	if (!ofi->reserve.posted || fi_cancel(&ofi->ep->fid, &ofi->reserve) != 0)
+	if (!ofi->reserve.posted || !ofi->spare_buffers || fi_cancel(&ofi->ep->fid, &ofi->reserve) != 0)
 		return false;
 	ofi->reserve.posted = false;
 	return true;

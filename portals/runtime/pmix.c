@@ -70,8 +70,8 @@ static int load(void)
 		{"PMIx_Put", &pmix.put},       {"PMIx_Commit", &pmix.commit},     {"PMIx_Error_string", &pmix.text},
 		{"PMIx_Get_nb", &pmix.get_nb},
 	};
-	/* Its components look for its symbols. */
 	const char *why;
+	/* Global: its components look for its symbols. */
 	void *handle = load_library("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL, &why);
 
 	if (!handle)
