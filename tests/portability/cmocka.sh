@@ -26,6 +26,8 @@ for pause in 5 10 0; do # a network may stumble
 	! apt-get "${own[@]}" -q source --download-only cmocka || break
 	sleep $pause
 done
+tarball=$(find "$apt" -name 'cmocka_*.orig.tar.?z')
+[ -n "$tarball" ] || { echo "the source package of cmocka cannot be had"; exit 1; }
 mkdir -p "$directory/source"
-tar xf "$(find "$apt" -name 'cmocka_*.orig.tar.?z')" -C "$directory/source" --strip-components=1
+tar xf "$tarball" -C "$directory/source" --strip-components=1
 rm -rf "$apt"
