@@ -12,6 +12,7 @@
 #include <portals3.h>
 #include <portals3_nic.h>
 
+#include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,28 @@ static inline ptl_event_t next_event(ptl_handle_eq_t queue)
 	exit(1);
 }
 
+/* A process as people write it: printf(PROCESS, PARTS(id)). */
+#define PROCESS   "%u.%u.%u.%u:%u"
+#define PARTS(id) (id).nid >> 24, (id).nid >> 16 & 255, (id).nid >> 8 & 255, (id).nid & 255, (id).pid
+
+/* "127.0.0.1:5000", or the nid as the number that it is. */
+static inline int read_address(const char *text, ptl_process_id_t *id)
+{
+	char quad[16], rest;
+	struct in_addr address;
+	if (sscanf(text, "%15[0-9.]:%u%c", quad, &id->pid, &rest) != 2)
+		return 0;
+	if (inet_pton(AF_INET, quad, &address) == 1)
+		return id->nid = ntohl(address.s_addr), 1;
+	return sscanf(quad, "%u%c", &id->nid, &rest) == 1;
+}
+
+static inline void print_address(FILE *out, ptl_process_id_t id)
+{
+	fprintf(out, PROCESS "\n", PARTS(id));
+	fflush(out);
+}
+
 typedef void target_function(FILE *address); /* writes its NID:PID to `address` once it may be reached */
 typedef void initiator_function(ptl_process_id_t target);
 
@@ -66,8 +89,9 @@ static inline int fork_target(target_function *target, initiator_function *initi
 	}
 	close(ends[1]);
 	FILE *address = fdopen(ends[0], "r");
+	char line[32];
 	int status = 1;
-	if (fscanf(address, "%u:%u", &id.nid, &id.pid) == 2)
+	if (fscanf(address, "%31s", line) == 1 && read_address(line, &id))
 		initiator(id);
 	fclose(address);
 	waitpid(child, &status, 0);
@@ -77,14 +101,13 @@ static inline int fork_target(target_function *target, initiator_function *initi
 static inline int hello_main(int argc, char **argv, target_function *target, initiator_function *initiator)
 {
 	ptl_process_id_t id;
-	char rest;
 	if (argc == 1)
 		return fork_target(target, initiator);
 	if (argc == 2 && strcmp(argv[1], "listen") == 0)
 		return target(stdout), 0;
-	if (argc == 2 && sscanf(argv[1], "%u:%u%c", &id.nid, &id.pid, &rest) == 2)
+	if (argc == 2 && read_address(argv[1], &id))
 		return initiator(id), 0;
-	fprintf(stderr, "usage: %s [listen | NID:PID]\n", argv[0]);
+	fprintf(stderr, "usage: %s [listen | NID:PID], for example 127.0.0.1:5000\n", argv[0]);
 	return 2;
 }
 

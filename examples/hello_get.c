@@ -26,12 +26,11 @@ static void target(FILE *address)
 	CHECK(PtlMDAttach(entry, md, PTL_RETAIN, &memory));
 
 	CHECK(PtlGetId(ni, &self));
-	fprintf(address, "%u:%u\n", self.nid, self.pid);
-	fflush(address);
+	print_address(address, self);
 
 	ptl_event_t event = next_event(queue);
-	printf("target:    %s, %u of %u bytes to %u:%u\n", PtlEventKindStr(event.type), (unsigned)event.mlength,
-	       (unsigned)event.rlength, event.initiator.nid, event.initiator.pid);
+	printf("target:    %s, %u of %u bytes to " PROCESS "\n", PtlEventKindStr(event.type), (unsigned)event.mlength,
+	       (unsigned)event.rlength, PARTS(event.initiator));
 
 	CHECK(PtlMDUnlink(memory)); /* takes the match entry with it: PTL_UNLINK above */
 	CHECK(PtlEQFree(queue));

@@ -26,12 +26,11 @@ static void target(FILE *address)
 	CHECK(PtlMDAttach(entry, md, PTL_RETAIN, &memory));
 
 	CHECK(PtlGetId(ni, &self));
-	fprintf(address, "%u:%u\n", self.nid, self.pid);
-	fflush(address);
+	print_address(address, self);
 
 	ptl_event_t event = next_event(queue);
-	printf("target:    %s, %u bytes from %u:%u: \"%s\"\n", PtlEventKindStr(event.type), (unsigned)event.mlength,
-	       event.initiator.nid, event.initiator.pid, window);
+	printf("target:    %s, %u bytes from " PROCESS ": \"%s\"\n", PtlEventKindStr(event.type),
+	       (unsigned)event.mlength, PARTS(event.initiator), window);
 
 	CHECK(PtlMDUnlink(memory)); /* takes the match entry with it: PTL_UNLINK above */
 	CHECK(PtlEQFree(queue));

@@ -16,13 +16,19 @@
  *   wait for other processes.
  * - Results: pointers are written only if the call succeeds, structures passed by pointer are not kept.
  * - Signals: calls from signal handlers are undefined.  One that interrupts a Portals call of its own thread returns
- *   PTL_FAIL where it would do harm.
+ *   PTL_FAIL where it would do harm.  So does one of a thread made by clone() without CLONE_SETTLS, while another that
+ *   shares its storage is in a Portals call: threads are made by pthread_create().
  * - Handles: a handle carries its interface, its object's slot and a generation, so one whose object is gone, or that
- *   is of another kind, gives the PTL_*_INVALID code of the kind wanted; a generation recurs after some 2000 objects
- *   in the same slot.
+ *   is of another kind, gives the PTL_*_INVALID code of the kind wanted.  A handle recurs after a second at the earliest,
+ *   and not before some 2000 more objects for each slot that is free: 134 million of its kind where few are kept.
  * - Fork: in the child every call returns PTL_NO_INIT until the child has called PtlFini; then it may start anew, with
- *   PtlInit and another pid.  The parent goes on undisturbed.  (Our reading.)
- * - Memory: to unmap or free memory while a descriptor covers it is undefined.
+ *   PtlInit and another pid.  The parent goes on undisturbed.  The child of a signal handler that interrupted a Portals
+ *   call may only exec.  (Our reading.)
+ * - Memory: to unmap or free memory while a descriptor covers it, to protect it from the access that the descriptor
+ *   offers, or to cut off the file behind it, is undefined.  What is promised beyond that: a long message fails, and harms
+ *   nothing else, if its source cannot be read (over a network: when it is offered, PTL_NI_FAIL), and within a node or a
+ *   process (PTL_NI_PROTOCOL) also if its destination cannot be written.  Short messages are copied unseen, and over a
+ *   network the destination is libfabric's business: there it is a SIGSEGV or SIGBUS.
  */
 #ifndef PORTALS3_H
 #define PORTALS3_H
@@ -180,6 +186,8 @@ void PtlFini(void);
  *   pid        the wanted process id; PTL_PID_ANY: the runtime's choice for this process, else a free one
  *   desired    hints, or NULL
  *   actual     receives the limits in force, unless NULL
+ * Where others are reached through a network alone it returns when the network is open, at the first time in a process
+ * after some 0.3 s (PTL_OPEN=background: at once, and what is sent waits).
  *   PTL_OK             opened, now or before; *ni_handle is valid until PtlNIFini or PtlFini
  *   PTL_NO_INIT
  *   PTL_IFACE_INVALID  no such interface, or it cannot be had (no such device or transport)
@@ -521,6 +529,8 @@ int PtlMEMDPost(ptl_handle_ni_t ni_handle, ptl_handle_me_t base, ptl_process_id_
  * ENDs in any.  Between START and END memory being written must not be read, memory being read must not be written;
  * without START events that holds from the call, or at a target from the attaching, to the END.
  */
+
+/* Kinds of events. */
 typedef enum {
 	PTL_EVENT_GET_START,    /* target: a get was accepted */
 	PTL_EVENT_GET_END,      /* target: its reply has left, the memory may change */
@@ -580,8 +590,10 @@ typedef struct {
 	ptl_size_t mlength;        /* bytes moved; less than rlength if truncated */
 	ptl_size_t offset;         /* bytes from the beginning of the region */
 	ptl_handle_md_t md_handle; /* the descriptor the event is about; may be dead when the event is read */
-	ptl_md_t md;               /* its state after the event (PTL_DIALECT=cray: its threshold before the operation);
-				    * start and length as the user stated them */
+	ptl_md_t md;               /* its state, start and length as the user stated them; its threshold is that right
+				    * after this operation took its unit (PTL_DIALECT=cray: before), in START and END
+				    * alike, so that of several that overlap each tells another: the last one 0 (cray:
+				    * 1).  UNLINK tells what the descriptor has left */
 	ptl_hdr_data_t hdr_data;
 	ptl_seq_t link;              /* connects the events of one operation */
 	ptl_ni_fail_t ni_fail_type;  /* PTL_NI_OK, or why the operation failed */
@@ -600,7 +612,8 @@ typedef void (*ptl_eq_handler_t)(ptl_event_t *event);
 
 /*
  * Creates an event queue with room for at least `count` events.  If it overflows, the oldest unread events are
- * overwritten and the next call that takes one says PTL_EQ_DROPPED; no operation is refused or delayed.
+ * overwritten and the next call that takes one says PTL_EQ_DROPPED; no operation is refused or delayed.  Room that was
+ * never used costs address space only, an event 128 bytes; PtlEQFree gives the memory back.
  *   count       events; with 0 nothing is created and *eq_handle becomes PTL_EQ_NONE
  *   eq_handler  called for every event taken, or PTL_EQ_HANDLER_NONE
  *   PTL_OK
@@ -627,7 +640,7 @@ int PtlEQFree(ptl_handle_eq_t eq_handle);
  * for a bounded time, so that polling makes progress in every mode.
  *   PTL_OK          *event is the event
  *   PTL_EQ_DROPPED  likewise, and at least one between the one taken before and this was lost
- *   PTL_EQ_EMPTY    no event, or another thread took it; *event is not written
+ *   PTL_EQ_EMPTY    no event, or another thread took it; of *event only ni_fail_type is written: PTL_NI_OK
  *   PTL_NO_INIT
  *   PTL_EQ_INVALID  eq_handle
  *   PTL_SEGV        event is NULL
@@ -655,7 +668,7 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event);
  *   which_eq    receives the index of the queue
  *   PTL_OK          *event is an event of eq_handles[*which_eq]
  *   PTL_EQ_DROPPED  likewise, and at least one of that queue between the one taken before and this was lost
- *   PTL_EQ_EMPTY    no event within the timeout; *event is not written
+ *   PTL_EQ_EMPTY    no event within the timeout; of *event only ni_fail_type is written: PTL_NI_OK
  *   PTL_NO_INIT
  *   PTL_EQ_INVALID  size is not positive, a handle is no event queue or belongs to another interface than the first;
  *                   or a queue was freed or its interface ended meanwhile
@@ -721,7 +734,7 @@ typedef enum { PTL_ACK_REQ, PTL_NO_ACK_REQ, PTL_NOACK_REQ = PTL_NO_ACK_REQ } ptl
  *   PTL_NO_INIT
  *   PTL_MD_INVALID       md_handle, or the descriptor is inactive (our reading)
  *   PTL_PROCESS_INVALID  target_id has a wildcard
- *   PTL_NO_SPACE         no memory for the operation
+ *   PTL_NO_SPACE         too many operations are under way towards the target (262144, fewer where others wait too)
  * ("Data Movement Operations")
  */
 int PtlPut(ptl_handle_md_t md_handle, ptl_ack_req_t ack_req, ptl_process_id_t target_id, ptl_pt_index_t pt_index,
@@ -734,7 +747,7 @@ int PtlPut(ptl_handle_md_t md_handle, ptl_ack_req_t ack_req, ptl_process_id_t ta
  *   PTL_MD_INVALID       md_handle, or the descriptor is inactive
  *   PTL_MD_ILLEGAL       local_offset and length reach beyond the region
  *   PTL_PROCESS_INVALID  target_id has a wildcard
- *   PTL_NO_SPACE         no memory for the operation
+ *   PTL_NO_SPACE         too many operations are under way towards the target (262144, fewer where others wait too)
  * ("Data Movement Operations")
  */
 int PtlPutRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length, ptl_ack_req_t ack_req,
@@ -750,7 +763,7 @@ int PtlPutRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t 
  *   PTL_NO_INIT
  *   PTL_MD_INVALID       md_handle, or the descriptor is inactive (our reading)
  *   PTL_PROCESS_INVALID  target_id has a wildcard
- *   PTL_NO_SPACE         no memory for the operation
+ *   PTL_NO_SPACE         too many operations are under way towards the target (262144, fewer where others wait too)
  * ("Data Movement Operations")
  */
 int PtlGet(ptl_handle_md_t md_handle, ptl_process_id_t target_id, ptl_pt_index_t pt_index, ptl_ac_index_t ac_index,
@@ -763,7 +776,7 @@ int PtlGet(ptl_handle_md_t md_handle, ptl_process_id_t target_id, ptl_pt_index_t
  *   PTL_MD_INVALID       md_handle, or the descriptor is inactive
  *   PTL_MD_ILLEGAL       local_offset and length reach beyond the region
  *   PTL_PROCESS_INVALID  target_id has a wildcard
- *   PTL_NO_SPACE         no memory for the operation
+ *   PTL_NO_SPACE         too many operations are under way towards the target (262144, fewer where others wait too)
  * ("Data Movement Operations")
  */
 int PtlGetRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length, ptl_process_id_t target_id,
@@ -771,7 +784,7 @@ int PtlGetRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t 
 		 ptl_size_t remote_offset);
 
 /*
- * Exchanges: the region of the put descriptor replaces as many bytes at the target, whose old contents arrive in the
+ * Exchanges memory: the region of the put descriptor replaces as many bytes at the target, whose old contents arrive in the
  * region of the get descriptor.  Atomic against other getputs to the same bytes; against plain puts and the target's
  * processors nothing is promised.  If the target truncates, only the bytes it moves are exchanged.
  * SEND events on the put descriptor, REPLY events on the get descriptor, one of the threshold each; they may be the
@@ -781,7 +794,7 @@ int PtlGetRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t 
  *   PTL_MD_INVALID       one of the handles, or one of the descriptors is inactive
  *   PTL_MD_ILLEGAL       either region is longer than max_getput_md, or the descriptors are of different interfaces
  *   PTL_PROCESS_INVALID  target_id has a wildcard
- *   PTL_NO_SPACE         no memory for the operation
+ *   PTL_NO_SPACE         too many operations are under way towards the target (262144, fewer where others wait too)
  * ("Data Movement Operations")
  */
 int PtlGetPut(ptl_handle_md_t get_md_handle, ptl_handle_md_t put_md_handle, ptl_process_id_t target_id,

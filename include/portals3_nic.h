@@ -94,17 +94,18 @@ typedef struct {
 	uint64_t allocations;                /* times a pool had to grow */
 } ptl_nic_counters_t;
 
-/* Switch the stage clocks on (1) or off (0); off costs one predicted branch a message.  Switching on resets. */
+/* Switches the stage clocks on (1) or off (0); off costs one predicted branch a message.  Switching on resets. */
 int PtlNicTimingSet(ptl_handle_ni_t ni, int on);
-/* Times so far. */
+/* Reads the stage times so far. */
 int PtlNicTimingGet(ptl_handle_ni_t ni, ptl_nic_timing_t *timing);
-/* The same as a table: count, mean, p50, p99 and share of the message total. */
+/* Prints the stage times as a table: count, mean, p50, p99 and share of the message total. */
 int PtlNicTimingPrint(ptl_handle_ni_t ni, FILE *out);
 
+/* What the interface has counted so far. */
 int PtlNicCounters(ptl_handle_ni_t ni, ptl_nic_counters_t *counters);
 
 /*
- * What this interface is made of, one "name: value" per line: mode, NIC thread, clock, transports and their
+ * Describes what an interface is made of, one "name: value" per line: mode, NIC thread, clock, transports and their
  * providers, refusals with reasons; its rank in its job, also among those of this node if the launcher tells.  Waits for
  * a transport that is still opening in the background.
  * `text` is always terminated; PTL_NO_SPACE if it was too small (then cut).
@@ -113,6 +114,95 @@ int PtlNicInfo(ptl_handle_ni_t ni, char *text, size_t size);
 
 /* Waits until every transport of the interface has opened or failed.  PTL_FAIL if one failed (see PtlNicErrorText). */
 int PtlNicReady(ptl_handle_ni_t ni);
+
+/*
+ * Says that this process is ready, with PTL_HOLD=1, and takes from now on what others send.  Otherwise, and when called again, it does
+ * nothing.  An interface of such a process lets what others put, get and swap wait at its senders (their operations stay
+ * under way, in order; operations of its own, their answers, and what it sends itself are not held), until the program
+ * first finds an event queue empty in PtlEQGet, PtlEQWait or PtlEQPoll, which is how one gets ready that waits for
+ * events; until this call, which is for one that waits for memory to change; or until PTL_CONNECT_TIMEOUT has passed since
+ * PtlNIInit.  What then matches nothing is dropped and counted.  So what is put to such a process before it has
+ * attached its match entries is not lost.  Beyond Portals 3.3.
+ */
+int PtlNicReadyToReceive(ptl_handle_ni_t ni);
+
+/*
+ * A descriptor for epoll, poll or select that is readable when `eq` has events: for programs that sleep in a loop of their
+ * own and not in PtlEQWait.  The same for each call with the same queue.
+ *
+ *     for (;;) {
+ *         while ((rc = PtlEQGet(eq, &event)) == PTL_OK || rc == PTL_EQ_DROPPED)
+ *             ...
+ *         epoll_wait(...);
+ *     }
+ *
+ * From this call on, while no thread is inside a Portals call about the queue, an event in it means a readable descriptor,
+ * also if the loop took one of several and sleeps again.  It becomes unreadable when PtlEQGet, or PtlEQPoll with the
+ * queue, returns PTL_EQ_EMPTY; so it may be readable without an event for one round (at first it is), and the
+ * program must go on until PTL_EQ_EMPTY if it waits for edges (EPOLLET).  Taking events costs no system call; a queue
+ * that was drained costs one when the next event comes and one when it is drained again.  A loop that looks with
+ * PtlEQGet though nothing was announced polls, as ever: it drives the interface itself, and if it then sleeps after all, the NIC thread
+ * takes over after PTL_NIC_TICK at the latest.  (Events that several threads take: each may be woken for one that
+ * another takes.)
+ *
+ * The descriptor is the library's: not to be read, written or closed.  PtlEQFree, PtlNIFini and PtlFini close it, without waking
+ * who sleeps on it: take it out of the loop before.  Closed by exec; in a forked child it is gone.
+ *
+ *   PTL_EQ_INVALID  the queue
+ *   PTL_FAIL        PTL_NIC_MODE=host: nobody would drive the interface while the program sleeps
+ *   PTL_NO_SPACE    no descriptor left (RLIMIT_NOFILE)
+ */
+int PtlNicEventFd(ptl_handle_eq_t eq, int *fd);
+
+/* What an interface knows of a process. */
+typedef enum {
+	PTL_NIC_PEER_UNKNOWN,    /* never met, nothing known of it any more, or it could not be reached in time */
+	PTL_NIC_PEER_CONTACTING, /* something is to be sent to it, and it has not answered yet */
+	PTL_NIC_PEER_CONNECTED,  /* met, and not found to be gone since */
+	PTL_NIC_PEER_DEAD        /* it was given up: what was under way with it has failed */
+} ptl_nic_peer_state_t;
+
+/*
+ * What is known of the process `id` now; asks nobody.  `evidence`, if not NULL, becomes why it is taken for dead ("its
+ * process has ended", "its port is closed", "silent for PTL_PEER_TIMEOUT", ...), else "": a constant text, for people.
+ *
+ * A peer's end is certain to be noticed if something is under way with it, after PTL_PEER_TIMEOUT at the latest; without that
+ * it is if the kernel tells, as it does within a node.  The last 256 verdicts are remembered, each until the process or one that
+ * follows it under the same id is met again; the id of one that was forgotten is UNKNOWN.  DEAD is also one that stood still
+ * (SIGSTOP, a machine asleep) for longer than PTL_PEER_TIMEOUT; it is met again when it goes on and either has something to send.
+ */
+int PtlNicPeerState(ptl_handle_ni_t ni, ptl_process_id_t id, ptl_nic_peer_state_t *state, const char **evidence);
+
+/* The kind of event by which PtlNicPeerEvents tells. */
+#define PTL_NIC_EVENT_PEER_DIED ((ptl_event_kind_t)64)
+
+/*
+ * Tells in an event queue of each peer that is given up from now on (PTL_EQ_NONE: no more; there is one such queue for an
+ * interface),
+ * by an event of the kind PTL_NIC_EVENT_PEER_DIED, which no program gets that has not asked for it:
+ *   initiator, uid, jid  who it was
+ *   ni_fail_type         PTL_NI_PEER_DIED
+ *   md_handle            PTL_INVALID_HANDLE; there is no descriptor, and no other field means anything
+ * What was under way with it fails before, except long messages whose bytes are just being moved.  A process that starts under
+ * the id of another, or that closes its interface and opens it again, is another: if nobody noticed the end of the first one
+ * before, the event tells of it when the second greets, and PtlNicPeerState says PTL_NIC_PEER_CONNECTED at once.
+ *   PTL_EQ_INVALID  not a queue of this interface
+ */
+int PtlNicPeerEvents(ptl_handle_ni_t ni, ptl_handle_eq_t eq);
+
+/*
+ * Waits until every process of the interface's job has called it as often (a fence), at most `timeout` milliseconds
+ * (PTL_TIME_FOREVER: for ever; 0: says that this process has come, and looks).  The launcher counts the processes, over PMIx.
+ * It says nothing about messages under way; who has attached its match entries before it can be put to after it.
+ * Messages go on arriving meanwhile, also in host mode, where this call drives.  Threads that call at the same time come
+ * to one fence together.  Blocks.  Beyond Portals 3.3.
+ *   PTL_OK          all have come; at once in a job of one, and without a job
+ *   PTL_EQ_EMPTY    not all within `timeout`: this process has come all the same, and the next call waits for the same fence
+ *   PTL_FAIL        the job has several processes, but no launcher counts them (PtlSetRank, PTL_MY_RID); or the launcher
+ *                   gave up, as it may when a process of the job has died
+ *   PTL_NO_INIT, PTL_NI_INVALID
+ */
+int PtlNicFence(ptl_handle_ni_t ni, ptl_time_t timeout);
 
 /*
  * The last error that a call of this thread detected, with object, value and limit; "" if there was none yet, or if the

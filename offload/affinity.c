@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/report.h"
+#include "base/topology.h"
 #include "offload/nic.h"
 
 #define SLICE_NS 100000
@@ -69,23 +69,29 @@ void nic_thread_prepare(struct nic *nic)
 	atomic_store_explicit(&nic->slice_error, nic_thread_slice(true), memory_order_relaxed);
 }
 
-/* "1,3-5": asks for each CPU in order until `take` accepts it; returns that CPU or -1. */
-static int each_cpu(const char *list, bool (*take)(struct nic *, int cpu), struct nic *nic)
+static void *read_permitted(void *cpus)
 {
-	while (*list) {
-		char *end;
-		long first = strtol(list, &end, 10), last = first;
+	cpu_set_t all;
 
-		if (end == list)
-			return -1;
-		if (*end == '-')
-			last = strtol(end + 1, &end, 10);
-		for (long cpu = first; cpu <= last && cpu >= 0 && cpu < CPU_SETSIZE; cpu++)
-			if (take(nic, (int)cpu))
-				return (int)cpu;
-		list = *end == ',' ? end + 1 : end + strlen(end);
-	}
-	return -1;
+	memset(&all, UINT8_MAX, sizeof(all));
+	if (sched_setaffinity(0, sizeof(all), &all) == 0)
+		sched_getaffinity(0, sizeof(all), cpus);
+	return NULL;
+}
+
+/*
+ * Only trying tells what no cpuset forbids: it need not be among the CPUs that this process was given.  A thread of its own
+ * tries, for what a thread may use is not quite the same after it has been set back.
+ */
+static void read_topology(struct topology *topology, bool placing)
+{
+	pthread_t thread;
+
+	topology_read(topology, "/sys");
+	if (CPU_COUNT(&process_cpus) > 0)
+		topology->permitted = topology->given = process_cpus;
+	if (placing && nic_spawn(&thread, read_permitted, &topology->permitted, "see which CPUs are permitted") == 0)
+		pthread_join(thread, NULL);
 }
 
 /*
@@ -110,23 +116,46 @@ static bool lock_cpu(struct nic *nic, int cpu)
 	return true;
 }
 
-static bool any_cpu(struct nic *nic, int cpu)
+/* Of those it can run on the first that is nobody else's, or just the first. */
+static void claim_one(struct nic *nic, const struct topology *topology, const char *list)
 {
-	(void)nic;
-	(void)cpu;
-	return true;
-}
+	int cpus[CPU_SETSIZE];
+	unsigned count = topology_nic_cpus(topology, list, cpus, CPU_SETSIZE), i = 0;
 
-void nic_cpu_claim(struct nic *nic, const char *list)
-{
-	if (!*list)
+	if (count == 0) {
+		report(LOG_WARN,
+		       "PTL_NIC_CPUS=%s: this process may run on no CPU of the list (nproc --all says how many "
+		       "there "
+		       "are, taskset -pc $$ which it was given); the NIC thread runs on any",
+		       list);
 		return;
-	nic->nic_cpu = each_cpu(list, lock_cpu, nic);
-	if (nic->nic_cpu < 0) {
-		nic->nic_cpu = each_cpu(list, any_cpu, nic);
+	}
+	while (i < count && !lock_cpu(nic, cpus[i]))
+		i++;
+	nic->nic_cpu = cpus[i < count ? i : 0];
+	if (i == count)
 		report(LOG_WARN, "PTL_NIC_CPUS=%s: every CPU of the list has a NIC thread already, sharing CPU %d",
 		       list, nic->nic_cpu);
-	}
+	else if (topology_crowded(topology, nic->nic_cpu))
+		report(LOG_WARN, "PTL_NIC_CPUS=%s: this process was given no CPU but the NIC thread's core, CPU %d",
+		       list, nic->nic_cpu);
+}
+
+void nic_place(struct nic *nic)
+{
+	const char *list = nic->settings->nic_cpus;
+	struct topology topology;
+
+	nic->mode = topology_mode(nic->settings->nic_mode, list);
+	bool placing = *list && nic->mode != NIC_MODE_HOST;
+
+	if (!placing &&
+	    !topology_has_nodes("/sys")) /* then there is nothing to decide, and opening is not to wait for it */
+		return;
+	read_topology(&topology, placing);
+	if (placing)
+		claim_one(nic, &topology, list);
+	nic->home = (unsigned)(topology_home(&topology, nic->nic_cpu) + 1);
 }
 
 void nic_cpu_release(struct nic *nic)

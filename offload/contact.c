@@ -21,7 +21,7 @@
  * Whoever lives at a wrong candidate answers REFUSED, which ends the slice at once.
  */
 #include <errno.h>
-#include <sys/random.h>
+#include <stdlib.h>
 
 #include "base/cancel.h"
 #include "base/report.h"
@@ -30,15 +30,29 @@
 
 #define SLICE_NS           100000000u
 #define HELLO_AGAIN_NS     200000000u
+#define LAST_LOOK_NS       10000000u
+#define LAST_LOOKS         8
 #define OPENING_NS         1000000u
 #define SILENCE_NS         1000000000u
 #define LEAST_TIMEOUT_NS   1000000000u
 #define PINGS_BEFORE_DEATH 3
 #define SEVER_AGAIN_NS     250000000u
+#define CUT_SETTLES_NS     (HELLO_AGAIN_NS / 2) /* so that the next HELLO is not refused again */
 #define SEVERED_AT_A_TIME  64 /* peers whose connections are looked for in one walk; the others' when theirs are gone */
 
+static uint16_t abilities(const struct nic *nic, struct peer *peer)
+{
+	uint16_t bits = nic->mode == NIC_MODE_HOST ? 0 : WIRE_HAS_NIC_THREAD;
+
+	/* What we say to ourselves is never held. */
+	if (!hold_in_force(nic) || (peer->id.nid == nic->id.nid && peer->id.pid == nic->id.pid))
+		return bits;
+	peer->held_back = true;
+	return bits | WIRE_HOLDS;
+}
+
 /* HELLO and WELCOME: who we are, and whom we take the other for. */
-static struct wire_message introduction(const struct nic *nic, const struct peer *peer, enum wire_operation what)
+static struct wire_message introduction(const struct nic *nic, struct peer *peer, enum wire_operation what)
 {
 	return (struct wire_message){
 		.operation = (uint8_t)what,
@@ -48,19 +62,36 @@ static struct wire_message introduction(const struct nic *nic, const struct peer
 		.jid = nic->jid,
 		.incarnation_high = nic->incarnation[0],
 		.incarnation_low = nic->incarnation[1],
-		.abilities = nic->mode == NIC_MODE_HOST ? 0 : WIRE_HAS_NIC_THREAD,
+		.abilities = abilities(nic, peer),
 	};
 }
 
-static uint16_t random_tag(uint16_t other_than)
+static uint64_t mix(uint64_t value)
 {
-	UNCANCELLED;
-	uint16_t tag = 0;
+	value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9u;
+	value = (value ^ value >> 27) * 0x94D049BB133111EBu;
+	return value ^ value >> 31;
+}
 
-	while (tag == 0 || tag == other_than)
-		if (getrandom(&tag, sizeof(tag), 0) != sizeof(tag))
-			tag = (uint16_t)(cycle_clock() >> 3);
-	return tag;
+/*
+ * Nobody can guess the next from those before it, and none comes again before all others have: a counter, permuted by a
+ * Feistel network with a key of this interface.  Not 0.
+ */
+static uint16_t new_tag(struct nic *nic)
+{
+	uint8_t left, right;
+
+	do {
+		left = (uint8_t)(nic->tags_given >> 8);
+		right = (uint8_t)nic->tags_given++;
+		for (unsigned round = 0; round < 6; round++) {
+			uint8_t next = left ^ (uint8_t)mix(nic->tag_key ^ (round << 8 | right));
+
+			left = right;
+			right = next;
+		}
+	} while (left == 0 && right == 0);
+	return (uint16_t)(left << 8 | right);
 }
 
 bool contact_possible(const struct nic *nic, const struct peer *peer, enum nic_path path)
@@ -78,16 +109,13 @@ bool contact_possible(const struct nic *nic, const struct peer *peer, enum nic_p
  */
 static int find_address(struct nic *nic, struct peer *peer, enum nic_path path)
 {
-	const struct transport_ops *ops = nic->transports[path]->ops;
-	const ptl_process_id_t id = peer->id;
-
 	peer_take_path(nic, peer, path);
 	peer->attempt = path == PATH_NETWORK && peer->slice % 2 ? peer->slice / 2 + 1 : 0;
-	int rc = ops->resolve(peer->transport, id.nid, id.pid, peer->attempt, &peer->address);
+	int rc = peer_resolve(nic, peer, peer->attempt);
 
 	if (rc && peer->attempt > 0) {
 		peer->attempt = peer->slice = 0;
-		rc = ops->resolve(peer->transport, id.nid, id.pid, 0, &peer->address);
+		rc = peer_resolve(nic, peer, 0);
 	}
 	return rc;
 }
@@ -118,6 +146,22 @@ static int offer_hello(struct nic *nic, struct peer *peer)
 	return result;
 }
 
+/*
+ * `why`, unless descriptors have run out, or the addresses explain it: a first program often names 127.0.0.1 to an
+ * interface that has another one.
+ */
+static const char *why_unreachable(const struct nic *nic, const struct peer *peer, const char *why)
+{
+	const bool we_loop = nic->id.nid >> 24 == LOOPBACK_NET, it_loops = peer->id.nid >> 24 == LOOPBACK_NET;
+
+	if (we_loop == it_loops)
+		return *report_descriptor_hint(-EIO)
+			       ? "hardly a descriptor is left to connect with: raise RLIMIT_NOFILE (ulimit -n)"
+			       : why;
+	return we_loop ? "our interface is on the loopback and its is not: set PTL_IFACE"
+		       : "its interface is on the loopback and ours is not: set PTL_IFACE, there or here";
+}
+
 /* HELLO is repeated until it is answered, so a full transport costs nothing but time. */
 static void greet(struct nic *nic, struct peer *peer, uint64_t now)
 {
@@ -127,7 +171,8 @@ static void greet(struct nic *nic, struct peer *peer, uint64_t now)
 
 	if (rc == -EHOSTUNREACH) {
 		peer_fail(nic, peer, PTL_NI_UNREACHABLE,
-			  "no transport reaches it: not its network, not its user, or not its job");
+			  why_unreachable(nic, peer,
+					  "no transport reaches it: not its network, not its user, or not its job"));
 		return;
 	}
 	if (rc == 0)
@@ -151,25 +196,41 @@ void contact_start(struct nic *nic, struct peer *peer)
 	uint64_t now = monotonic_ns();
 
 	peer->state = PEER_CONTACTING;
-	peer->local_tag = random_tag(peer->local_tag);
+	peer->local_tag = new_tag(nic);
 	peer->remote_tag = 0;
 	peer->slice = 0;
 	peer->slice_end = now + SLICE_NS;
 	peer->refusals = 0;
+	peer->held_back = false;
 	peer->contact_deadline = now + nic->settings->connect_timeout;
-	peer->overdue = false;
+	peer->last_looks = 0;
+	peer->looked_at = now;
 	peer_mark_busy(nic, peer);
 	greet(nic, peer, now);
 }
 
+/*
+ * Its answer may be on its way, or here and unread: where others compute, each of us has its core for moments that are tenths of a
+ * second apart.  So the deadline alone fails nobody: we look LAST_LOOKS times more, which takes a moment where nobody does.
+ */
+static bool is_overdue(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	if (now < peer->contact_deadline)
+		return false;
+	bool look = now - peer->looked_at >= LAST_LOOK_NS;
+
+	if (look)
+		peer->looked_at = now;
+	nic_timer_at(nic, peer->looked_at + LAST_LOOK_NS);
+	peer->last_looks += look;
+	return peer->last_looks > LAST_LOOKS;
+}
+
 void contact_tick(struct nic *nic, struct peer *peer, uint64_t now)
 {
-	bool was_overdue = peer->overdue;
-
-	/* Its answer may be here, unread, if we stood still just now: so it fails the next time. */
-	peer->overdue = now >= peer->contact_deadline;
-	if (peer->overdue && was_overdue)
-		peer_fail(nic, peer, PTL_NI_UNREACHABLE, "no answer to HELLO within PTL_CONNECT_TIMEOUT");
+	if (is_overdue(nic, peer, now))
+		peer_fail(nic, peer, PTL_NI_UNREACHABLE,
+			  why_unreachable(nic, peer, "no answer to HELLO within PTL_CONNECT_TIMEOUT"));
 	else if (now >= peer->slice_end)
 		next_slice(nic, peer, now);
 	else if (now >= peer->retry_at)
@@ -178,28 +239,111 @@ void contact_tick(struct nic *nic, struct peer *peer, uint64_t now)
 		nic_timer_at(nic, peer->retry_at < peer->slice_end ? peer->retry_at : peer->slice_end);
 }
 
+/* --- what ended conversations leave behind --- */
+
+/* Failed, but our reads of the peer's memory have yet to end: what comes after them is behind them. */
+static bool reads_hang(const struct peer *peer)
+{
+	return peer->active.head && peer->active.head->failure;
+}
+
+/*
+ * Where it was, until all reads of its memory have ended: whoever comes after it may be elsewhere, and be given up as well.
+ * Without memory for that, what was severed at once is all.
+ */
+static void note_lost(struct nic *nic, struct peer *peer)
+{
+	for (struct peer_lost *lost = peer->lost; lost; lost = lost->next)
+		if (lost->transport == peer->transport && lost->address == peer->address) {
+			lost->cut_at = monotonic_ns();
+			return;
+		}
+	struct peer_lost *lost = malloc(sizeof(*lost));
+
+	if (!lost)
+		return;
+	*lost = (struct peer_lost){.next = peer->lost, .transport = peer->transport, .cut_at = monotonic_ns()};
+	lost->address = peer_hand_over(nic, peer);
+	peer->lost = lost;
+}
+
+static void cut(struct nic *nic, struct peer *peer)
+{
+	if (!peer->transport->ops->sever)
+		return;
+	peer->transport->ops->sever(peer->transport, peer->address);
+	if (reads_hang(peer))
+		note_lost(nic, peer);
+}
+
+void contact_cut_reads(struct nic *nic, struct peer *peer)
+{
+	if (reads_hang(peer))
+		cut(nic, peer);
+}
+
+/*
+ * Who greets us, or answers, over a connection that we have just cut, or has done so before that and was read now?  The answer
+ * would go the same way, and be lost, with the requests behind it, of which nobody would ever know that they are missing.  HELLO
+ * is repeated, and a WELCOME to one that we send from now on tells of another connection.
+ */
+static bool is_cut(const struct nic *nic, const struct peer *peer, const struct wire_message *message)
+{
+	if (peer_met_us(peer) || (peer->state == PEER_CONTACTING && message->operation == WIRE_WELCOME))
+		return false;
+	for (const struct peer_lost *lost = peer->lost; lost; lost = lost->next)
+		if (lost->transport == nic->transports[nic->polling] && monotonic_ns() - lost->cut_at < CUT_SETTLES_NS)
+			return true;
+	return false;
+}
+
 /* --- notices --- */
+
+static bool same_process(const struct peer *peer, const struct wire_message *message)
+{
+	return peer->incarnation[0] == message->incarnation_high && peer->incarnation[1] == message->incarnation_low;
+}
 
 static bool same_conversation(const struct peer *peer, const struct wire_message *message)
 {
-	return peer->remote_tag == message->source_tag && peer->incarnation[0] == message->incarnation_high &&
-	       peer->incarnation[1] == message->incarnation_low;
+	return peer->remote_tag == message->source_tag && same_process(peer, message);
 }
 
-/* The peer answers over a better way than the one on which we thought to be talking.  See WAYS above. */
-static void move_conversation(struct nic *nic, struct peer *peer)
+/*
+ * The peer has begun anew, or answers over a better way than the one on which we thought to be talking (see WAYS above).
+ * A WELCOME answers to our tag, under which its sender knows us from then on: so that stays.  A successor under the id of
+ * one whose end nobody noticed is what tells of it.
+ */
+static void begin_anew(struct nic *nic, struct peer *peer, const struct wire_message *message)
 {
-	uint16_t tag = peer->local_tag;
+	uint16_t tag = message->operation == WIRE_WELCOME ? peer->local_tag : 0;
 
 	peer_reset(nic, peer);
 	peer->local_tag = tag;
+	contact_cut_reads(nic, peer);
+	if (!peer->stranger && !same_process(peer, message))
+		verdict_pass(nic, peer->id, peer->uid, peer->jid, "another process has its id");
+}
+
+/* What was said to the tag that it answered belongs to no conversation any more: it is told so (STALE). */
+static int put_off(struct nic *nic, struct peer *peer, struct transport *transport, transport_address resolved)
+{
+	transport_take_back(transport, resolved);
+	if (peer->state == PEER_UNKNOWN) {
+		peer->local_tag = 0;
+		if (peer->requests.head)
+			contact_start(nic, peer);
+	}
+	return -EALREADY;
 }
 
 /* HELLO or WELCOME told us who the peer is. */
 static int introduce(struct nic *nic, struct peer *peer, const struct wire_message *message, transport_address from)
 {
+	if (unlikely(peer->state == PEER_BROKEN))
+		peer_end_broken(nic, peer);
 	struct transport *transport = nic->transports[nic->polling];
-	bool ready = peer->state == PEER_READY, same = ready && same_conversation(peer, message);
+	bool ready = peer_met_us(peer), same = ready && same_conversation(peer, message);
 	transport_address address;
 
 	if (same && peer->path != nic->polling && (peer->path < nic->polling || message->operation == WIRE_HELLO))
@@ -208,19 +352,20 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 
 	if (rc)
 		return rc;
-	if (from != TRANSPORT_ADDRESS_UNKNOWN && from != address)
-		return -EPERM; /* somebody else's identity */
-	/* Likewise, or it comes from an address unknown until now: then the next HELLO will show its source. */
-	if (from == TRANSPORT_ADDRESS_UNKNOWN && peer->source_shown && !same)
+	/* Somebody else's identity; or it comes from an address unknown until now: then the next HELLO will show its source. */
+	if (from != TRANSPORT_ADDRESS_UNKNOWN ? from != address : peer->source_shown && !same) {
+		transport_take_back(transport, address);
 		return -EPERM;
-	if (ready && !same)
-		peer_reset(nic, peer);
-	else if (ready && peer->path != nic->polling)
-		move_conversation(nic, peer);
+	}
+	if (ready && (!same || peer->path != nic->polling))
+		begin_anew(nic, peer, message);
+	if (unlikely(peer->lost) && is_cut(nic, peer, message))
+		return put_off(nic, peer, transport, address);
 	if (peer->local_tag == 0)
-		peer->local_tag = random_tag(0);
+		peer->local_tag = new_tag(nic);
 	peer_take_path(nic, peer, nic->polling);
-	peer->address = address;
+	peer_hold(nic, peer, address);
+	peer_settle(nic, peer);
 	if ((rc = peer_meet(nic, peer)))
 		return rc;
 	peer->attempt = message->attempt;
@@ -231,8 +376,11 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 	peer->abilities = message->abilities;
 	peer->incarnation[0] = message->incarnation_high;
 	peer->incarnation[1] = message->incarnation_low;
-	peer->state = PEER_READY;
-	trace(nic, PTL_DBG_SETUP, "met %u:%u over %s", peer->id.nid, peer->id.pid, peer->transport->ops->name);
+	/* An introduction from the time of its hold may come late. */
+	peer->state = message->abilities & WIRE_HOLDS && peer->state != PEER_READY ? PEER_HOLDING : PEER_READY;
+	trace(nic, PTL_DBG_SETUP, "met " ID_TEXT " over %s%s", ID_PARTS(peer->id), peer->transport->ops->name,
+	      peer->state == PEER_HOLDING ? ", which wants no requests yet" : "");
+	verdict_withdraw(nic, peer->id);
 	peer->refusals = 0;
 	peer->retry_at = 0;
 	peer->arrivals++;
@@ -270,7 +418,9 @@ static void answer(struct nic *nic, const struct peer *peer, const struct wire_m
 	struct transport *transport = nic->transports[nic->polling];
 	uint8_t bytes[WIRE_MAX_HEADER];
 
-	if (from == TRANSPORT_ADDRESS_UNKNOWN &&
+	bool resolved = from == TRANSPORT_ADDRESS_UNKNOWN;
+
+	if (resolved &&
 	    ((!peer && !stranger_affordable(nic)) ||
 	     transport->ops->resolve(transport, message->source_nid, message->source_pid, message->attempt, &from)))
 		return;
@@ -280,6 +430,8 @@ static void answer(struct nic *nic, const struct peer *peer, const struct wire_m
 	reply->attempt = (uint8_t)transport->ops->own_attempt(transport);
 	if (transport->ops->send(transport, from, bytes, wire_encode(reply, bytes), NULL, 0) == 0)
 		nic->counters.notices_sent++;
+	if (resolved)
+		transport_take_back(transport, from);
 }
 
 static void hello_for_another(struct nic *nic, struct peer *peer, const struct wire_message *hello,
@@ -299,10 +451,24 @@ static void hello_for_another(struct nic *nic, struct peer *peer, const struct w
 		return;
 	}
 	peer_take_path(nic, peer, nic->polling);
-	if (peer->state == PEER_UNKNOWN &&
-	    peer->transport->ops->resolve(peer->transport, peer->id.nid, peer->id.pid, hello->attempt, &peer->address))
+	if (peer->state == PEER_UNKNOWN && peer_resolve(nic, peer, hello->attempt))
 		return;
 	queue_notice(nic, peer, &refusal);
+}
+
+static void say_welcome(struct nic *nic, struct peer *peer)
+{
+	const struct wire_message welcome = introduction(nic, peer, WIRE_WELCOME);
+
+	queue_notice(nic, peer, &welcome);
+}
+
+void contact_release(struct nic *nic, struct peer *peer)
+{
+	if (!peer->held_back || !peer_met_us(peer))
+		return;
+	peer->held_back = false;
+	say_welcome(nic, peer);
 }
 
 static void hello_arrived(struct nic *nic, struct peer *peer, const struct wire_message *hello, transport_address from)
@@ -315,20 +481,21 @@ static void hello_arrived(struct nic *nic, struct peer *peer, const struct wire_
 		nic->counters.stale++;
 		return;
 	}
-	const struct wire_message welcome = introduction(nic, peer, WIRE_WELCOME);
-
-	queue_notice(nic, peer, &welcome);
+	say_welcome(nic, peer);
 	peer_flush(nic, peer);
 }
 
 static void welcome_arrived(struct nic *nic, struct peer *peer, const struct wire_message *welcome,
 			    transport_address from)
 {
-	if (peer->state == PEER_UNKNOWN || welcome->target_tag != peer->local_tag ||
-	    introduce(nic, peer, welcome, from))
+	if (peer->state == PEER_UNKNOWN || peer->state == PEER_BROKEN || welcome->target_tag != peer->local_tag ||
+	    introduce(nic, peer, welcome, from)) {
 		nic->counters.stale++;
-	else
-		peer_flush(nic, peer);
+		return;
+	}
+	if (!hold_in_force(nic))
+		contact_release(nic, peer);
+	peer_flush(nic, peer);
 }
 
 static bool comes_from(const struct nic *nic, const struct peer *peer, transport_address from)
@@ -348,21 +515,35 @@ static void refusal_arrived(struct nic *nic, struct peer *peer, const struct wir
 	} else if (refusal->reason == REFUSED_WRONG_PROCESS) {
 		next_slice(nic, peer, monotonic_ns());
 	} else {
-		report(LOG_WARN, "peer %u:%u speaks wire version %u, this library version %u", peer->id.nid,
-		       peer->id.pid, refusal->their_version, WIRE_VERSION);
+		report(LOG_WARN, "peer " ID_TEXT " speaks wire version %u, this library version %u", ID_PARTS(peer->id),
+		       refusal->their_version, WIRE_VERSION);
 		peer_fail(nic, peer, PTL_NI_PROTOCOL, "it speaks another version of the protocol");
 	}
 }
 
+static bool any_exposed(const struct peer *peer)
+{
+	const struct operation *op = peer->active.head;
+
+	while (op && !operation_exposures(op)->transport)
+		op = op->next;
+	return op != NULL;
+}
+
 static void stale_arrived(struct nic *nic, struct peer *peer, const struct wire_message *stale, transport_address from)
 {
-	/* Only an answer to what this conversation sent names its tag. */
-	if (!peer || peer->state != PEER_READY || stale->target_tag != peer->local_tag ||
-	    !comes_from(nic, peer, from)) {
+	/* Only an answer to what this conversation sent names its tags. */
+	if (!peer || !peer_met_us(peer) || stale->target_tag != peer->local_tag ||
+	    stale->source_tag != peer->remote_tag || !comes_from(nic, peer, from)) {
 		nic->counters.stale++;
 		return;
 	}
+	bool exposed = any_exposed(peer);
+
 	peer_reset(nic, peer);
+	/* It may be reading still, and perhaps only we know which connection is ours. */
+	if (exposed || reads_hang(peer))
+		cut(nic, peer);
 	if (peer->requests.head)
 		contact_start(nic, peer);
 }
@@ -393,18 +574,18 @@ void contact_notice(struct nic *nic, const struct wire_message *message, transpo
  * connection.  What is dropped now must not belong to the conversation that our next HELLO begins, or nobody would
  * ever know that it is missing; STALE says so too, but may find no room.
  */
-static void disown(struct peer *peer, const struct wire_message *message)
+static void disown(struct nic *nic, struct peer *peer, const struct wire_message *message)
 {
 	if (peer && peer->state == PEER_CONTACTING && message->target_tag == peer->local_tag)
-		peer->local_tag = random_tag(peer->local_tag);
+		peer->local_tag = new_tag(nic);
 }
 
 void contact_dropped(struct nic *nic, struct peer *peer, const struct wire_message *message, transport_address from)
 {
-	struct wire_message stale = {.operation = WIRE_STALE};
+	struct wire_message stale = {.operation = WIRE_STALE, .source_tag = message->target_tag};
 
 	answer(nic, peer, message, from, &stale);
-	disown(peer, message);
+	disown(nic, peer, message);
 }
 
 void contact_answer_version(struct nic *nic, const struct wire_message *message, transport_address from)
@@ -480,47 +661,58 @@ static void ask_again(struct nic *nic, struct peer *peer, uint64_t now)
 	if (now - peer->asked_at < (pause > interval ? pause : interval))
 		return;
 	peer->asked_at = now;
+	if (peer->state == PEER_HOLDING) {
+		const struct wire_message hello = introduction(nic, peer, WIRE_HELLO);
+
+		queue_notice(nic, peer, &hello);
+	}
 	transfers_ask_again(nic, peer);
+}
+
+/* Is its silence evidence? */
+static bool answers_by_itself(const struct nic *nic, const struct peer *peer)
+{
+	return peer_timeout(nic) && (peer->abilities & WIRE_HAS_NIC_THREAD);
 }
 
 static bool silent_for_too_long(const struct nic *nic, const struct peer *peer, uint64_t now)
 {
-	return peer->pings >= pings_before_death(nic, peer->transport) && peer_timeout(nic) &&
-	       (peer->abilities & WIRE_HAS_NIC_THREAD) && now - peer->silent_since > peer_timeout(nic);
-}
-
-/* Failed, but our reads of the peer's memory have yet to end: what comes after them is behind them. */
-static bool reads_hang(const struct peer *peer)
-{
-	return peer->active.head && peer->active.head->failure;
+	return peer->pings >= pings_before_death(nic, peer->transport) && answers_by_itself(nic, peer) &&
+	       now - peer->silent_since > peer_timeout(nic);
 }
 
 void contact_give_up(struct nic *nic, struct peer *peer, const char *why)
 {
-	struct transport *transport = peer->transport;
-
 	peer_fail(nic, peer, PTL_NI_PEER_DIED, why);
-	if (!transport->ops->sever)
-		return;
-	transport->ops->sever(transport, peer->address);
-	if (!reads_hang(peer))
-		return;
-	peer->lost_transport = transport;
-	peer->lost_address = peer->address;
+	if (!peer->stranger)
+		verdict_pass(nic, peer->id, peer->uid, peer->jid, why);
+	cut(nic, peer);
+}
+
+void contact_let_lost_go(struct peer *peer)
+{
+	struct peer_lost *lost;
+
+	while ((lost = peer->lost)) {
+		peer->lost = lost->next;
+		if (lost->transport)
+			transport_take_back(lost->transport, lost->address);
+		free(lost);
+	}
 }
 
 /* Whose reads have ended is lost no longer.  Returns how many of that transport are, at most `room`. */
-static unsigned collect_lost(struct nic *nic, const struct transport *transport, transport_address *lost, unsigned room)
+static unsigned collect_lost(struct nic *nic, const struct transport *transport, transport_address *found,
+			     unsigned room)
 {
 	unsigned count = 0;
 
-	for (struct peer *peer = nic->busy; peer && count < room; peer = peer->next_busy) {
-		if (!peer->lost_transport)
-			continue;
-		if (!reads_hang(peer))
-			peer->lost_transport = NULL;
-		else if (peer->lost_transport == transport)
-			lost[count++] = peer->lost_address;
+	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy) {
+		if (peer->lost && !reads_hang(peer))
+			contact_let_lost_go(peer);
+		for (const struct peer_lost *lost = peer->lost; lost && count < room; lost = lost->next)
+			if (lost->transport == transport)
+				found[count++] = lost->address;
 	}
 	return count;
 }
@@ -546,6 +738,28 @@ void contact_sever_lost(struct nic *nic, uint64_t now)
 }
 
 /*
+ * The peer lives, but none of our reads of its memory has ended for PTL_PEER_TIMEOUT, though the provider keeps them in the
+ * order of what the peer says: its answer is missing (ofi_rma.c says when), and what is read next would be taken for it.
+ * Only the end of the connection ends that.  What has arrived while we stood still gets the benefit of the doubt: between
+ * the look that finds them overdue and the one that is believed is a tick of polling, however often timers run.
+ */
+static bool reads_are_stuck(const struct nic *nic, struct peer *peer, uint64_t now)
+{
+	if (peer->reads == 0 || peer->reads_ended != peer->reads_ended_seen || peer->reads_stuck_since == 0) {
+		peer->reads_ended_seen = peer->reads_ended;
+		peer->reads_stuck_since = now;
+		peer->reads_overdue_since = 0;
+		return false;
+	}
+	if (peer->path != PATH_NETWORK || !answers_by_itself(nic, peer) ||
+	    now - peer->reads_stuck_since <= peer_timeout(nic))
+		return false;
+	if (!peer->reads_overdue_since)
+		peer->reads_overdue_since = now;
+	return now - peer->reads_overdue_since >= PEER_TICK_NS;
+}
+
+/*
  * Kernel evidence first: the peer's port is closed.  It is asked for after some silence, or always where it costs
  * nothing.  Only then silence itself, and only of peers that would answer by themselves.
  */
@@ -554,24 +768,35 @@ void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 	const struct transport *transport = peer->transport;
 	uint64_t interval = ping_interval(nic);
 
-	if (peer->state == PEER_UNKNOWN && peer->lost_transport && reads_hang(peer))
-		return; /* the verdict has been passed */
-	if (peer->state == PEER_READY)
+	if (peer->state == PEER_UNKNOWN && peer->lost && reads_hang(peer))
+		return; /* what can be done has been done: contact_sever_lost() goes on with it */
+	if (peer_met_us(peer)) {
 		ask_again(nic, peer, now);
+		if (reads_are_stuck(nic, peer, now)) {
+			contact_give_up(nic, peer, "it lives, but its memory cannot be read");
+			return;
+		}
+	}
 	if (peer->arrivals != peer->arrivals_seen || peer->silent_since == 0) {
+		peer->examined &= peer->arrivals == peer->arrivals_seen;
 		note_life(peer, now);
 		return;
 	}
 	bool silent = now - peer->silent_since >= interval;
 
-	if (!transport || peer->path == PATH_SELF || !(silent || transport->limits.rings))
+	if (!transport || peer->address == TRANSPORT_ADDRESS_UNKNOWN || peer->path == PATH_SELF ||
+	    !(silent || transport->limits.rings))
 		return;
 	if (probably_dead(peer)) {
 		contact_give_up(nic, peer, "its port is closed");
 		return;
 	}
-	if (!silent || peer->state != PEER_READY)
+	if (!silent || !peer_met_us(peer) || peer->refused_probes > 0)
 		return;
+	if (peer->examined && !answers_by_itself(nic, peer)) {
+		peer->examined = false; /* whatever we ask, its silence would prove nothing */
+		return;
+	}
 	if (silent_for_too_long(nic, peer, now)) {
 		contact_give_up(nic, peer, "silent for PTL_PEER_TIMEOUT");
 		return;

@@ -44,12 +44,12 @@ static bool too_full(const struct descriptor *md)
 
 void descriptor_start(struct descriptor *md, struct event_info *info, bool target)
 {
-	info->threshold = md->threshold;
 	md->pending++;
 	if (md->eq)
 		md->eq->underway++;
 	if (md->threshold != PTL_MD_THRESH_INF)
 		md->threshold--;
+	info->threshold = md->threshold;
 	if (target && !(md->options & PTL_MD_MANAGE_REMOTE))
 		md->local_offset += info->mlength;
 	if (md->threshold == 0 || (target && too_full(md))) {
@@ -79,15 +79,19 @@ static bool disabled(const struct descriptor *md, ptl_event_kind_t kind)
 }
 
 /*
- * The Cray XT's dialect: the threshold as it was before this very operation took its unit, whatever others have taken since,
- * so that one of them only tells that it was the last; and UNLINK for those who ask for it.
+ * What the operation itself has left, whatever others have taken since: programs recognise the last one of a descriptor by
+ * it, and with the descriptor's own value at END, operations that overlap would skip some (contract 3.6).  In the Cray XT's
+ * dialect it is the value before the operation took its unit.
  */
 static int threshold_told(const struct nic *nic, const struct descriptor *md, ptl_event_kind_t kind,
 			  const struct event_info *info)
 {
-	return unlikely(nic->cray) && kind != PTL_EVENT_UNLINK ? info->threshold : md->threshold;
+	if (kind == PTL_EVENT_UNLINK)
+		return md->threshold;
+	return info->threshold + (unlikely(nic->cray) && info->threshold != PTL_MD_THRESH_INF);
 }
 
+/* In the Cray XT's dialect, to those who ask for it. */
 static bool tells_unlink(const struct nic *nic, const struct descriptor *md)
 {
 	return likely(!nic->cray) || md->options & PTL_MD_EVENT_AUTO_UNLINK_ENABLE;
@@ -110,11 +114,16 @@ void event_log(struct nic *nic, const struct descriptor *md, ptl_event_kind_t ki
 		.kind = (uint16_t)kind,
 		.ni_fail = (uint16_t)failure,
 	};
-	event_post(md->eq, &record);
+	bool handed_over = md->eq == nic->wanted.eq && event_hand_over(md->eq, &record, nic->wanted.event);
+
+	if (handed_over)
+		nic->wanted.eq = NULL;
+	else
+		event_post(md->eq, &record);
 	trace(nic, PTL_DBG_EVENT, "%s, md 0x%x, link %u, %llu of %llu bytes, failure %u", PtlEventKindStr(kind),
 	      md->handle, info->link, (unsigned long long)info->mlength, (unsigned long long)info->rlength,
 	      (unsigned)failure);
-	if (unlikely(md->eq->waiters > 0))
+	if (unlikely(md->eq->waiters > 0) && !handed_over)
 		waiters_notify(nic, md->eq);
 }
 
@@ -179,6 +188,7 @@ static int describe_memory(struct descriptor *md, const ptl_md_t *user, struct e
 	md->threshold = user->threshold;
 	md->active = user->threshold > 0 || user->threshold == PTL_MD_THRESH_INF;
 	md->local_offset = 0;
+	md->cause = (struct event_info){0}; /* nothing has used it up */
 	md->eq = eq;
 	return 0;
 }
@@ -189,8 +199,7 @@ int descriptor_create(struct nic *nic, const ptl_md_t *user, ptl_unlink_t unlink
 	struct descriptor *md;
 
 	if (nic->descriptors.live >= (uint32_t)nic->limits.max_mds || !(md = pool_take(&nic->descriptors)))
-		return report_error(-ENOSPC, "%u memory descriptors exist, more than that are not allowed (max_mds)",
-				    nic->descriptors.live);
+		return pool_refuse(&nic->descriptors, nic->limits.max_mds, "memory descriptors", "max_mds");
 	int rc = describe_memory(md, user, eq);
 
 	if (rc) {

@@ -6,9 +6,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "offload/pages.h"
+
 _Static_assert(sizeof(struct event_slot) == 2 * CACHE_LINE, "a slot is two cache lines");
 
-/* Rings given back, waiting for an equal request.  Never unmapped before event_rings_free(): readers may look. */
+#define NUMBER_BITS 53 /* of the events of one queue; the rest is its generation (NIC_HANDLE_GENERATIONS) */
+
+/* Rings given back, empty, waiting for an equal request.  Never unmapped before event_rings_free(): readers may look. */
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct event_ring *spare_rings;
 
@@ -30,9 +34,24 @@ static struct event_ring *spare_ring(uint64_t size)
 		}
 	}
 	pthread_mutex_unlock(&spare_lock);
-	for (uint64_t i = 0; ring && i < size; i++)
-		atomic_store_explicit(&ring->slots[i].sequence, 0, memory_order_relaxed);
 	return ring;
+}
+
+static void empty_slots(struct event_ring *ring, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; i < to; i++)
+		atomic_store_explicit(&ring->slots[i].sequence, 0, memory_order_relaxed);
+}
+
+/* Empties a ring that may be larger than memory; what pages_give_back() cannot is written. */
+static void ring_clear(struct event_ring *ring)
+{
+	char *slots = (char *)ring->slots, *end = slots + ring->size * sizeof(struct event_slot);
+	char *given = slots, *given_end = end;
+
+	pages_give_back(&given, &given_end);
+	empty_slots(ring, 0, (uint64_t)(given - slots) / sizeof(struct event_slot));
+	empty_slots(ring, (uint64_t)(given_end - slots) / sizeof(struct event_slot), ring->size);
 }
 
 struct event_ring *event_ring_get(uint64_t count)
@@ -57,6 +76,7 @@ struct event_ring *event_ring_get(uint64_t count)
 
 void event_ring_put(struct event_ring *ring)
 {
+	ring_clear(ring);
 	pthread_mutex_lock(&spare_lock);
 	ring->next = spare_rings;
 	spare_rings = ring;
@@ -65,12 +85,14 @@ void event_ring_put(struct event_ring *ring)
 
 void event_rings_free(void)
 {
+	pthread_mutex_lock(&spare_lock);
 	while (spare_rings) {
 		struct event_ring *ring = spare_rings;
 
 		spare_rings = ring->next;
 		munmap(ring, ring_bytes(ring->size));
 	}
+	pthread_mutex_unlock(&spare_lock);
 }
 
 void event_rings_lock(bool lock)
@@ -81,47 +103,22 @@ void event_rings_lock(bool lock)
 		pthread_mutex_unlock(&spare_lock);
 }
 
+void event_number(struct event_queue *eq)
+{
+	uint64_t first = (uint64_t)atomic_load_explicit(&eq->item.generation, memory_order_relaxed) << NUMBER_BITS;
+
+	atomic_store_explicit(&eq->posted, first, memory_order_relaxed);
+	atomic_store_explicit(&eq->taken, first, memory_order_relaxed);
+}
+
 uint64_t event_unread(const struct event_queue *eq)
 {
 	return atomic_load_explicit(&eq->posted, memory_order_relaxed) -
 	       atomic_load_explicit(&eq->taken, memory_order_relaxed);
 }
 
-static void *pointer_in(uint64_t word)
+static inline bool copy_slot(struct event_slot *slot, uint64_t number, uint64_t words[EVENT_WORDS])
 {
-	return (void *)(uintptr_t)word;
-}
-
-/* What event_post() packed. */
-static void unpack(const uint64_t *words, struct event_record *record)
-{
-	*record = (struct event_record){
-		.info = {.initiator = {(uint32_t)words[0], (uint32_t)(words[0] >> 32)},
-			 .uid = (uint32_t)words[1],
-			 .jid = (uint32_t)(words[1] >> 32),
-			 .pt_index = (uint32_t)words[2],
-			 .link = (uint32_t)(words[2] >> 32),
-			 .match_bits = words[3],
-			 .rlength = words[4],
-			 .mlength = words[5],
-			 .offset = words[6],
-			 .hdr_data = words[7]},
-		.md_start = pointer_in(words[8]),
-		.md_user_ptr = pointer_in(words[9]),
-		.md_length = words[10],
-		.md_max_size = words[11],
-		.md_handle = (uint32_t)words[12],
-		.md_options = (uint32_t)(words[12] >> 32),
-		.md_threshold = (int32_t)(uint32_t)words[13],
-		.kind = (uint16_t)(words[13] >> 32),
-		.ni_fail = (uint16_t)(words[13] >> 48),
-	};
-}
-
-static bool copy_slot(struct event_slot *slot, uint64_t number, struct event_record *record)
-{
-	uint64_t words[EVENT_WORDS];
-
 	/* Pairs with the release store at the end of event_post(). */
 	if (atomic_load_explicit(&slot->sequence, memory_order_acquire) != number + 1)
 		return false;
@@ -131,64 +128,17 @@ static bool copy_slot(struct event_slot *slot, uint64_t number, struct event_rec
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&slot->sequence, memory_order_relaxed) != number + 1)
 		return false;
-	unpack(words, record);
+	tsan_acquire(slot);
 	return true;
-}
-
-static void expand(const struct event_record *record, uint32_t eq_handle, uint64_t number, ptl_event_t *event)
-{
-	const struct event_info *info = &record->info;
-
-	*event = (ptl_event_t){
-		.type = (ptl_event_kind_t)record->kind,
-		.initiator = info->initiator,
-		.uid = info->uid,
-		.jid = info->jid,
-		.pt_index = info->pt_index,
-		.match_bits = info->match_bits,
-		.rlength = info->rlength,
-		.mlength = info->mlength,
-		.offset = info->offset,
-		.md_handle = record->md_handle,
-		.md = {.start = record->md_start,
-		       .length = record->md_length,
-		       .threshold = record->md_threshold,
-		       .max_size = record->md_max_size,
-		       .options = record->md_options,
-		       .user_ptr = record->md_user_ptr,
-		       .eq_handle = eq_handle},
-		.hdr_data = info->hdr_data,
-		.link = info->link,
-		.ni_fail_type = record->ni_fail,
-		.sequence = (ptl_seq_t)(number + 1),
-	};
 }
 
 /*
  * Mostly the oldest event is the next one, and its slot says so itself: `posted` is a line that travels from core to
  * core with every event, so it is looked at only when the slot does not hold what was expected.
  */
-static bool next_is_there(struct event_ring *ring, uint64_t taken, struct event_record *record)
+static inline bool next_is_there(struct event_ring *ring, uint64_t taken, uint64_t words[EVENT_WORDS])
 {
-	return ring && copy_slot(&ring->slots[taken & (ring->size - 1)], taken, record);
-}
-
-/* Finds the oldest event still there: copies it and says which number it has and how many were consumed before. */
-static int event_find(struct event_queue *eq, struct event_record *record, uint64_t *taken, uint64_t *number)
-{
-	struct event_ring *ring = atomic_load_explicit(&eq->ring, memory_order_acquire);
-
-	do {
-		/* Taken before posted: the difference may then be too large, never negative. */
-		*number = *taken = atomic_load_explicit(&eq->taken, memory_order_acquire);
-		if (next_is_there(ring, *taken, record))
-			return 0;
-		uint64_t posted = atomic_load_explicit(&eq->posted, memory_order_acquire);
-		if (posted == *taken || !ring)
-			return -EAGAIN;
-		*number = posted - *taken > ring->size ? posted - ring->size : *taken;
-	} while (!copy_slot(&ring->slots[*number & (ring->size - 1)], *number, record));
-	return 0;
+	return ring && copy_slot(&ring->slots[taken & (ring->size - 1)], taken, words);
 }
 
 static bool same_generation(struct event_queue *eq, uint32_t generation)
@@ -197,36 +147,61 @@ static bool same_generation(struct event_queue *eq, uint32_t generation)
 	return atomic_load_explicit(&eq->item.generation, memory_order_acquire) == generation;
 }
 
-int event_take(struct event_queue *eq, uint32_t generation, ptl_event_t *event)
+/*
+ * Finds the oldest event still there: copies it and says which number it has and how many were consumed before.  These
+ * numbers are the queue's of that generation, no other's: whoever moves `taken` from there has not taken its successor's.
+ */
+static inline int event_find(struct event_queue *eq, uint32_t generation, uint64_t words[EVENT_WORDS], uint64_t *taken,
+			     uint64_t *number)
 {
-	struct event_record record;
-	uint64_t taken, number;
+	struct event_ring *ring;
 
 	do {
+		/* Each time: the slots of a queue that was freed meanwhile read as empty, and it has no ring. */
+		ring = atomic_load_explicit(&eq->ring, memory_order_acquire);
+		/* Taken before posted: the difference may then be too large, and negative only in the middle of a hand-over. */
+		*number = *taken = atomic_load_explicit(&eq->taken, memory_order_acquire);
 		if (!same_generation(eq, generation))
 			return -EBADF;
-		int rc = event_find(eq, &record, &taken, &number);
+		if (next_is_there(ring, *taken, words))
+			return 0;
+		uint64_t posted = atomic_load_explicit(&eq->posted, memory_order_acquire);
+		if ((int64_t)(posted - *taken) <= 0 || !ring)
+			return -EAGAIN;
+		*number = posted - *taken > ring->size ? posted - ring->size : *taken;
+	} while (!copy_slot(&ring->slots[*number & (ring->size - 1)], *number, words));
+	return 0;
+}
+
+int event_take(struct event_queue *eq, uint32_t generation, ptl_event_t *event)
+{
+	uint64_t words[EVENT_WORDS], taken, number;
+
+	do {
+		int rc = event_find(eq, generation, words, &taken, &number);
 		if (rc)
 			return rc;
 		/* Consumes it; the acquire/release only orders readers among themselves. */
 	} while (!atomic_compare_exchange_weak_explicit(&eq->taken, &taken, number + 1, memory_order_acq_rel,
 							memory_order_relaxed));
 	if (!same_generation(eq, generation))
-		return -EBADF; /* freed under our eyes: what we took may be another queue's */
-	expand(&record, eq->handle, number, event);
+		return -EBADF; /* freed under our eyes: what we copied may be another queue's */
+	event_expand(words, eq->handle, number, event);
 	return number == taken ? 0 : -EOVERFLOW;
 }
 
 int event_peek(struct event_queue *eq, uint32_t generation, ptl_event_t *event)
 {
-	struct event_record record;
-	uint64_t taken, number;
+	uint64_t words[EVENT_WORDS], taken, number;
 
+	do {
+		int rc = event_find(eq, generation, words, &taken, &number);
+		if (rc)
+			return rc;
+		/* Behind the fence in copy_slot(): if nobody took one meanwhile, it is the oldest still. */
+	} while (atomic_load_explicit(&eq->taken, memory_order_relaxed) != taken);
 	if (!same_generation(eq, generation))
-		return -EBADF;
-	int rc = event_find(eq, &record, &taken, &number);
-	if (rc)
-		return rc;
-	expand(&record, eq->handle, number, event);
+		return -EBADF; /* as in event_take() */
+	event_expand(words, eq->handle, number, event);
 	return number == taken ? 0 : -EOVERFLOW;
 }

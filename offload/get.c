@@ -58,6 +58,7 @@ static void get_reply(struct nic *nic, struct operation *op, const struct wire_m
 	bool failed = message->flags & WIRE_FAILED;
 
 	if (!reply_begin(nic, op, message->mlength)) {
+		drop_tell(nic, op->peer, WIRE_REPLY, "its descriptor is gone");
 		receive_drop(nic, message->mlength);
 		return;
 	}
@@ -73,6 +74,7 @@ static void get_reply_long(struct nic *nic, struct operation *op, const struct w
 	if (reply_begin(nic, op, message->mlength)) {
 		transfer_start(nic, op, message, op->info.mlength);
 	} else {
+		drop_tell(nic, op->peer, WIRE_REPLY_LONG, "its descriptor is gone");
 		receive_drop(nic, message->mlength);
 		operation_advance(nic, op, OP_PULLED, NULL);
 	}

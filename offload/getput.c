@@ -28,8 +28,10 @@ static void reply(struct nic *nic, struct operation *op, const struct wire_messa
 	struct event_info info = op->info;
 
 	if (!md) {
-		if (message)
+		if (message) {
+			drop_tell(nic, op->peer, WIRE_REPLY, "its descriptor is gone");
 			receive_drop(nic, mlength);
+		}
 		return;
 	}
 	if (mlength > op->info.rlength)
@@ -118,8 +120,10 @@ void getput_arrived(struct nic *nic, struct peer *peer, const struct wire_messag
 	struct operation *op = operation_owed(nic, peer, &protocol_once);
 	struct descriptor *md = op ? receive_match(nic, peer, request, PTL_MD_OP_PUT | PTL_MD_OP_GET, &info) : NULL;
 
-	if (!op)
+	if (!op) {
+		drop_tell(nic, peer, WIRE_GETPUT, OPERATIONS_OWED_TEXT);
 		receive_drop(nic, request->length);
+	}
 	if (!md) {
 		if (op)
 			operation_free(nic, op);

@@ -13,6 +13,14 @@
  *              after the word has become FREE, and then the push fails and the pusher owns.  Popping takes the whole
  *              stack by exchange, so a recycled command address (ABA) in a push is harmless: next is what head was.
  *     release  take and run commands until there is none, then HOST -> FREE by compare-and-swap (release).
+ *     hand on  the owner leaves without passing through FREE: it tells the thread of the oldest command that it owns
+ *              now, and commands taken but not run (`backlog`) pass on with everything else.
+ *
+ * Whoever releases serves others meanwhile, and they may come back faster than he can leave: after PTL_SPIN of this he
+ * hands on.  It is the time that a thread waits awake because to sleep and be woken costs about as much, and handing on to
+ * one that sleeps costs just that; so calls are held up for no longer, and at worst half of the time is lost.  A thread
+ * that wants the engine itself, and not something done in it, pushes a command without a function, a claim: the owner hands on when
+ * its turn comes (fork, the end, a dedicated NIC thread that has lost it so).
  *
  * Critical sections are bounded: a drive handles at most POLL_BUDGET arrivals of each transport.  Nobody blocks while
  * owning.  A thread that is inside finds itself there again only in a signal handler: that call fails (-EDEADLK).
@@ -72,10 +80,12 @@
 #include <poll.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cancel.h"
 #include "base/report.h"
+#include "base/tsan.h"
 #include "offload/futex.h"
 #include "offload/operation.h"
 #include "offload/own.h"
@@ -89,14 +99,20 @@
 
 struct command {
 	_Alignas(CACHE_LINE) struct command *next;
-	nic_command *run;
+	nic_command *run; /* NULL: a claim */
 	void *arguments;
 	int result;
 	char *error_text;       /* the caller's: where the command reports */
+	enum nic_owner owner;   /* what the caller owns as, should it be told to */
 	_Atomic uint32_t state; /* COMMAND_*; a futex */
 };
 
-enum { COMMAND_PENDING, COMMAND_DONE, COMMAND_SLEEPER };
+enum {
+	COMMAND_PENDING,
+	COMMAND_SLEEPER,
+	COMMAND_DONE,
+	COMMAND_GRANTED /* not done: its thread is the owner now */
+};
 
 _Static_assert(_Alignof(struct command) > NIC_OWNER_MASK, "a command's address leaves room for the state");
 
@@ -115,6 +131,7 @@ static bool run_timers(struct nic *nic)
 		return false;
 	nic->timer = NIC_NEVER;
 	peers_tick(nic, now);
+	hold_tick(nic, now);
 	return true;
 }
 
@@ -143,7 +160,7 @@ int nic_drive(struct nic *nic)
 		  : &nic->counters.driven_by_nic) += (unsigned)work;
 	if (unlikely(nic->stalled != NULL))
 		work += transfers_resume(nic);
-	if (nic->busy)
+	if (nic->unsent)
 		work += peers_flush(nic);
 	if (nic->timer != NIC_NEVER && ++nic->drives % TIMER_DRIVES == 0)
 		run_timers(nic);
@@ -268,13 +285,14 @@ bool nic_sleep(struct nic *nic, int event, enum nic_watch watch, uint64_t until)
 
 /* --- ownership --- */
 
-static void complete(struct command *command, int result)
+/* The command's thread goes on, and the command is gone. */
+static void tell(struct command *command, uint32_t news)
 {
 	_Atomic uint32_t *state = &command->state;
 
-	command->result = result;
-	/* Publishes the result; pairs with the acquire loads in await().  The command is gone after this. */
-	if (atomic_exchange_explicit(state, COMMAND_DONE, memory_order_acq_rel) == COMMAND_SLEEPER)
+	tsan_release(command);
+	/* Publishes the result, or the engine; pairs with the acquire loads in await(). */
+	if (atomic_exchange_explicit(state, news, memory_order_acq_rel) == COMMAND_SLEEPER)
 		futex_wake(state, 1);
 }
 
@@ -297,26 +315,58 @@ static struct command *commands_of(uintptr_t word)
 	return (struct command *)(word & ~(uintptr_t)NIC_OWNER_MASK);
 }
 
-/* Runs what other threads have asked for, in their order.  Owner only.  Returns how many. */
-int own_drain(struct nic *nic, enum nic_owner owner)
+/* The oldest command, or NULL; those that have come meanwhile are taken if there is no older one.  Owner only. */
+static struct command *oldest_command(struct nic *nic, enum nic_owner owner)
 {
+	if (!nic->backlog && commands_of(atomic_load_explicit(&nic->own, memory_order_relaxed)))
+		/* Takes them all; acquire pairs with the release of the push. */
+		nic->backlog = reverse(commands_of(atomic_exchange_explicit(&nic->own, owner, memory_order_acquire)));
+	return nic->backlog;
+}
+
+/* There is a command.  Whoever is pushing one meanwhile leaves the state as it is. */
+static void hand_on(struct nic *nic, enum nic_owner owner)
+{
+	struct command *heir = oldest_command(nic, owner);
+
+	nic->backlog = heir->next;
+	if (heir->owner != owner)
+		atomic_fetch_add_explicit(&nic->own, (uintptr_t)heir->owner - (uintptr_t)owner, memory_order_relaxed);
+	tell(heir, COMMAND_GRANTED);
+}
+
+static void serve(struct nic *nic, struct command *command)
+{
+	nic->backlog = command->next;
+	report_into(command->error_text);
+	tsan_acquire(command);
+	command->result = command->run(nic, command->arguments);
+	report_into(NULL);
+	tell(command, COMMAND_DONE);
+	nic->counters.commands++;
+}
+
+bool own_wanted(const struct nic *nic)
+{
+	return nic->backlog || commands_of(atomic_load_explicit(&nic->own, memory_order_relaxed));
+}
+
+int own_serve(struct nic *nic, enum nic_owner owner)
+{
+	struct command *command;
 	int count = 0;
 
-	while (commands_of(atomic_load_explicit(&nic->own, memory_order_relaxed))) {
-		/* Takes them all; acquire pairs with the release of the push. */
-		uintptr_t word = atomic_exchange_explicit(&nic->own, owner, memory_order_acquire);
-
-		for (struct command *command = reverse(commands_of(word)), *next; command; command = next) {
-			next = command->next;
-			report_into(command->error_text);
-			int result = command->run(nic, command->arguments);
-
-			report_into(NULL);
-			complete(command, result);
-			count++;
+	if (likely(!own_wanted(nic)))
+		return 0;
+	UNCANCELLED; /* whoever asked may have forbidden it in its own thread only */
+	oldest_command(nic, owner);
+	for (; (command = nic->backlog); count++) {
+		if (!command->run) {
+			hand_on(nic, owner);
+			return -EOWNERDEAD;
 		}
+		serve(nic, command);
 	}
-	nic->counters.commands += (unsigned)count;
 	return count;
 }
 
@@ -353,6 +403,7 @@ bool own_try(struct nic *nic, enum nic_owner owner)
 	    !atomic_compare_exchange_strong_explicit(&nic->own, &free, owner, memory_order_acquire,
 						     memory_order_relaxed))
 		return false;
+	tsan_acquire(&nic->own);
 	note_owned(nic, start);
 	return true;
 }
@@ -371,17 +422,31 @@ void own_wake_waiters(struct nic *nic)
 		wake(words, waiters_collect(nic, words, WAKE_BATCH));
 }
 
+/* Serves whoever waits, but not for ever.  False: somebody else owns now. */
+static bool serve_patiently(struct nic *nic, enum nic_owner owner, uint64_t *until)
+{
+	uint64_t now = monotonic_ns();
+
+	if (*until == 0)
+		*until = now + nic->settings->spin;
+	else if (now >= *until) {
+		hand_on(nic, owner);
+		return false;
+	}
+	return own_serve(nic, owner) >= 0;
+}
+
 void own_give_back(struct nic *nic, enum nic_owner owner)
 {
 	_Atomic uint32_t *words[WAKE_BATCH];
-	uint64_t start = timing_start(&nic->timing);
+	uint64_t start = timing_start(&nic->timing), until = 0;
 	int count = 0;
-	bool kick = false;
 	uintptr_t expected;
 
 	do {
-		own_drain(nic, owner);
-		kick |= settle_sleeper(nic);
+		if (unlikely(own_wanted(nic)) && !serve_patiently(nic, owner, &until))
+			break; /* whoever owns now settles the rest */
+		bool kick = settle_sleeper(nic);
 		while (nic->waiters &&
 		       (count += waiters_collect(nic, words + count, WAKE_BATCH - count)) == WAKE_BATCH) {
 			wake(words, count);
@@ -389,9 +454,9 @@ void own_give_back(struct nic *nic, enum nic_owner owner)
 		}
 		if (kick)
 			nic_kick(nic);
-		kick = false;
 		note_released(nic, start);
 		expected = owner;
+		tsan_release(&nic->own);
 		/* Release pairs with the acquire of the next owner; fails if a command came. */
 	} while (!atomic_compare_exchange_strong_explicit(&nic->own, &expected, NIC_FREE, memory_order_release,
 							  memory_order_relaxed));
@@ -427,7 +492,8 @@ static bool push(struct nic *nic, struct command *command, uintptr_t word)
 	bool asleep = owner == NIC_SLEEPING;
 
 	command->next = commands_of(word);
-	/* Release: the owner sees the command's fields; pairs with the exchange in own_drain(). */
+	tsan_release(command);
+	/* Release: the owner sees the command's fields; pairs with the exchange in oldest_command(). */
 	if (!atomic_compare_exchange_strong_explicit(&nic->own, &word,
 						     (uintptr_t)command | (asleep ? NIC_THREAD : owner),
 						     memory_order_release, memory_order_relaxed))
@@ -437,48 +503,108 @@ static bool push(struct nic *nic, struct command *command, uintptr_t word)
 	return true;
 }
 
-static int await(struct command *command)
+/* COMMAND_DONE or COMMAND_GRANTED. */
+static uint32_t await(struct command *command)
 {
 	/* An owner on another core is done in a few hundred nanoseconds; one that was descheduled on this core needs
 	 * the core; after that it is something long. */
 	enum { PAUSES = 64, YIELDS = 50 };
+	uint32_t state;
 
 	for (int i = 0; i < PAUSES + YIELDS; i++) {
-		if (atomic_load_explicit(&command->state, memory_order_acquire) == COMMAND_DONE)
-			return command->result;
+		if ((state = atomic_load_explicit(&command->state, memory_order_acquire)) >= COMMAND_DONE)
+			return state;
 		if (i < PAUSES)
 			cpu_pause();
 		else
 			sched_yield();
 	}
-	uint32_t pending = COMMAND_PENDING;
-
-	atomic_compare_exchange_strong_explicit(&command->state, &pending, COMMAND_SLEEPER, memory_order_acq_rel,
+	state = COMMAND_PENDING;
+	atomic_compare_exchange_strong_explicit(&command->state, &state, COMMAND_SLEEPER, memory_order_acq_rel,
 						memory_order_acquire);
-	while (atomic_load_explicit(&command->state, memory_order_acquire) != COMMAND_DONE)
+	while ((state = atomic_load_explicit(&command->state, memory_order_acquire)) < COMMAND_DONE)
 		futex_wait(&command->state, COMMAND_SLEEPER, NIC_NEVER);
-	return command->result;
+	return state;
 }
 
-static int call_owner(struct nic *nic, nic_command *run, void *arguments)
+/* COMMAND_DONE; COMMAND_GRANTED: not done, but the calling thread owns the engine; -ESHUTDOWN: it is dead. */
+static int submit(struct nic *nic, struct command *command)
 {
-	struct command command = {.run = run, .arguments = arguments, .error_text = report_own_text()};
-
 	for (;;) {
 		uintptr_t word = atomic_load_explicit(&nic->own, memory_order_relaxed);
 
 		if (word == NIC_DEAD)
-			return report_error(-ESHUTDOWN, "interface %u is closed", nic->index);
+			return -ESHUTDOWN;
 		if (word == NIC_FREE) {
-			if (own_try(nic, NIC_HOST)) {
-				int result = run(nic, arguments);
-				own_give_back(nic, NIC_HOST);
-				return result;
-			}
-		} else if (push(nic, &command, word)) {
-			return await(&command);
+			if (own_try(nic, command->owner))
+				return COMMAND_GRANTED;
+		} else if (push(nic, command, word)) {
+			int state = (int)await(command);
+
+			tsan_acquire(command);
+			return state;
 		}
 	}
+}
+
+bool own_take(struct nic *nic, enum nic_owner owner)
+{
+	struct command claim = {.owner = owner};
+
+	return submit(nic, &claim) == COMMAND_GRANTED;
+}
+
+static int run_and_release(struct nic *nic, nic_command *run, void *arguments)
+{
+	int result = run(nic, arguments);
+
+	own_give_back(nic, NIC_HOST);
+	return result;
+}
+
+static int call_owner(struct nic *nic, nic_command *run, void *arguments)
+{
+	struct command command = {
+		.run = run, .arguments = arguments, .error_text = report_own_text(), .owner = NIC_HOST};
+
+	switch (submit(nic, &command)) {
+	case COMMAND_DONE:
+		return command.result;
+	case COMMAND_GRANTED:
+		return run_and_release(nic, run, arguments);
+	default:
+		return report_error(-ESHUTDOWN, "interface %u is closed", nic->index);
+	}
+}
+
+/*
+ * The thread whose thread-local storage we run on: mostly our own.  The C library keeps its id there and tells it only as
+ * part of the clock of the thread's CPU time (clock_getcpuclockid(3): the complement, above three bits of flags).
+ */
+static pid_t storage_owner(void)
+{
+	clockid_t clock;
+
+	return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? (pid_t) ~(clock >> 3) : 0;
+}
+
+int nic_refuse_reentry(void)
+{
+	static _Atomic bool told;
+	const pid_t owner = storage_owner(), us = (pid_t)syscall(SYS_gettid);
+
+	if (owner == us)
+		return report_error(-EDEADLK,
+				    "a Portals call interrupted another one of the same thread, or of one made by "
+				    "clone() without CLONE_SETTLS, which shares its storage: use pthread_create()");
+	report_error(
+		-EDEADLK,
+		"thread %d was made by clone() without CLONE_SETTLS and shares the storage of thread %d: it cannot "
+		"call Portals while that one does, as little as a signal handler could: use pthread_create()",
+		us, owner);
+	if (!atomic_exchange_explicit(&told, true, memory_order_relaxed))
+		report(LOG_ERROR, "%s", report_last_error());
+	return -EDEADLK;
 }
 
 int nic_call(struct nic *nic, nic_command *run, void *arguments)
@@ -486,28 +612,53 @@ int nic_call(struct nic *nic, nic_command *run, void *arguments)
 	int result;
 
 	if (unlikely(inside != NULL))
-		return report_error(-EDEADLK, "a Portals call interrupted another one of the same thread");
+		return nic_refuse_reentry();
 	inside = nic;
-	if (likely(own_try(nic, NIC_HOST))) {
-		result = run(nic, arguments);
-		own_give_back(nic, NIC_HOST);
-	} else {
+	if (likely(own_try(nic, NIC_HOST)))
+		result = run_and_release(nic, run, arguments);
+	else
 		result = call_owner(nic, run, arguments);
-	}
 	inside = NULL;
 	return result;
 }
 
+void nic_hold(struct nic *nic)
+{
+	inside = nic;
+	own_take(nic, NIC_HOST);
+}
+
+void nic_let_go(struct nic *nic)
+{
+	own_give_back(nic, NIC_HOST);
+}
+
+bool nic_enter(const struct nic *nic)
+{
+	if (inside)
+		return false;
+	inside = nic;
+	return true;
+}
+
+void nic_leave(void)
+{
+	inside = NULL;
+}
+
 void nic_bury(struct nic *nic)
 {
-	uintptr_t word = NIC_FREE;
+	uintptr_t word = NIC_HOST;
 
 	/* `closing` is set and every sleeper was woken: waiters leave, and new ones do not stay. */
 	while (atomic_load_explicit(&nic->hosts_waiting, memory_order_acquire) > 0)
 		sched_yield();
-	while (!atomic_compare_exchange_weak_explicit(&nic->own, &word, NIC_DEAD, memory_order_acq_rel,
-						      memory_order_relaxed)) {
-		word = NIC_FREE;
-		sched_yield();
-	}
+	/* In turn: others may call without end. */
+	inside = nic;
+	own_take(nic, NIC_HOST);
+	while (own_serve(nic, NIC_HOST) ||
+	       !atomic_compare_exchange_strong_explicit(&nic->own, &word, NIC_DEAD, memory_order_acq_rel,
+							memory_order_relaxed))
+		word = NIC_HOST;
+	inside = NULL;
 }

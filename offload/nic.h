@@ -22,28 +22,38 @@
 
 #define NIC_PORTALS        64 /* portal table entries */
 #define NIC_ACL_ENTRIES    8
-#define NIC_MAX_OBJECTS    65536
+#define NIC_MAX_OBJECTS    65536 /* of a kind, as far as handles go */
 #define NIC_MAX_QUEUES     1024
-#define NIC_MAX_OPERATIONS (1 << 18)
-#define NIC_STRANGERS      1024     /* known at a time: peer_admit() */
-#define NIC_STRANGER_BURST 256      /* answered at a time: stranger_affordable() */
-#define NIC_STRANGER_NS    5000000u /* and one more after each such time */
+#define NIC_MAX_REQUESTS   (1 << 19) /* that are ours, at a time: see operation.c */
+#define NIC_MAX_OPERATIONS (1 << 20) /* these and what others ask of us */
+#define NIC_STRANGERS      1024      /* known at a time: peer_admit() */
+#define NIC_STRANGER_BURST 256       /* answered at a time: stranger_affordable() */
+#define NIC_STRANGER_NS    5000000u  /* and one more after each such time */
+#define LOOPBACK_NET       127       /* first byte of addresses of the loopback */
+#define NIC_VERDICTS       256       /* on peers that are gone, remembered: verdict.c */
 #define NIC_NEVER          UINT64_MAX
 
 /* Generations of objects and operations; with the index they make handles (portals/handle.h) and tokens. */
 #define NIC_HANDLE_GENERATIONS 2046
-#define NIC_TOKEN_INDEX_BITS   18
+#define NIC_TOKEN_INDEX_BITS   20
 #define NIC_TOKEN_GENERATIONS  ((1 << (32 - NIC_TOKEN_INDEX_BITS)) - 1)
 
 struct peer;
 struct operation;
 struct waiter;
+struct command;
 
 struct acl_entry {
 	ptl_process_id_t id;
 	ptl_uid_t uid;
 	ptl_jid_t jid;
 	ptl_pt_index_t pt_index;
+};
+
+/* On a process that we have given up. */
+struct peer_verdict {
+	ptl_process_id_t id;
+	const char *why;
 };
 
 /* Ways to a peer, the most preferred first. */
@@ -72,6 +82,9 @@ struct nic {
 	_Alignas(CACHE_LINE) _Atomic uint32_t hosts_waiting; /* threads inside PtlEQWait or PtlEQPoll */
 	_Atomic uint64_t host_drives;
 
+	/* Written by the owner, read by hosts that wait: where the process was seen that is waited for (transport_sink). */
+	_Atomic uint32_t partner_place;
+
 	/* Written by whoever goes to sleep or wakes up. */
 	_Alignas(CACHE_LINE) _Atomic uint32_t lease;
 	_Atomic uint32_t sleeper;
@@ -81,8 +94,9 @@ struct nic {
 	_Atomic bool closing;              /* nobody may begin to sleep for events any more */
 
 	/* From here on: owner only, unless said otherwise. */
-	_Alignas(CACHE_LINE) struct transport *transports[NIC_TRANSPORTS]; /* by path; NULL: not usable (yet) */
-	enum nic_path polling;                                             /* whose arrivals are being handled */
+	_Alignas(CACHE_LINE) struct command *backlog; /* taken, oldest first, and not run yet; FREE implies none */
+	struct transport *transports[NIC_TRANSPORTS]; /* by path; NULL: not usable (yet) */
+	enum nic_path polling;                        /* whose arrivals are being handled */
 	bool unsettled;           /* since ownership was taken something happened that arm() has to be asked about */
 	uint64_t own_ticks;       /* timing: what taking ownership cost this time */
 	uint64_t messages_before; /* timing: messages handled when it was taken */
@@ -90,14 +104,24 @@ struct nic {
 	uint64_t timer;                               /* when nic_timers() has something to do, NIC_NEVER if not */
 	uint64_t host_sleeps_until, nic_sleeps_until; /* what each sleeper believes, while it sleeps */
 	unsigned drives_past_sleeper;
-	struct waiter *waiters;                   /* blocked hosts */
-	struct waiter *looking;                   /* the waiting host that drives just now, or NULL */
-	struct peer *busy;                        /* peers with anything under way */
-	uint64_t clock_at;                        /* when we last looked at the clock: see nic_note_time() */
-	bool doubtful;                            /* and then we had stood still, and have not caught up yet */
-	uint64_t severed_at;                      /* when we last looked for connections with peers given up */
+	struct waiter *waiters; /* blocked hosts */
+	struct waiter *looking; /* the host that drives just now because it wants events, or NULL */
+	struct {
+		struct event_queue *eq;
+		ptl_event_t *event;
+	} wanted;                   /* what the host that drives just now takes next: event_hand_over(); or NULL */
+	struct event_queue *polled; /* the queue with a descriptor that it looks at next, or NULL */
+	struct peer *busy;          /* peers with anything under way */
+	struct peer *unsent;        /* those of them that every drive asks: see note_unsent() in peer.c */
+	uint64_t clock_at;          /* when we last looked at the clock: see nic_note_time() */
+	bool doubtful;              /* and then we had stood still, and have not caught up yet */
+	uint64_t hold_until;        /* while holding */
+	uint64_t severed_at;        /* when we last looked for connections with peers given up */
 	struct operation *stalled, **stalled_end; /* transfers that wait for room in their transport */
+	uint32_t requests;                        /* operations that we began */
 	uint32_t next_link;
+	uint64_t tag_key; /* of conversations' tags: new_tag() in contact.c */
+	uint16_t tags_given;
 	ptl_nic_counters_t counters;
 	uint64_t drop_length, receive_length, send_length;
 	uint64_t unexposed_quiet_until, unexposed_unprinted; /* see report_unexposed() */
@@ -108,6 +132,7 @@ struct nic {
 	struct {
 		struct peer **buckets;
 		uint32_t mask, count;
+		uint32_t hand; /* bucket to be visited next */
 	} peers;
 	struct {
 		struct peer *ring[NIC_STRANGERS]; /* who said HELLO and nothing else so far */
@@ -115,6 +140,11 @@ struct nic {
 		uint32_t credit; /* strangers that may be answered now */
 		uint64_t credited_at;
 	} strangers;
+	struct {
+		struct peer_verdict ring[NIC_VERDICTS];
+		uint32_t next, count;
+		struct event_queue *eq; /* who wants to be told, or NULL */
+	} verdicts;
 	struct {
 		struct peer **
 			peers; /* whom we met at which address of a brief transport: true if peer->address says so too */
@@ -131,8 +161,9 @@ struct nic {
 	ptl_ni_limits_t limits;
 	const struct settings *settings;
 	enum nic_mode mode;
-	bool cray;      /* PTL_DIALECT */
-	uint32_t trace; /* PTL_DBG_*; set under ownership */
+	bool cray;            /* PTL_DIALECT */
+	_Atomic bool holding; /* PTL_HOLD, until the program is ready: hold.c */
+	uint32_t trace;       /* PTL_DBG_*; set under ownership */
 	char iface[32];
 
 	/* Threads and descriptors. */
@@ -143,15 +174,19 @@ struct nic {
 	_Atomic int wait_fds[NIC_TRANSPORTS];
 	bool rings[NIC_TRANSPORTS]; /* limits.rings; written before the descriptor */
 	int nic_cpu;                /* where the NIC thread is pinned, -1 if not */
+	unsigned home;              /* struct transport_config's */
 	int nic_cpu_lock;           /* keeps other NIC threads of this user from that CPU; -1: shared, or not pinned */
 	_Atomic(const char *) slice_error; /* why the NIC thread has no short scheduling slice, or NULL */
 
-	/* Opening in the background: written by the opener, read after opening_done. */
-	pthread_mutex_t opening_lock;
-	pthread_cond_t opening_changed;
-	bool opening_done;
+	/* Opening in the background: written by the opener, read after opening_done, which is a futex. */
+	_Atomic uint32_t opening_done;
 	int opening_error;
 	char opening_text[512];
+
+	uint32_t spent; /* generations of its objects, when it was closed */
+	/* Of the process's list of closed interfaces. */
+	struct nic *next_closed;
+	uint64_t closed_at;
 
 	struct timing timing;
 };
@@ -159,7 +194,7 @@ struct nic {
 struct nic_request {
 	ptl_pid_t pid;
 	uint32_t index;
-	uint32_t life;             /* how often this interface was opened before */
+	uint32_t generation;       /* with which those of its objects begin: behind those of its earlier lives */
 	ptl_jid_t jid;             /* PTL_JID_ANY: the pid */
 	const char *device;        /* as PTL_IFACE */
 	struct address_book *book; /* of its job, or NULL */
@@ -175,7 +210,10 @@ int nic_open(const struct nic_request *, struct nic **);
 /* Sends what was accepted, for at most PTL_LINGER. */
 void nic_flush(struct nic *);
 
-/* Fails what is left, stops the threads.  Later calls get -ESHUTDOWN. */
+/* Fails what is left, and waits until all have left who wait for events; new ones do not stay. */
+void nic_dismiss(struct nic *);
+
+/* Stops the threads, and fails what has come meanwhile.  Later calls get -ESHUTDOWN. */
 void nic_close(struct nic *);
 
 /* At exit: stops the threads, closes nothing. */
@@ -189,6 +227,8 @@ void nic_abandon(struct nic *);
 
 /* Waits for transports that open in the background, unless it is them who call.  With nic_ready(): 0 or their error, with a report. */
 void nic_await_opening(struct nic *);
+/* Is an interface that has just been opened to be waited for (PTL_OPEN)? */
+bool nic_opens_first(const struct nic *);
 int nic_ready(struct nic *);
 int nic_describe(struct nic *, char *text, size_t size);
 
@@ -205,12 +245,26 @@ int nic_call(struct nic *, nic_command *, void *arguments);
 /* Is the calling thread inside a Portals call (it runs a signal handler then)? */
 bool nic_inside(void);
 
+/* -EDEADLK, with a report to such a thread, or to one that only looks like it. */
+int nic_refuse_reentry(void);
+
 /* Is the calling thread inside nic_wait() (it runs a signal handler then)?  It may call Portals, but not close. */
 bool nic_waits(void);
 
 /* For threads that wait: takes ownership if it is free (false: somebody else is at work), and gives it back. */
 bool nic_try_own(struct nic *);
 void nic_release(struct nic *);
+
+/* For fork: waits for the ownership of one engine more, and gives one back.  The thread is inside until nic_leave(). */
+void nic_hold(struct nic *);
+void nic_let_go(struct nic *);
+
+/*
+ * Around what a signal handler of this thread must not come into (nor fork in), besides nic_call(): a lock, say.  False:
+ * the thread is inside already.
+ */
+bool nic_enter(const struct nic *);
+void nic_leave(void);
 
 /* Do hosts poll the transports?  In dedicated mode only once the NIC thread was told to stop: at exit. */
 static inline bool nic_hosts_drive(const struct nic *nic)
@@ -264,8 +318,8 @@ bool nic_sleep(struct nic *, int event, enum nic_watch, uint64_t until);
 /* The claimed transport of a path has been opened and is used from now on. */
 void nic_attach(struct nic *, enum nic_path);
 
-/* A thread on which no signal handler of the application ever runs.  0 or an errno value. */
-int nic_spawn(pthread_t *, void *(*run)(void *), void *argument);
+/* A thread on which no signal handler of the application ever runs.  0 or a negative errno value, reported. */
+int nic_spawn(pthread_t *, void *(*run)(void *), void *argument, const char *what);
 
 int nic_thread_start(struct nic *);
 void nic_thread_stop(struct nic *);
@@ -281,8 +335,8 @@ const char *nic_thread_slice(bool brief);
 /* Name, affinity, scheduling slice, timer slack: of the calling thread. */
 void nic_thread_prepare(struct nic *);
 
-/* For PTL_NIC_CPUS: the first CPU of the list that no other NIC thread has, and its lock. */
-void nic_cpu_claim(struct nic *, const char *list);
+/* Decides the mode, the NIC thread's CPU, which is locked, and where memory is to be: base/topology.h says how. */
+void nic_place(struct nic *);
 void nic_cpu_release(struct nic *);
 
 /* --- waiting hosts (wait.c) --- */
@@ -293,6 +347,9 @@ void waiters_notify(struct nic *, struct event_queue *);
 /* Futex words to wake after release; returns how many, at most `room`. */
 int waiters_collect(struct nic *, _Atomic uint32_t **words, int room);
 void waiters_wake_all(struct nic *);
+
+/* In a forked child: nobody sleeps on. */
+void waiters_abandon(struct nic *);
 
 /* Sees to it that one of the blocked hosts sleeps for the engine, if hosts have to.  nic_call's. */
 int waiters_hand_on(struct nic *, void *unused);
@@ -306,6 +363,33 @@ int nic_wait(struct nic *, struct event_queue **queues, const uint32_t *generati
 
 /* PtlEQGet's way: one look, one bounded step of driving if ownership is free, one more look. */
 int nic_look(struct nic *, struct event_queue *, uint32_t generation, ptl_event_t *event);
+
+/* PtlProgress's: one bounded step, if nobody else is at work.  Returns how much was done; -1: somebody else does it. */
+int nic_step(struct nic *);
+
+/* --- requests unwanted yet (hold.c) --- */
+
+/* The program is ready for what others send, if it has not been.  0 or what nic_call() says. */
+int nic_end_hold(struct nic *, const char *why);
+
+/* A host has found its event queues empty.  Signal handlers too, in the middle of anything. */
+void nic_looks_in_vain(struct nic *);
+
+/* --- descriptors of event loops (event_fd.c): under ownership, but the last two --- */
+
+/* The queue's descriptor, made now if it has none; or a negative errno value, reported. */
+int event_fd_open(struct nic *, struct event_queue *);
+void event_fd_close(struct event_queue *);
+void event_fds_close(struct nic *);
+
+/* An event that nobody may have seen is there: the descriptor becomes readable, if it is not. */
+void event_fd_announce(struct event_queue *);
+
+/* As event_take(), for a queue that is announced and had no event: makes its descriptor unreadable if it has none still. */
+int event_fd_look(struct nic *, struct event_queue *, uint32_t generation, ptl_event_t *event);
+
+/* As event_take(), for one that is not: drives once, if ownership is free. */
+int event_fd_drive(struct nic *, struct event_queue *, uint32_t generation, ptl_event_t *event);
 
 /* --- arrivals (receive.c) --- */
 

@@ -5,6 +5,7 @@
  * with their peers.  Closing goes the other way: flush, stop the threads, fail what is left, wake every waiter.
  */
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/cancel.h"
 #include "base/report.h"
+#include "offload/futex.h"
 #include "offload/interface.h"
 #include "offload/operation.h"
 #include "offload/peer.h"
@@ -22,7 +23,6 @@
 
 /* --- what PTL_TRANSPORT asks for --- */
 
-#define LOOPBACK_NET   127
 #define TRANSPORT_NAME 64 /* bytes of the longest, with its end */
 #define PID_BITS       22 /* Unix pids end at 2^22 on Linux */
 #define PID_TRIES      256
@@ -64,8 +64,11 @@ static int parse_transport(const char *wanted, struct choice *choice)
 	} else if (strcmp(wanted, "ofi") == 0) {
 		choice->network = true;
 	} else if (strcmp(wanted, "self") != 0) {
-		return report_setting(-EINVAL, "PTL_TRANSPORT=%s is none of auto, self, node, ofi, ofi:PROVIDER",
-				      wanted);
+		return report_setting(
+			-EINVAL,
+			"PTL_TRANSPORT=%s is none of auto, self, node, ofi, ofi:PROVIDER (libfabric's %s is "
+			"ofi:%s)",
+			wanted, wanted, wanted);
 	}
 	return 0;
 }
@@ -144,6 +147,7 @@ static int claim_transports(struct nic *nic, ptl_pid_t pid, struct address_book 
 					  .pid = pid,
 					  .book = book,
 					  .lends = nic->mode == NIC_MODE_SHARED,
+					  .home = nic->home,
 					  .sink = &nic_sink,
 					  .owner = nic};
 	struct choice choice = {0};
@@ -177,10 +181,9 @@ static int opened(struct nic *nic, void *failed)
 	if (!failed)
 		nic_attach(nic, PATH_NETWORK);
 	nic_timer_at(nic, 0); /* peers that wait for it look again */
-	pthread_mutex_lock(&nic->opening_lock);
-	nic->opening_done = true;
-	pthread_cond_broadcast(&nic->opening_changed);
-	pthread_mutex_unlock(&nic->opening_lock);
+	/* Release: pairs with the acquire in nic_await_opening(). */
+	atomic_store_explicit(&nic->opening_done, true, memory_order_release);
+	futex_wake(&nic->opening_done, INT_MAX);
 	return 0;
 }
 
@@ -206,24 +209,29 @@ static int start_opening(struct nic *nic)
 		nic->opening_done = true;
 		return 0;
 	}
-	int rc = nic_spawn(&nic->opener, open_network, nic);
+	int rc = nic_spawn(&nic->opener, open_network, nic, "open the network");
 
 	if (rc)
-		return report_error(-rc, "cannot start a thread to open the network: %s", strerror(rc));
+		return rc;
 	nic->opener_running = true;
 	return 0;
 }
 
 void nic_await_opening(struct nic *nic)
 {
-	UNCANCELLED;
-
 	if (nic->opener_running && pthread_equal(pthread_self(), nic->opener))
 		return;
-	pthread_mutex_lock(&nic->opening_lock);
-	while (!nic->opening_done)
-		pthread_cond_wait(&nic->opening_changed, &nic->opening_lock);
-	pthread_mutex_unlock(&nic->opening_lock);
+	/* No lock: a signal handler may come in between, and fork. */
+	while (!atomic_load_explicit(&nic->opening_done, memory_order_acquire))
+		futex_wait(&nic->opening_done, false, NIC_NEVER);
+}
+
+/* Who can reach nobody before the network is open waits for it: its first message would, too. */
+bool nic_opens_first(const struct nic *nic)
+{
+	enum open_time when = nic->settings->open_time;
+
+	return when == OPEN_WAIT || (when == OPEN_AUTO && !nic->claimed[PATH_NODE]);
 }
 
 int nic_ready(struct nic *nic)
@@ -234,10 +242,7 @@ int nic_ready(struct nic *nic)
 
 /* --- the engine itself --- */
 
-/* Generations by which the handles of an interface differ from those of the same interface's earlier life. */
-#define GENERATIONS_PER_LIFE 331
-
-static int open_pools(struct nic *nic, uint32_t life)
+static int open_pools(struct nic *nic, uint32_t generation)
 {
 	const struct {
 		struct pool *pool;
@@ -246,18 +251,18 @@ static int open_pools(struct nic *nic, uint32_t life)
 	} pools[] = {
 		{&nic->entries, sizeof(struct match_entry), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS},
 		{&nic->descriptors, sizeof(struct descriptor), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS},
-		{&nic->queues, sizeof(struct event_queue), NIC_MAX_QUEUES, NIC_HANDLE_GENERATIONS},
+		{&nic->queues, sizeof(struct event_queue), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS},
 		{&nic->operations, sizeof(struct operation), NIC_MAX_OPERATIONS, NIC_TOKEN_GENERATIONS},
 	};
 	uint32_t first_token;
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
-		int rc = pool_open(pools[i].pool, pools[i].size, pools[i].capacity, pools[i].generations,
-				   life * GENERATIONS_PER_LIFE);
+		int rc = pool_open(pools[i].pool, pools[i].size, pools[i].capacity, pools[i].generations, generation);
 		if (rc)
 			return rc;
 	}
 	nic->operations.zeroed = offsetof(struct operation, inline_data);
+	nic->operations.restless = true;
 	/* A restarted process must not understand what its predecessor's peers still say. */
 	if (getrandom(&first_token, sizeof(first_token), 0) == sizeof(first_token))
 		nic->operations.first = first_token % NIC_TOKEN_GENERATIONS + 1;
@@ -269,7 +274,8 @@ static int open_doorbells(struct nic *nic)
 	nic->nic_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	nic->host_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (nic->nic_event < 0 || nic->host_event < 0)
-		return report_error(-errno, "cannot make a doorbell to sleep on: %s", strerror(errno));
+		return report_error(-errno, "cannot make a doorbell to sleep on: %s%s", strerror(errno),
+				    report_descriptor_hint(-errno));
 	return 0;
 }
 
@@ -294,6 +300,8 @@ static void set_identity(struct nic *nic, const struct nic_request *request)
 	nic->jid = request->jid == PTL_JID_ANY ? nic->id.pid : request->jid;
 	if (getrandom(nic->incarnation, sizeof(nic->incarnation), 0) != sizeof(nic->incarnation))
 		nic->incarnation[0] = monotonic_ns();
+	if (getrandom(&nic->tag_key, sizeof(nic->tag_key), 0) != sizeof(nic->tag_key))
+		nic->tag_key = monotonic_ns();
 	for (int i = 0; i < NIC_ACL_ENTRIES; i++)
 		nic->acl[i] = (struct acl_entry){.id = {PTL_NID_ANY, PTL_PID_ANY},
 						 .uid = nic->uid,
@@ -304,15 +312,29 @@ static void set_identity(struct nic *nic, const struct nic_request *request)
 static void set_mode(struct nic *nic)
 {
 	nic->cray = nic->settings->dialect == DIALECT_CRAY;
-	nic->mode = nic->settings->nic_mode;
-	if (nic->mode == NIC_MODE_AUTO)
-		nic->mode = *nic->settings->nic_cpus ? NIC_MODE_DEDICATED : NIC_MODE_SHARED;
+	nic_place(nic);
+}
+
+/* Shared memory and a process alone need no device, only a node id. */
+static bool needs_device(const struct nic *nic)
+{
+	char wanted[TRANSPORT_NAME] = "";
+	struct choice choice;
+
+	return !own_part(nic->settings->transport, nic->index, wanted, sizeof(wanted)) ||
+	       parse_transport(wanted, &choice) || choice.network;
 }
 
 static int find_device(struct nic *nic, const char *wanted)
 {
 	int rc = interface_find(wanted, nic->iface, sizeof(nic->iface), &nic->id.nid);
+	bool any = strcmp(wanted, "auto") == 0;
 
+	if (rc == -ENODEV && any && !needs_device(nic)) {
+		snprintf(nic->iface, sizeof(nic->iface), "none");
+		nic->id.nid = LOOPBACK_NET << 24 | 1;
+		return 0;
+	}
 	return rc ? report_setting(rc, "PTL_IFACE=%s for interface %u: %s", wanted, nic->index, report_last_error())
 		  : 0;
 }
@@ -321,22 +343,41 @@ static int start(struct nic *nic, const struct nic_request *request)
 {
 	int rc;
 
-	if ((rc = find_device(nic, request->device)) || (rc = open_pools(nic, request->life)) ||
+	if ((rc = find_device(nic, request->device)) || (rc = open_pools(nic, request->generation)) ||
 	    (rc = open_doorbells(nic)))
 		return rc;
-	set_mode(nic); /* transports are told whether hosts drive */
+	set_mode(nic); /* transports are told whether hosts drive, and where memory is to be */
 	if ((rc = claim_transports(nic, request->pid, request->book)))
 		return rc;
-	if (nic->mode != NIC_MODE_HOST)
-		nic_cpu_claim(nic, nic->settings->nic_cpus);
 	set_limits(nic);
 	set_identity(nic, request);
 	timing_set(&nic->timing, nic->settings->timing);
+	hold_begin(nic);
 	if ((rc = open_local(nic)))
 		return rc;
 	if (nic->mode != NIC_MODE_HOST && (rc = nic_thread_start(nic)))
 		return rc;
 	return start_opening(nic);
+}
+
+static const char *const modes[] = {"auto", "shared", "dedicated", "host"};
+
+/* What a user's first question is about; the network is still being opened, PtlNicInfo() knows the rest. */
+static void introduce(const struct nic *nic)
+{
+	char transports[64] = "";
+	size_t used = 0;
+
+	for (int i = 0; i < NIC_TRANSPORTS; i++)
+		if (nic->claimed[i])
+			used += (size_t)snprintf(transports + used, sizeof(transports) - used, "%s%s", used ? ", " : "",
+						 nic->claimed[i]->ops->name);
+	report(LOG_INFO,
+	       "version %s, interface %u (%s), address " ID_TEXT ", transports %s (PTL_TRANSPORT=%s), mode %s, "
+	       "dialect %s",
+	       PORTALS_VERSION, nic->index, nic->iface, nic->id.nid >> 24, nic->id.nid >> 16 & 255,
+	       nic->id.nid >> 8 & 255, nic->id.nid & 255, nic->id.pid, transports, nic->settings->transport,
+	       modes[nic->mode], nic->cray ? "cray" : "standard");
 }
 
 int nic_open(const struct nic_request *request, struct nic **out)
@@ -351,8 +392,6 @@ int nic_open(const struct nic_request *request, struct nic **out)
 	nic->settings = request->settings;
 	nic->timer = NIC_NEVER;
 	nic->nic_event = nic->host_event = nic->nic_cpu = nic->nic_cpu_lock = -1;
-	pthread_mutex_init(&nic->opening_lock, NULL);
-	pthread_cond_init(&nic->opening_changed, NULL);
 	int rc = start(nic, request);
 
 	if (rc) {
@@ -361,6 +400,7 @@ int nic_open(const struct nic_request *request, struct nic **out)
 		return rc;
 	}
 	trace(nic, PTL_DBG_SETUP, "interface %u on %s", nic->index, nic->iface);
+	introduce(nic);
 	*out = nic;
 	return 0;
 }
@@ -412,6 +452,18 @@ static void close_doorbells(struct nic *nic)
 	}
 }
 
+/* What handles of this life have named is not named by the first ones of the next. */
+static void note_spent(struct nic *nic)
+{
+	const struct pool *const pools[] = {&nic->entries, &nic->descriptors, &nic->queues};
+
+	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
+		uint32_t spent = pool_spent(pools[i]);
+
+		nic->spent = spent > nic->spent ? spent : nic->spent;
+	}
+}
+
 /* All that only the engine touches; event queues stay, because readers may still look at them. */
 static void free_objects(struct nic *nic)
 {
@@ -424,7 +476,10 @@ static void free_objects(struct nic *nic)
 		registrations_withdraw(md);
 		region_clear(&md->region);
 	}
+	note_spent(nic);
 	peers_free(nic);
+	for (int i = 0; i < NIC_PORTALS; i++)
+		match_list_free(&nic->portals[i]);
 	pool_close(&nic->entries);
 	pool_close(&nic->descriptors);
 	pool_close(&nic->operations);
@@ -446,11 +501,19 @@ void nic_flush(struct nic *nic)
 		sched_yield();
 }
 
+void nic_dismiss(struct nic *nic)
+{
+	nic_call(nic, fail_everything, NULL);
+	while (atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0)
+		sched_yield();
+}
+
 void nic_close(struct nic *nic)
 {
 	nic_stop_threads(nic);
 	nic_call(nic, fail_everything, NULL);
 	nic_bury(nic);
+	event_fds_close(nic);
 	free_objects(nic);
 	close_transports(nic);
 	close_doorbells(nic);
@@ -464,13 +527,16 @@ void nic_free(struct nic *nic)
 	for (uint32_t i = 0; nic->queues.objects && (eq = pool_next(&nic->queues, &i));)
 		event_ring_put(atomic_load(&eq->ring));
 	pool_close(&nic->queues);
-	pthread_cond_destroy(&nic->opening_changed);
-	pthread_mutex_destroy(&nic->opening_lock);
 	free(nic);
 }
 
 void nic_abandon(struct nic *nic)
 {
+	/* The handler of a signal may have forked while its thread waited for events: it leaves. */
+	atomic_store_explicit(&nic->closing, true, memory_order_relaxed);
+	atomic_store_explicit(&nic->own, NIC_DEAD, memory_order_relaxed);
+	waiters_abandon(nic);
+	event_fds_close(nic);
 	close_doorbells(nic);
 	nic_cpu_release(nic);
 	for (int i = 0; i < NIC_TRANSPORTS; i++)
@@ -507,13 +573,14 @@ struct description {
 
 static int describe(struct nic *nic, void *argument)
 {
-	static const char *const modes[] = {"auto", "shared", "dedicated", "host"};
 	struct description *out = argument;
-	char cpu[16] = "any CPU";
+	char cpu[64] = "any CPU";
 	const char *slice_error = atomic_load_explicit(&nic->slice_error, memory_order_relaxed);
 
 	if (nic->nic_cpu >= 0)
 		snprintf(cpu, sizeof(cpu), "CPU %d", nic->nic_cpu);
+	else if (*nic->settings->nic_cpus)
+		snprintf(cpu, sizeof(cpu), "any CPU, none of PTL_NIC_CPUS can be used");
 	out->length = snprintf(
 		out->text, out->size,
 		"id: %u.%u.%u.%u (nid %u), pid %u\ninterface: %s\nmode: %s\nNIC thread: %s\n"

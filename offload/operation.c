@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * WHO MAY HOLD HOW MANY.  An engine always consumes: an arrival that cannot be served is lost, and its sender has no way
+ * to know.  So requests of ours take at most NIC_MAX_REQUESTS of the pool, and the rest is for what others ask: pulling a
+ * long put, an answer to a get, an ACK that its transport does not take at once.  How much that can be is bounded for each
+ * peer: it keeps to PEER_WINDOW, and one that does not is refused at PEER_OWED_MAX.  Should all peers together hold
+ * more than there is, the conversation with the next one is broken (peer_break): it fails at both ends, and nothing of
+ * it is lost without a word.
+ *
+ * Requests wait for a peer that does not come as long as PTL_CONNECT_TIMEOUT.  What may wait for one is what is left for
+ * all others (a dynamic threshold, as switches use for shared buffers): the first to be waited for gets half of all,
+ * and there is always something left for the next.
+ */
 #include "offload/operation.h"
 
 #include <errno.h>
@@ -9,6 +21,7 @@
 #include "base/arch.h"
 #include "base/report.h"
 #include "offload/peer.h"
+#include "transports/memory.h"
 
 #define UNEXPOSED_PAUSE_NS UINT64_C(1000000000) /* between two lines about it */
 
@@ -32,40 +45,59 @@ void operation_unlist(struct operation *op)
 	op->list = NULL;
 }
 
-struct operation *operation_new(struct nic *nic, struct peer *peer, const struct protocol *protocol)
+static struct operation *take(struct nic *nic, struct peer *peer, const struct protocol *protocol,
+			      enum operation_hold hold)
 {
 	uint32_t used = nic->operations.used;
 	struct operation *op = pool_take(&nic->operations);
 
-	if (!op) {
-		report_error(-ENOMEM, "%u operations are under way, no more are possible", nic->operations.live);
+	if (!op)
 		return NULL;
-	}
 	nic->counters.allocations += nic->operations.used != used;
 	op->peer = peer;
 	op->protocol = protocol;
 	op->state = STATE_QUEUED;
+	op->held = hold;
+	nic->requests += hold == HELD_REQUESTED;
+	*(hold == HELD_REQUESTED ? &peer->requested : &peer->owed) += 1;
+	return op;
+}
+
+struct operation *operation_new(struct nic *nic, struct peer *peer, const struct protocol *protocol)
+{
+	struct operation *op =
+		peer->requested < NIC_MAX_REQUESTS - nic->requests ? take(nic, peer, protocol, HELD_REQUESTED) : NULL;
+
+	if (!op)
+		report_error(-ENOMEM,
+			     "%u operations are under way, %u of them towards process " ID_TEXT
+			     ", which may have no more: "
+			     "wait until some have ended",
+			     nic->requests, peer->requested, ID_PARTS(peer->id));
 	return op;
 }
 
 struct operation *operation_owed(struct nic *nic, struct peer *peer, const struct protocol *protocol)
 {
-	struct operation *op = peer->owed < PEER_OWED_MAX ? operation_new(nic, peer, protocol) : NULL;
+	if (peer->owed >= PEER_OWED_MAX)
+		return NULL;
+	struct operation *op = take(nic, peer, protocol, HELD_OWED);
 
-	if (op) {
-		op->owed = true;
-		peer->owed++;
-	}
+	if (!op)
+		peer_break(nic, peer);
 	return op;
 }
 
-static void operation_leave(struct operation *op)
+static void operation_leave(struct nic *nic, struct operation *op)
 {
 	operation_unlist(op);
-	if (op->owed) {
-		op->owed = false;
+	if (op->held == HELD_OWED) {
 		op->peer->owed--;
+	} else if (op->held == HELD_REQUESTED) {
+		op->peer->requested--;
+		nic->requests--;
 	}
+	op->held = HELD_NOWHERE;
 	if (op->windowed) {
 		op->windowed = false;
 		op->peer->outstanding--;
@@ -74,7 +106,7 @@ static void operation_leave(struct operation *op)
 
 void operation_free(struct nic *nic, struct operation *op)
 {
-	operation_leave(op);
+	operation_leave(nic, op);
 	operation_withdraw(op);
 	if (op->transfer.segments != &op->transfer.one)
 		free(op->transfer.segments);
@@ -90,7 +122,7 @@ int operation_advance(struct nic *nic, struct operation *op, enum occurrence wha
 		return -EPROTO;
 	op->state = transition->next;
 	if (done)
-		operation_leave(op);
+		operation_leave(nic, op);
 	if (transition->action)
 		transition->action(nic, op, message);
 	if (done)
@@ -183,10 +215,21 @@ int operation_expose(struct nic *nic, struct operation *op, uint64_t offset, uin
 	return rc ? report_unexposed(nic, op, rc, offset, length) : 0;
 }
 
+static bool source_readable(const struct operation *op)
+{
+	struct iovec iov[REGION_MAX_PIECES];
+	int count = region_range(&op->pinned->region, op->payload_offset, op->payload_length, iov);
+
+	while (count > 0 && memory_readable(iov[count - 1].iov_base, iov[count - 1].iov_len))
+		count--;
+	return count == 0;
+}
+
 static int expose_packed(struct nic *nic, struct operation *op)
 {
+	if (!source_readable(op))
+		return report_unexposed(nic, op, -EFAULT, op->payload_offset, op->payload_length);
 	struct iovec piece = {malloc(op->payload_length), op->payload_length};
-
 	if (!piece.iov_base)
 		return report_error(-ENOMEM, "no memory to pack %llu bytes", (unsigned long long)op->payload_length);
 	region_read(&op->pinned->region, op->payload_offset, piece.iov_base, op->payload_length);
@@ -265,11 +308,11 @@ void respond(struct nic *nic, struct peer *peer, enum wire_operation what, uint3
 	struct wire_message message = {.operation = (uint8_t)what, .flags = flags, .token = token, .mlength = mlength};
 
 	/* A conversation that is over wants no answers. */
-	if (peer->state != PEER_READY || peer_send_now(nic, peer, &message, NULL, 0) == 0)
+	if (!peer_met_us(peer) || peer_send_now(nic, peer, &message, NULL, 0) == 0)
 		return;
 	struct operation *op = operation_owed(nic, peer, &protocol_once);
 	if (!op)
-		return; /* more than PEER_OWED_MAX: a peer that keeps to its window never has so many */
+		return; /* see WHO MAY HOLD HOW MANY */
 	op->message = message;
 	peer_respond(nic, op);
 }

@@ -49,6 +49,9 @@ struct protocol {
 	struct transition on[STATES][OCCURRENCES];
 };
 
+/* Whose operation it is, while it occupies a place in its peer's account. */
+enum operation_hold { HELD_NOWHERE, HELD_REQUESTED, HELD_OWED };
+
 /* A message that is over when it has been sent. */
 extern const struct protocol protocol_once;
 
@@ -77,7 +80,7 @@ struct operation {
 	uint8_t state;
 	bool counted;          /* wants an answer: occupies one place of the peer's window once sent */
 	bool windowed;         /* does so now */
-	bool owed;             /* held for a message of the peer's: counts in peer->owed */
+	uint8_t held;          /* enum operation_hold: where it counts */
 	ptl_ni_fail_t failure; /* why OP_FAILED */
 	struct descriptor *md; /* whose operation it is; may be gone: see md_generation */
 	uint32_t md_generation;
@@ -104,9 +107,12 @@ struct operation_list {
 void operation_append(struct operation_list *, struct operation *);
 void operation_unlist(struct operation *);
 
-/* NULL if the pool is exhausted (reported). */
+/* For a request of ours.  NULL if that would leave too few for others (reported). */
 struct operation *operation_new(struct nic *, struct peer *, const struct protocol *);
-/* The same for something that the peer asked for.  NULL also if it has asked for more than any peer may. */
+/*
+ * For something that the peer asked for.  NULL if it has asked for more than any honest peer does, which is dropped; or
+ * if there is none left at all: then the conversation is broken, so that the peer hears of it.
+ */
 struct operation *operation_owed(struct nic *, struct peer *, const struct protocol *);
 void operation_free(struct nic *, struct operation *);
 
@@ -185,6 +191,13 @@ struct descriptor *receive_match(struct nic *, struct peer *, const struct wire_
 
 /* Counts a message for which there is nobody. */
 void receive_drop(struct nic *, uint64_t length);
+
+/* Tells people, if any listen, why that request was dropped, or why something else was (drop.c). */
+struct demand;
+void drop_explain(const struct nic *, const struct peer *, const struct wire_message *, const struct demand *,
+		  bool granted);
+#define OPERATIONS_OWED_TEXT "no more operations are held for this peer"
+void drop_tell(const struct nic *, const struct peer *, enum wire_operation what, const char *why);
 
 /* Queues a response without a body for the peer; never fails for lack of room. */
 void respond(struct nic *, struct peer *, enum wire_operation, uint32_t token, uint8_t flags, uint64_t mlength);

@@ -8,13 +8,22 @@
 /* Takes ownership as `owner` if it is free. */
 bool own_try(struct nic *, enum nic_owner owner);
 
-/* Runs what other threads have asked for, in their order.  Returns how many commands. */
-int own_drain(struct nic *, enum nic_owner owner);
+/* The same, waiting for it in turn with those who wait for commands.  False: the engine is dead. */
+bool own_take(struct nic *, enum nic_owner owner);
+
+/* Does anybody wait for something to be done?  Owner only. */
+bool own_wanted(const struct nic *);
+
+/*
+ * Runs what other threads have asked for by now, in their order.  Returns how many commands; -EOWNERDEAD: one wanted the
+ * engine, which has another owner from now on.
+ */
+int own_serve(struct nic *, enum nic_owner owner);
 
 /* Wakes the waiters chosen so far without giving ownership back. */
 void own_wake_waiters(struct nic *);
 
-/* Runs the last commands, settles with whoever sleeps, lets go, wakes. */
+/* Runs the last commands, settles with whoever sleeps, lets go, wakes; or hands on to one who wants it. */
 void own_give_back(struct nic *, enum nic_owner owner);
 
 /* Rings one of the two doorbells. */

@@ -6,7 +6,7 @@
  * UNKNOWN and starts contact: HELLO goes to the address that (nid, pid) suggests, again and again until somebody
  * answers WELCOME or PTL_CONNECT_TIMEOUT is over; meanwhile operations wait in `requests`.  HELLO and WELCOME both
  * carry the sender's whole identity, and knowing the identity of the other side is all that READY means.  Hence
- *   - a HELLO that arrives makes its sender READY here, and is answered by WELCOME before anything else: on the
+ *   - a HELLO that arrives makes its sender READY here (or HOLDING, if it says that it wants no requests yet), and is answered by WELCOME before anything else: on the
  *     ordered path to the sender our identity precedes our first request;
  *   - two processes that greet each other at the same instant need no shared state: each becomes READY by what
  *     arrives first, and the second introduction repeats what is known.
@@ -19,7 +19,7 @@
  * Order: `requests` is the order of the calls, whatever their kind and size; nothing is sent past its head.
  * `responses` (answers and notices) may overtake requests.  They must: requests beyond PEER_WINDOW unanswered ones
  * wait for answers, and two processes that wait for each other's answers have to be able to give them.  A transport
- * that answers -EAGAIN to one of them stops both.
+ * that refuses one of them stops both.
  */
 #include "offload/peer.h"
 
@@ -30,128 +30,11 @@
 #include "base/report.h"
 #include "offload/trace.h"
 
-#define FIRST_BUCKETS        64
-#define TICK_NS              250000000u
 #define PATIENT_REFUSALS     256 /* retried at every poll; after that with growing pauses */
 #define STRANGER_TRIES       12
 #define PAUSE_MIN_NS         50000u
 #define PAUSE_MAX_NS         50000000u
 #define SHORT_BEFORE_OPENING 1024 /* what every transport takes: for peers whose transport is still opening */
-
-static uint32_t bucket_of(const struct nic *nic, ptl_process_id_t id)
-{
-	uint64_t key = (uint64_t)id.nid << 32 | id.pid;
-
-	return (uint32_t)(key * 0x9E3779B97F4A7C15u >> 40) & nic->peers.mask;
-}
-
-struct peer *peer_find(struct nic *nic, ptl_process_id_t id)
-{
-	if (!nic->peers.buckets)
-		return NULL;
-	struct peer *peer = nic->peers.buckets[bucket_of(nic, id)];
-
-	while (peer && (peer->id.pid != id.pid || peer->id.nid != id.nid))
-		peer = peer->next;
-	return peer;
-}
-
-static struct peer *met_at(const struct nic *nic, enum nic_path path, transport_address address)
-{
-	return address < nic->met[path].room ? nic->met[path].peers[address] : NULL;
-}
-
-struct peer *peer_met(const struct nic *nic, transport_address address)
-{
-	struct peer *peer = met_at(nic, nic->polling, address);
-
-	return peer && peer->path == nic->polling && peer->address == address ? peer : NULL;
-}
-
-int peer_meet(struct nic *nic, struct peer *peer)
-{
-	uint32_t room = nic->met[peer->path].room;
-	struct peer **peers = nic->met[peer->path].peers;
-
-	if (!peer->transport->limits.brief)
-		return 0;
-	if (peer->address >= room) {
-		uint32_t more = room ? room : FIRST_BUCKETS;
-		struct peer **grown = NULL;
-
-		while (more <= peer->address && more < UINT32_MAX / 2)
-			more *= 2;
-		if (more > peer->address)
-			grown = realloc(peers, more * sizeof(struct peer *));
-		if (!grown)
-			return report_error(-ENOMEM, "no memory for a peer with the address %llu",
-					    (unsigned long long)peer->address);
-		memset(grown + room, 0, (more - room) * sizeof(struct peer *));
-		nic->met[peer->path].peers = peers = grown;
-		nic->met[peer->path].room = more;
-	}
-	peers[peer->address] = peer;
-	return 0;
-}
-
-/* So that what is left behind never names a peer that is forgotten later. */
-static void part(struct nic *nic, const struct peer *peer)
-{
-	if (met_at(nic, peer->path, peer->address) == peer)
-		nic->met[peer->path].peers[peer->address] = NULL;
-}
-
-void peer_take_path(struct nic *nic, struct peer *peer, enum nic_path path)
-{
-	if (peer->path != path)
-		part(nic, peer);
-	peer->path = path;
-	peer->transport = nic->transports[path];
-}
-
-static int grow(struct nic *nic)
-{
-	uint32_t old_size = nic->peers.buckets ? nic->peers.mask + 1 : 0;
-	uint32_t size = old_size ? old_size * 2 : FIRST_BUCKETS;
-	struct peer **old = nic->peers.buckets, **buckets = calloc(size, sizeof(struct peer *));
-
-	if (!buckets)
-		return report_error(-ENOMEM, "no memory for a table of %u peers", size);
-	nic->peers.buckets = buckets;
-	nic->peers.mask = size - 1;
-	for (uint32_t i = 0; i < old_size; i++) {
-		for (struct peer *peer = old[i], *next; peer; peer = next) {
-			struct peer **bucket = &buckets[bucket_of(nic, peer->id)];
-
-			next = peer->next;
-			peer->next = *bucket;
-			*bucket = peer;
-		}
-	}
-	free(old);
-	return 0;
-}
-
-static struct peer *create(struct nic *nic, ptl_process_id_t id)
-{
-	struct peer *peer;
-
-	if ((!nic->peers.buckets || nic->peers.count > nic->peers.mask) && grow(nic) && !nic->peers.buckets)
-		return NULL;
-	peer = calloc(1, sizeof(*peer));
-	if (!peer) {
-		report_error(-ENOMEM, "no memory for peer %u:%u", id.nid, id.pid);
-		return NULL;
-	}
-	struct peer **bucket = &nic->peers.buckets[bucket_of(nic, id)];
-
-	peer->id = id;
-	peer->address = TRANSPORT_ADDRESS_UNKNOWN;
-	peer->next = *bucket;
-	*bucket = peer;
-	nic->peers.count++;
-	return peer;
-}
 
 void peer_prove(struct nic *nic, struct peer *peer)
 {
@@ -162,47 +45,31 @@ void peer_prove(struct nic *nic, struct peer *peer)
 	peer->stranger = 0;
 }
 
-struct peer *peer_get(struct nic *nic, ptl_process_id_t id)
-{
-	struct peer *peer = peer_find(nic, id);
-
-	if (unlikely(!peer))
-		return create(nic, id);
-	if (unlikely(peer->stranger))
-		peer_prove(nic, peer);
-	return peer;
-}
-
-void peers_free(struct nic *nic)
-{
-	for (uint32_t i = 0; nic->peers.buckets && i <= nic->peers.mask; i++) {
-		while (nic->peers.buckets[i]) {
-			struct peer *peer = nic->peers.buckets[i];
-
-			nic->peers.buckets[i] = peer->next;
-			free(peer);
-		}
-	}
-	free(nic->peers.buckets);
-	nic->peers.buckets = NULL;
-	for (int i = 0; i < NIC_TRANSPORTS; i++) {
-		free(nic->met[i].peers);
-		nic->met[i].peers = NULL;
-		nic->met[i].room = 0;
-	}
-}
-
 void peer_mark_busy(struct nic *nic, struct peer *peer)
 {
 	if (likely(peer->busy))
 		return;
 	peer->busy = true;
 	peer->silent_since = 0;
+	peer->reads_stuck_since = 0;
 	peer->pings = peer->refused_probes = 0;
 	peer->arrivals_seen = peer->arrivals;
 	peer->next_busy = nic->busy;
 	nic->busy = peer;
-	nic_timer_at(nic, monotonic_ns() + TICK_NS);
+	nic_timer_at(nic, monotonic_ns() + PEER_TICK_NS);
+}
+
+struct peer *peer_get(struct nic *nic, ptl_process_id_t id)
+{
+	struct peer *peer = peer_find(nic, id);
+
+	if (unlikely(!peer) && !(peer = peer_create(nic, id)))
+		return NULL;
+	if (unlikely(peer->stranger))
+		peer_prove(nic, peer);
+	if (unlikely(peer->state == PEER_UNKNOWN))
+		peer_mark_busy(nic, peer); /* forgotten by the next tick, if nothing comes of it */
+	return peer;
 }
 
 /* --- sending --- */
@@ -258,15 +125,27 @@ static void doubt_stranger(struct nic *nic, struct peer *peer)
 	peer->retry_at = 0;
 }
 
-/* A transport that refuses again and again is asked less and less often; it may be connecting, full or dead. */
-static void note_refusal(struct nic *nic, struct peer *peer)
+/*
+ * The way is open, and full: every drive looks, because looking costs little and the peer makes room without a word.  Who
+ * sleeps is not told either, and looks again after an eighth of the time that it has been full: so a queue that was full for
+ * T is found to have room T / 8 later at most (and PAUSE_MAX_NS), and a peer that has stopped costs a few wakes.
+ */
+static void note_full(struct nic *nic, struct peer *peer)
 {
-	nic->counters.retries++;
-	peer->refusals++;
-	if (peer->stranger) {
-		doubt_stranger(nic, peer);
-		return;
-	}
+	uint64_t now = monotonic_ns(), pause;
+
+	if (!peer->full_since)
+		peer->full_since = now;
+	pause = (now - peer->full_since) / 8;
+	if (pause < PAUSE_MIN_NS)
+		pause = PAUSE_MIN_NS;
+	nic_timer_at(nic, now + (pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS));
+}
+
+/* It may be connecting or dead: it is asked less and less often. */
+static void note_unreached(struct nic *nic, struct peer *peer)
+{
+	peer->full_since = 0;
 	if (peer->refusals <= PATIENT_REFUSALS) {
 		nic_timer_at(nic, monotonic_ns() + PAUSE_MIN_NS);
 		return;
@@ -276,6 +155,23 @@ static void note_refusal(struct nic *nic, struct peer *peer)
 
 	peer->retry_at = monotonic_ns() + pause;
 	nic_timer_at(nic, peer->retry_at);
+}
+
+static bool is_refusal(int rc)
+{
+	return rc == -EAGAIN || rc == -ENOBUFS;
+}
+
+static void note_refusal(struct nic *nic, struct peer *peer, int rc)
+{
+	nic->counters.retries++;
+	peer->refusals++;
+	if (peer->stranger)
+		doubt_stranger(nic, peer);
+	else if (rc == -ENOBUFS)
+		note_full(nic, peer);
+	else
+		note_unreached(nic, peer);
 }
 
 /*
@@ -313,9 +209,9 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 
 	timing_stop(&nic->timing, PTL_STAGE_SEND, start);
 	if (rc)
-		return rc == -ENOENT && peer->state == PEER_READY ? note_gone(nic, peer) : rc;
+		return rc == -ENOENT && peer_met_us(peer) ? note_gone(nic, peer) : rc;
 	peer->refusals = 0;
-	peer->retry_at = 0;
+	peer->retry_at = peer->full_since = 0;
 	if (peer->path == PATH_SELF)
 		nic->unsettled = true; /* what we send ourselves makes no descriptor readable */
 	count_sent(nic, message);
@@ -363,8 +259,8 @@ int peer_send_now(struct nic *nic, struct peer *peer, struct wire_message *messa
 		return -EAGAIN;
 	int rc = transmit(nic, peer, message, payload, count);
 
-	if (rc == -EAGAIN)
-		note_refusal(nic, peer);
+	if (is_refusal(rc))
+		note_refusal(nic, peer, rc);
 	return rc;
 }
 
@@ -411,18 +307,18 @@ static int transmit_operation(struct nic *nic, struct operation *op)
 	}
 	int rc = transmit(nic, op->peer, &op->message, iov, count);
 
-	return rc && rc != -EAGAIN ? report_error(rc, "message to %u:%u cannot be sent: error %d", op->peer->id.nid,
-						  op->peer->id.pid, -rc)
-				   : rc;
+	return rc && !is_refusal(rc) ? report_error(rc, "message to " ID_TEXT " cannot be sent: error %d",
+						    ID_PARTS(op->peer->id), -rc)
+				     : rc;
 }
 
-/* Sends the head of a list.  0: sent, or failed for good; -EAGAIN: the transport has no room. */
+/* Sends the head of a list.  0: sent, or failed for good; else the transport refuses it now. */
 static int send_head(struct nic *nic, struct peer *peer, struct operation *op)
 {
 	int rc = transmit_operation(nic, op);
 
-	if (rc == -EAGAIN) {
-		note_refusal(nic, peer);
+	if (is_refusal(rc)) {
+		note_refusal(nic, peer, rc);
 		return rc;
 	}
 	operation_unlist(op);
@@ -445,13 +341,48 @@ static struct operation *next_to_send(const struct peer *peer)
 	return peer->state == PEER_READY ? peer->requests.head : NULL;
 }
 
+void peer_unlist_unsent(struct peer *peer)
+{
+	if (!peer->unsent_at)
+		return;
+	*peer->unsent_at = peer->next_unsent;
+	if (peer->next_unsent)
+		peer->next_unsent->unsent_at = peer->unsent_at;
+	peer->next_unsent = NULL;
+	peer->unsent_at = NULL;
+}
+
+/*
+ * Every drive asks again for those whose next message could go now, if its transport or the peer's window had room.  Not
+ * for all who have something under way, of whom there may be thousands: who has not been met is flushed when it is, and
+ * whom we do not ask before retry_at by peers_tick(), which also looks at all others now and then.
+ */
+static void note_unsent(struct nic *nic, struct peer *peer)
+{
+	bool wanted = !peer->retry_at && next_to_send(peer);
+
+	if (likely(wanted == (peer->unsent_at != NULL)))
+		return;
+	if (!wanted) {
+		peer_unlist_unsent(peer);
+		return;
+	}
+	peer->next_unsent = nic->unsent;
+	peer->unsent_at = &nic->unsent;
+	if (nic->unsent)
+		nic->unsent->unsent_at = &peer->next_unsent;
+	nic->unsent = peer;
+}
+
 int peer_flush(struct nic *nic, struct peer *peer)
 {
 	struct operation *op;
 	int sent = 0;
 
-	if (peer->retry_at && monotonic_ns() < peer->retry_at)
+	if (peer->retry_at && monotonic_ns() < peer->retry_at) {
+		note_unsent(nic, peer); /* off the list: peers_tick() asks it */
 		return 0;
+	}
 	while ((op = next_to_send(peer))) {
 		if (is_request(&op->message) && !op->windowed) {
 			if (op->counted && peer->outstanding >= PEER_WINDOW)
@@ -463,6 +394,7 @@ int peer_flush(struct nic *nic, struct peer *peer)
 			break;
 		sent++;
 	}
+	note_unsent(nic, peer);
 	return sent;
 }
 
@@ -470,9 +402,11 @@ int peers_flush(struct nic *nic)
 {
 	int sent = 0;
 
-	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
-		if (peer->requests.head || peer->responses.head)
-			sent += peer_flush(nic, peer);
+	/* What a flush brings about may add peers and take them off, but forgets none. */
+	for (struct peer *peer = nic->unsent, *next; peer; peer = next) {
+		next = peer->next_unsent;
+		sent += peer_flush(nic, peer);
+	}
 	return sent;
 }
 
@@ -525,24 +459,52 @@ static void forget_conversation(struct nic *nic, struct peer *peer, ptl_ni_fail_
 {
 	peer->state = PEER_UNKNOWN;
 	peer->local_tag = peer->remote_tag = 0;
+	peer->examined = false;
 	peer->refusals = 0;
-	peer->retry_at = 0;
+	peer->retry_at = peer->full_since = 0;
+	/* Reads that have yet to end tell nothing of whoever comes next, nor does how long they have not ended. */
+	peer->reads = 0;
+	peer->reads_stuck_since = peer->reads_overdue_since = 0;
 	fail_list(nic, &peer->active, failure);
 	fail_list(nic, &peer->responses, failure);
+	peer_mark_busy(nic, peer); /* the next tick forgets it, if nothing begins anew until then */
+	nic_timer_at(nic, 0);
 }
 
 void peer_fail(struct nic *nic, struct peer *peer, ptl_ni_fail_t failure, const char *why)
 {
-	report(LOG_INFO, "peer %u:%u failed: %s", peer->id.nid, peer->id.pid, why);
-	trace(nic, PTL_DBG_SHUTDOWN, "lost %u:%u: %s", peer->id.nid, peer->id.pid, why);
+	report(LOG_INFO, "peer " ID_TEXT " failed: %s", ID_PARTS(peer->id), why);
+	trace(nic, PTL_DBG_SHUTDOWN, "lost " ID_TEXT ": %s", ID_PARTS(peer->id), why);
 	forget_conversation(nic, peer, failure);
 	fail_list(nic, &peer->requests, failure);
 }
 
 void peer_reset(struct nic *nic, struct peer *peer)
 {
-	report(LOG_INFO, "peer %u:%u started a new conversation", peer->id.nid, peer->id.pid);
+	report(LOG_INFO, "peer " ID_TEXT " started a new conversation", ID_PARTS(peer->id));
 	forget_conversation(nic, peer, PTL_NI_PEER_DIED);
+}
+
+void peer_break(struct nic *nic, struct peer *peer)
+{
+	if (!peer_met_us(peer))
+		return;
+	report(LOG_ERROR,
+	       "interface %u: %u operations are held for others, and none is left for what " ID_TEXT " asks: "
+	       "the conversation ends",
+	       nic->index, nic->operations.live - nic->requests, ID_PARTS(peer->id));
+	peer->state = PEER_BROKEN;
+	peer_mark_busy(nic, peer);
+	nic_timer_at(nic, 0);
+}
+
+void peer_end_broken(struct nic *nic, struct peer *peer)
+{
+	trace(nic, PTL_DBG_SHUTDOWN, "parted from " ID_TEXT ": it asked for more than there is", ID_PARTS(peer->id));
+	forget_conversation(nic, peer, PTL_NI_FAIL);
+	contact_cut_reads(nic, peer);
+	if (peer->requests.head)
+		contact_start(nic, peer);
 }
 
 /* --- strangers --- */
@@ -561,12 +523,7 @@ static void forget_stranger(struct nic *nic, struct peer *peer)
 		link = &(*link)->next_busy;
 	if (*link)
 		*link = peer->next_busy;
-	part(nic, peer);
-	for (link = &nic->peers.buckets[bucket_of(nic, peer->id)]; *link != peer;)
-		link = &(*link)->next;
-	*link = peer->next;
-	nic->peers.count--;
-	free(peer);
+	peer_forget(nic, peer);
 }
 
 bool stranger_affordable(struct nic *nic)
@@ -593,7 +550,7 @@ struct peer *peer_admit(struct nic *nic, ptl_process_id_t id)
 		return peer;
 	if (!stranger_affordable(nic))
 		return NULL;
-	if (peer || !(peer = create(nic, id)))
+	if (peer || !(peer = peer_create(nic, id)))
 		return peer;
 	if (oldest)
 		forget_stranger(nic, oldest);
@@ -607,7 +564,8 @@ struct peer *peer_admit(struct nic *nic, ptl_process_id_t id)
 
 static bool at_rest(const struct peer *peer)
 {
-	return peer->state != PEER_CONTACTING && !peer->requests.head && !peer->responses.head && !peer->active.head;
+	return peer->state != PEER_CONTACTING && peer->state != PEER_BROKEN && !peer->examined &&
+	       !peer->requests.head && !peer->responses.head && !peer->active.head;
 }
 
 void peers_tick(struct nic *nic, uint64_t now)
@@ -620,19 +578,24 @@ void peers_tick(struct nic *nic, uint64_t now)
 		if (at_rest(peer)) {
 			peer->busy = false;
 			*link = peer->next_busy;
+			if (peer->state == PEER_UNKNOWN)
+				peer_forget(nic, peer);
 			continue;
 		}
 		if (peer->state == PEER_CONTACTING)
 			contact_tick(nic, peer, now);
+		else if (unlikely(peer->state == PEER_BROKEN))
+			peer_end_broken(nic, peer);
 		else
 			liveness_tick(nic, peer, now);
 		if (peer->requests.head || peer->responses.head) {
 			peer_flush(nic, peer);
-			nic_timer_at(nic, peer->retry_at ? peer->retry_at : now + PAUSE_MIN_NS * 20);
+			if (!peer->full_since) /* else note_full() has seen to it */
+				nic_timer_at(nic, peer->retry_at ? peer->retry_at : now + PAUSE_MIN_NS * 20);
 		}
 		link = &peer->next_busy;
 	}
 	contact_sever_lost(nic, now);
 	if (nic->busy)
-		nic_timer_at(nic, now + TICK_NS);
+		nic_timer_at(nic, now + PEER_TICK_NS);
 }

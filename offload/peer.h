@@ -10,6 +10,8 @@
 /* Operations towards one peer that may await an answer at a time: bounds what a target can owe an initiator. */
 #define PEER_WINDOW 256
 
+#define PEER_TICK_NS UINT64_C(250000000) /* between two looks at busy peers, at most */
+
 /* So many refused probes in a row are proof: the first may be an echo of the time before a restart. */
 #define PEER_PROBES_REFUSED 2
 
@@ -19,7 +21,22 @@
  */
 #define PEER_OWED_MAX (4 * PEER_WINDOW)
 
-enum peer_state { PEER_UNKNOWN, PEER_CONTACTING, PEER_READY };
+/* From HOLDING on there is a conversation; a peer that holds wants no requests yet (hold.c). */
+enum peer_state {
+	PEER_UNKNOWN,
+	PEER_CONTACTING,
+	PEER_BROKEN, /* we cannot keep our side of the conversation that was: its end is due */
+	PEER_HOLDING,
+	PEER_READY
+};
+
+/* Where a peer was when reads of its memory were left behind, and cut; counts as a use of the address. */
+struct peer_lost {
+	struct peer_lost *next;
+	struct transport *transport; /* NULL: closed */
+	transport_address address;
+	uint64_t cut_at;
+};
 
 struct peer {
 	struct peer *next; /* same hash bucket */
@@ -27,10 +44,12 @@ struct peer {
 	ptl_process_id_t id;
 	enum peer_state state;
 	bool busy;                   /* on nic->busy; taken off lazily, by its timer */
+	bool held_back;              /* it was told that we hold, and nothing else since */
 	struct transport *transport; /* of `path`; NULL: none yet */
 	enum nic_path path;
-	transport_address address;
-	unsigned attempt; /* which of its addresses that is */
+	transport_address address;              /* held[path] */
+	transport_address held[NIC_TRANSPORTS]; /* in use at the transports, by path: see peer_table.c */
+	unsigned attempt;                       /* which of its addresses that is */
 	uint16_t local_tag, remote_tag, abilities;
 	ptl_uid_t uid;
 	ptl_jid_t jid;
@@ -41,27 +60,61 @@ struct peer {
 	struct operation_list active;    /* sent, unfinished */
 	unsigned outstanding;            /* operations that occupy the window */
 
-	unsigned refusals; /* consecutive -EAGAIN of the transport */
-	uint64_t retry_at; /* do not try to send before */
+	unsigned refusals;   /* consecutive ones of the transport */
+	uint64_t full_since; /* they are -ENOBUFS since then; 0: they are not */
+	uint64_t retry_at;   /* do not try to send before */
 	uint64_t contact_deadline, slice_end;
-	bool overdue; /* the deadline had passed when we looked last */
+	uint64_t looked_at; /* after that, last_looks times so far */
+	unsigned last_looks;
 	unsigned slice;
-	uint32_t arrivals, arrivals_seen;
-	bool source_shown; /* the transport has named this peer as the source of a message: it can be told apart */
-	uint16_t stranger; /* place on nic->strangers + 1; 0: it has proven to be there, or we have asked for it */
-	unsigned owed;     /* operations held for what it has sent, at most PEER_OWED_MAX */
+	uint32_t arrivals, arrivals_seen, arrivals_visited;
+	bool examined;      /* nothing is under way, but is it still there? */
+	bool source_shown;  /* the transport has named this peer as the source of a message: it can be told apart */
+	uint16_t stranger;  /* place on nic->strangers + 1; 0: it has proven to be there, or we have asked for it */
+	unsigned owed;      /* operations held for what it has sent, at most PEER_OWED_MAX */
+	unsigned requested; /* operations towards it that are ours */
 	uint64_t silent_since, pinged_at, asked_at; /* asked_at: what unconfirmed transfers want to know */
 	unsigned pings, refused_probes;
-	struct transport
-		*lost_transport; /* where it was when we gave it up, while reads of its memory have yet to end */
-	transport_address lost_address;
+	unsigned reads;                         /* of its memory, under way in this conversation */
+	uint32_t reads_ended, reads_ended_seen; /* so many of them have, so many when we looked last */
+	uint64_t reads_stuck_since;             /* 0: nobody has looked yet */
+	uint64_t reads_overdue_since;           /* seen to be stuck for too long; 0: they are not */
+	struct peer_lost *lost;                 /* while reads of its memory have yet to end */
+	struct peer *next_unsent, **unsent_at;  /* on nic->unsent; unsent_at NULL: it is not */
 };
 
+static inline bool peer_met_us(const struct peer *peer)
+{
+	return peer->state >= PEER_HOLDING;
+}
+
+/* --- who is known (peer_table.c) --- */
+
 struct peer *peer_find(struct nic *, ptl_process_id_t);
+/* There is none yet.  NULL: no memory. */
+struct peer *peer_create(struct nic *, ptl_process_id_t);
+/* Nothing is under way with it, and it is not on nic->busy. */
+void peer_forget(struct nic *, struct peer *);
 /* Of the brief transport being polled: whom we met there, or NULL. */
 struct peer *peer_met(const struct nic *, transport_address);
 /* To be found so from now on.  0 or -ENOMEM. */
 int peer_meet(struct nic *, struct peer *);
+/* From now on it is reached that way, if at all: at the address that it holds there, or none. */
+void peer_take_path(struct nic *, struct peer *, enum nic_path);
+/* Finds the address on its path, and holds that; or a result of resolve(), and it holds what it held. */
+int peer_resolve(struct nic *, struct peer *, unsigned attempt);
+/* Holds an address on its path that has been resolved. */
+void peer_hold(struct nic *, struct peer *, transport_address);
+/* Its address is the caller's to take back. */
+transport_address peer_hand_over(struct nic *, struct peer *);
+/* Its path is fixed: no other addresses are needed. */
+void peer_settle(struct nic *, struct peer *);
+/* One success of resolve(). */
+void transport_take_back(struct transport *, transport_address);
+void peers_free(struct nic *);
+
+/* --- conversations (peer.c) --- */
+
 /* Finds or creates; NULL: no memory.  We have business with it: it is no stranger any more. */
 struct peer *peer_get(struct nic *, ptl_process_id_t);
 /* Finds or creates whoever says HELLO.  Of those that only ever said that, the oldest makes room.  NULL: too many come. */
@@ -73,7 +126,6 @@ struct peer *peer_admit(struct nic *, ptl_process_id_t);
 bool stranger_affordable(struct nic *);
 /* A message came that only somebody who has read our WELCOME can have sent. */
 void peer_prove(struct nic *, struct peer *);
-void peers_free(struct nic *);
 
 /* Most bytes that travel to the peer behind the header of such a message. */
 uint64_t peer_short_max(const struct nic *, const struct peer *, enum wire_operation);
@@ -91,16 +143,23 @@ int peer_send_notice(struct nic *, struct peer *, struct wire_message *);
 /* Sends what waits, as far as it goes.  Returns how many messages went. */
 int peer_flush(struct nic *, struct peer *);
 
-/* From now on it is reached that way, if at all. */
-void peer_take_path(struct nic *, struct peer *, enum nic_path);
-
 /* Everything under way with the peer fails; the next operation begins with first contact. */
 void peer_fail(struct nic *, struct peer *, ptl_ni_fail_t, const char *why);
 
 /* The peer lost or forgot its state (restart): what it was sent fails, what still waits goes to its successor. */
 void peer_reset(struct nic *, struct peer *);
 
+/*
+ * What the peer was promised cannot be done.  Nothing more of this conversation is heard, so that it ends at the other side
+ * too; ours ends when peer_end_broken() is called, because we may be in the middle of anything.
+ */
+void peer_break(struct nic *, struct peer *);
+void peer_end_broken(struct nic *, struct peer *);
+
 void peer_mark_busy(struct nic *, struct peer *);
+
+/* Off nic->unsent, if it is there. */
+void peer_unlist_unsent(struct peer *);
 
 /* Timers of all busy peers and their retries; returns how much was done. */
 void peers_tick(struct nic *, uint64_t now);
@@ -116,11 +175,36 @@ void contact_tick(struct nic *, struct peer *, uint64_t now);
 void contact_notice(struct nic *, const struct wire_message *, transport_address from);
 /* A message that does not belong to the conversation with `peer`, if there is such a peer, was dropped. */
 void contact_dropped(struct nic *, struct peer *, const struct wire_message *, transport_address from);
+/* We hold no longer: tells the peer, if it was told that we do and can be told now. */
+void contact_release(struct nic *, struct peer *);
 void contact_answer_version(struct nic *, const struct wire_message *, transport_address from);
 void liveness_tick(struct nic *, struct peer *, uint64_t now);
 /* The verdict, whatever it is based on: the peer fails, and what connects us with it is severed. */
 void contact_give_up(struct nic *, struct peer *, const char *why);
+/*
+ * Its conversation has ended, without a verdict: what connects us with it is severed if reads of its memory are left behind.  Who
+ * lives may never answer them, and nobody waits for them who could find that out.
+ */
+void contact_cut_reads(struct nic *, struct peer *);
+/* Where its reads hung: they have ended. */
+void contact_let_lost_go(struct peer *);
 /* Goes on severing what the reads of given-up peers wait for. */
 void contact_sever_lost(struct nic *, uint64_t now);
+
+/* --- requests unwanted yet (hold.c) --- */
+
+/* If PTL_HOLD wants it; before anybody can be met. */
+void hold_begin(struct nic *);
+bool hold_in_force(const struct nic *);
+void hold_tick(struct nic *, uint64_t now);
+
+/* --- whom we have given up (verdict.c) --- */
+
+/* The process is gone, for that reason (which is not copied): remembers it, and tells who has asked to be told. */
+void verdict_pass(struct nic *, ptl_process_id_t, ptl_uid_t, ptl_jid_t, const char *why);
+/* It, or its successor, was met. */
+void verdict_withdraw(struct nic *, ptl_process_id_t);
+/* The reason, or NULL if there is no verdict, or none any more. */
+const char *verdict_on(struct nic *, ptl_process_id_t);
 
 #endif

@@ -40,8 +40,10 @@ static void log_ack(struct nic *nic, struct operation *op, uint64_t mlength, ptl
 	struct event_info info = op->info;
 
 	if (!md || !md->eq) {
-		if (!failure)
+		if (!failure) {
+			drop_tell(nic, op->peer, WIRE_ACK, "its descriptor is gone, or has no event queue");
 			receive_drop(nic, 0);
+		}
 		return;
 	}
 	info.initiator = op->peer->id;
@@ -227,6 +229,7 @@ void put_arrived(struct nic *nic, struct peer *peer, const struct wire_message *
 	struct operation *op = NULL;
 
 	if (message->operation == WIRE_PUT_LONG && !(op = operation_owed(nic, peer, &put_incoming))) {
+		drop_tell(nic, peer, message->operation, OPERATIONS_OWED_TEXT);
 		receive_drop(nic, message->length);
 		discard(nic, peer, message);
 		return;

@@ -35,21 +35,20 @@ void receive_drop(struct nic *nic, uint64_t length)
 	nic->drop_length += length;
 }
 
-/* Walks the list from its head: the first entry that matches and whose descriptor responds. */
+/* The first entry of the list that matches and whose descriptor responds. */
 static struct descriptor *translate(struct nic *nic, const struct peer *peer, const struct wire_message *message,
 				    struct demand *demand)
 {
 	struct descriptor *found = NULL;
-	uint64_t walked = 0;
+	struct match_search search;
 
-	for (struct match_entry *me = nic->portals[message->pt_index].head; me && !found; me = me->next) {
-		walked++;
-		if (match_entry_matches(me, peer->id, message->match_bits) && me->descriptor &&
-		    descriptor_accepts(me->descriptor, demand))
+	match_begin(&search, &nic->portals[message->pt_index], peer->id, message->match_bits);
+	for (struct match_entry *me; !found && (me = match_next(&search));)
+		if (me->descriptor && descriptor_accepts(me->descriptor, demand))
 			found = me->descriptor;
-	}
+	match_end(&search);
 	if (timing_on(&nic->timing))
-		atomic_fetch_add_explicit(&nic->timing.walked, walked, memory_order_relaxed);
+		atomic_fetch_add_explicit(&nic->timing.walked, search.walked, memory_order_relaxed);
 	return found;
 }
 
@@ -64,15 +63,13 @@ struct descriptor *receive_match(struct nic *nic, struct peer *peer, const struc
 
 	timing_lap(&nic->timing, PTL_STAGE_MATCH);
 	if (!md) {
-		trace(nic, PTL_DBG_DROP, "%s of %u:%u, index %u, bits 0x%llx, %llu bytes: %s",
-		      wire_operation_name(message->operation), peer->id.nid, peer->id.pid, message->pt_index,
-		      (unsigned long long)message->match_bits, (unsigned long long)message->length,
-		      granted ? "nothing matches" : "access refused");
+		drop_explain(nic, peer, message, &demand, granted);
 		receive_drop(nic, message->length);
 		return NULL;
 	}
-	trace(nic, PTL_DBG_REQUEST, "%s of %u:%u, index %u, bits 0x%llx: md 0x%x, offset %llu, %llu of %llu bytes",
-	      wire_operation_name(message->operation), peer->id.nid, peer->id.pid, message->pt_index,
+	trace(nic, PTL_DBG_REQUEST,
+	      "%s of " ID_TEXT ", index %u, bits 0x%llx: md 0x%x, offset %llu, %llu of %llu bytes",
+	      wire_operation_name(message->operation), ID_PARTS(peer->id), message->pt_index,
 	      (unsigned long long)message->match_bits, md->handle, (unsigned long long)demand.offset,
 	      (unsigned long long)demand.mlength, (unsigned long long)message->length);
 	*info = (struct event_info){
@@ -102,8 +99,8 @@ static void response_arrived(struct nic *nic, struct peer *peer, const struct wi
 
 	timing_lap(&nic->timing, PTL_STAGE_MATCH);
 	nic->counters.responses_received++;
-	trace(nic, PTL_DBG_DELIVERY, "%s of %u:%u, %llu bytes", wire_operation_name(message->operation), peer->id.nid,
-	      peer->id.pid, (unsigned long long)message->mlength);
+	trace(nic, PTL_DBG_DELIVERY, "%s of " ID_TEXT ", %llu bytes", wire_operation_name(message->operation),
+	      ID_PARTS(peer->id), (unsigned long long)message->mlength);
 	if (!op || op->peer != peer || operation_advance(nic, op, what, message)) {
 		nic->counters.stale++;
 		return;
@@ -176,9 +173,8 @@ static bool comes_from(struct peer *peer, transport_address from)
 static bool belongs(const struct nic *nic, struct peer *peer, const struct wire_message *message,
 		    transport_address from)
 {
-	return peer && peer->state == PEER_READY && peer->path == nic->polling &&
-	       peer->remote_tag == message->source_tag && peer->local_tag == message->target_tag &&
-	       comes_from(peer, from);
+	return peer && peer_met_us(peer) && peer->path == nic->polling && peer->remote_tag == message->source_tag &&
+	       peer->local_tag == message->target_tag && comes_from(peer, from);
 }
 
 /*
@@ -234,33 +230,53 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 	peer->arrivals++;
 	if (unlikely(peer->stranger))
 		peer_prove(nic, peer);
-	trace(nic, PTL_DBG_PARSE, "%s from %u:%u, %zu bytes", wire_operation_name(message.operation), peer->id.nid,
-	      peer->id.pid, length + body_length);
+	trace(nic, PTL_DBG_PARSE, "%s from " ID_TEXT ", %zu bytes", wire_operation_name(message.operation),
+	      ID_PARTS(peer->id), length + body_length);
 	timing_lap(&nic->timing, PTL_STAGE_INSPECT);
 	conversation[message.operation].handle(nic, peer, &message, conversation[message.operation].occurrence);
 	timing_end(&nic->timing);
 }
 
-/* Several ids may share an address while they are being looked for there; only a peer that was met can be gone. */
+/*
+ * Several ids may share an address while they are being looked for there; only a peer that was met can be gone.  Whom we met
+ * is found by its address where messages are brief; elsewhere among those with anything under way, which peer_met() misses.
+ */
 static void peer_gone(void *owner, transport_address address)
 {
 	struct nic *nic = owner;
 	struct peer *met = peer_met(nic, address);
 
 	/* Though nothing is under way: what is sent next is for its successor, so that it begins with HELLO. */
-	if (met && met->state == PEER_READY)
+	if (met && peer_met_us(met))
 		contact_give_up(nic, met, "its process has ended");
+	if (nic->transports[nic->polling]->limits.brief)
+		return;
 	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
-		if (peer->state == PEER_READY && peer->address == address && peer->path == nic->polling)
+		if (peer_met_us(peer) && peer->address == address && peer->path == nic->polling)
 			contact_give_up(nic, peer, "its transport says it is gone");
 }
 
+/*
+ * A thread inside PtlEQWait or PtlEQPoll, or this very one, which wants events in PtlEQGet or PtlProgress: it is
+ * given back after this step, whatever it does next.  A dedicated NIC thread has its own core to spend.
+ */
 static bool host_waits(void *owner)
+{
+	const struct nic *nic = owner;
+
+	return nic->looking || nic->polled || nic->mode == NIC_MODE_DEDICATED ||
+	       atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0;
+}
+
+static void partner_seen(void *owner, uint32_t place)
 {
 	struct nic *nic = owner;
 
-	return atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0;
+	atomic_store_explicit(&nic->partner_place, place, memory_order_relaxed);
 }
 
-const struct transport_sink nic_sink = {
-	.arrived = arrived, .rdma_done = transfer_done, .peer_gone = peer_gone, .host_waits = host_waits};
+const struct transport_sink nic_sink = {.arrived = arrived,
+					.rdma_done = transfer_done,
+					.peer_gone = peer_gone,
+					.host_waits = host_waits,
+					.partner_seen = partner_seen};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The NIC thread: what it does in each mode, and when it sleeps.  Read the essay in nic.c first. */
-#include <sched.h>
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 
@@ -44,14 +44,15 @@ static bool stopping(struct nic *nic)
 	return atomic_load_explicit(&nic->stop, memory_order_acquire);
 }
 
-/* One round of an owner: drives, runs commands, wakes.  False: there was nothing to do. */
-static bool work(struct nic *nic)
+/* One round of an owner: drives, wakes, runs commands.  0: there was nothing to do; -EOWNERDEAD: not the owner any more. */
+static int work(struct nic *nic)
 {
-	int done = nic_drive(nic);
+	int driven = nic_drive(nic);
 
-	done += own_drain(nic, NIC_THREAD);
 	own_wake_waiters(nic); /* timers post events too, and count as no work */
-	return done > 0;
+	int served = own_serve(nic, NIC_THREAD);
+
+	return served < 0 ? served : driven + served;
 }
 
 /* Owner on entry, not any more on return: until hosts want to drive, or after a sleep. */
@@ -61,14 +62,18 @@ static void serve(struct nic *nic)
 	struct yielder yielder = {0};
 
 	while (!stopping(nic) && !hosts_drive(nic, &seen)) {
-		if (work(nic)) {
+		int done = work(nic);
+
+		if (done < 0)
+			return;
+		if (done > 0) {
 			idle = 0;
 			continue;
 		}
 		uint64_t now = monotonic_ns();
 
 		idle = idle ? idle : now;
-		adaptive_yield(&yielder);
+		adaptive_yield(&yielder, 0);
 		if (now - idle < nic->settings->spin / 2 || nic_arm(nic, &until))
 			continue;
 		nic->nic_sleeps_until = until;
@@ -215,15 +220,17 @@ static void dedicated_mode(struct nic *nic)
 	unsigned rounds = 0;
 
 	nic_thread_slice(false);
-	while (!stopping(nic) && !own_try(nic, NIC_THREAD))
-		sched_yield();
+	own_take(nic, NIC_THREAD);
 	while (!stopping(nic)) {
-		if (work(nic)) {
+		int done = work(nic);
+
+		if (done < 0)
+			own_take(nic, NIC_THREAD);
+		if (done != 0) {
 			idle = 0;
 			continue;
 		}
-		adaptive_yield(&yielder);
-		if (++rounds % CLOCK_ROUNDS != 0)
+		if (!adaptive_yield(&yielder, 0) && ++rounds % CLOCK_ROUNDS != 0)
 			continue;
 		uint64_t now = monotonic_ns();
 
@@ -233,8 +240,7 @@ static void dedicated_mode(struct nic *nic)
 			idle = 0;
 		}
 	}
-	if ((atomic_load_explicit(&nic->own, memory_order_relaxed) & NIC_OWNER_MASK) == NIC_THREAD)
-		own_give_back(nic, NIC_THREAD);
+	own_give_back(nic, NIC_THREAD);
 }
 
 static void *nic_thread(void *argument)
@@ -249,7 +255,7 @@ static void *nic_thread(void *argument)
 	return NULL;
 }
 
-int nic_spawn(pthread_t *thread, void *(*run)(void *), void *argument)
+int nic_spawn(pthread_t *thread, void *(*run)(void *), void *argument, const char *what)
 {
 	sigset_t all, before;
 
@@ -258,15 +264,18 @@ int nic_spawn(pthread_t *thread, void *(*run)(void *), void *argument)
 	int rc = pthread_create(thread, NULL, run, argument);
 
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return rc;
+	if (rc == 0)
+		return 0;
+	/* EAGAIN: no memory, or more than RLIMIT_NPROC or the container grants; it is not that one should try again. */
+	return report_error(rc == EAGAIN ? -ENOSPC : -rc, "cannot start a thread to %s: %s", what, strerror(rc));
 }
 
 int nic_thread_start(struct nic *nic)
 {
-	int rc = nic_spawn(&nic->thread, nic_thread, nic);
+	int rc = nic_spawn(&nic->thread, nic_thread, nic, "be the NIC");
 
 	if (rc)
-		return report_error(-rc, "cannot start the NIC thread of interface %u: %s", nic->index, strerror(rc));
+		return rc;
 	nic->thread_running = true;
 	return 0;
 }

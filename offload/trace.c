@@ -6,10 +6,14 @@
 #include <stdio.h>
 
 #include "base/cancel.h"
+#include "base/debug_names.h"
+#include "base/report.h"
 
-/* In the order of their bits. */
-static const char *const names[] = {"api", "parse",  "move", "drop",  "request", "delivery", "md",
-				    "me",  "unlink", "eq",   "event", "memory",  "setup",    "shutdown"};
+static const char *const names[] = {
+#define DEBUG_NAME(name, bit) name,
+	PORTALS_DEBUG_NAMES(DEBUG_NAME)
+#undef DEBUG_NAME
+};
 
 static const char *name_of(unsigned what)
 {
@@ -24,11 +28,11 @@ void trace_print(const struct nic *nic, unsigned what, const char *format, ...)
 	UNCANCELLED;
 	FILE *out = p3_out ? p3_out : stderr;
 	va_list arguments;
-	char text[256];
+	char text[512];
 
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	/* In one call: lines of several interfaces do not mix. */
-	fprintf(out, "portals3: %u:%u: %s: %s\n", nic->id.nid, nic->id.pid, name_of(what), text);
+	fprintf(out, "portals3: " ID_TEXT ": %s: %s\n", ID_PARTS(nic->id), name_of(what), text);
 }

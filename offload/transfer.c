@@ -63,6 +63,7 @@ static int ask_piece(struct operation *op)
 	if (rc)
 		return rc;
 	transfer->in_flight++;
+	op->peer->reads++;
 	transfer->asked += length;
 	transfer->within += length;
 	if (transfer->within == segment->length) {
@@ -192,14 +193,22 @@ ptl_ni_fail_t transfer_failure(const struct operation *op)
 	}
 }
 
+static void note_read(struct peer *peer, int status)
+{
+	peer->reads--;
+	peer->reads_ended++;
+	if (status == 0)
+		peer->arrivals++; /* a sign of life, though the peer's answers to PING may be far behind its data */
+}
+
 void transfer_done(void *owner, void *context, int status)
 {
 	struct operation *op = context;
 
 	op->transfer.in_flight--;
-	if (status == 0)
-		op->peer->arrivals++; /* a sign of life, though the peer's answers to PING may be far behind its data */
-	else if (op->transfer.status == 0)
+	if (!op->failure) /* else it was asked for in an earlier conversation */
+		note_read(op->peer, status);
+	if (status && op->transfer.status == 0)
 		op->transfer.status = status;
 	transfer_progress(owner, op);
 }

@@ -54,6 +54,8 @@ void waiters_notify(struct nic *nic, struct event_queue *eq)
 {
 	struct waiter *looking = nic->looking, *waiter = nic->waiters;
 
+	if (atomic_load_explicit(&eq->event_fd, memory_order_relaxed) && nic->polled != eq)
+		event_fd_announce(eq);
 	while (waiter && (waiter->notified || !waits_for(waiter, eq)))
 		waiter = waiter->next;
 	if (!waiter)
@@ -89,6 +91,13 @@ void waiters_wake_all(struct nic *nic)
 		waiter->notified = true;
 }
 
+/* Only one of them is here, if any: nobody has to be woken, but the system call goes on after a signal handler. */
+void waiters_abandon(struct nic *nic)
+{
+	for (struct waiter *waiter = nic->waiters; waiter; waiter = waiter->next)
+		atomic_store_explicit(&waiter->woken, 1, memory_order_relaxed);
+}
+
 /* Not freed meanwhile. */
 static bool still_there(const struct waiter *waiter, int i)
 {
@@ -104,7 +113,10 @@ static bool any_ready(const struct waiter *waiter)
 	return false;
 }
 
-/* Of a host that looks at its queues afterwards. */
+/* Who drives without waiting, in PtlEQGet or PtlProgress: for no queue. */
+static struct waiter passer_by;
+
+/* Of a host that looks at its queues afterwards, unless what it wants is handed over (`wanted`). */
 static int drive_and_look(struct nic *nic, struct waiter *waiter)
 {
 	nic->looking = waiter;
@@ -219,7 +231,7 @@ static int block(struct nic *nic, struct waiter *waiter)
 		futex_wait(&waiter->woken, 0, waiter->deadline);
 	}
 	rc = nic_call(nic, wait_leave, waiter);
-	if (waiter->sleeper)
+	if (rc == 0 && waiter->sleeper)
 		nic_end_deep(nic);
 	return rc;
 }
@@ -245,18 +257,47 @@ static void note_host(struct nic *nic)
 	atomic_store_explicit(&nic->host_drives, drives + 1, memory_order_relaxed);
 }
 
-/* `waiter`: who looks at its queues afterwards, or NULL. */
-static bool drive_once(struct nic *nic, struct waiter *waiter)
-{
-	int work = 0;
+enum driven { DRIVEN_BY_OTHERS, DRIVEN_IN_VAIN, DRIVEN, DRIVEN_TO_EVENT };
 
-	if (nic_hosts_drive(nic) && nic_try_own(nic)) {
-		work = drive_and_look(nic, waiter);
-		nic_release(nic);
-	} else {
+/*
+ * `waiter`: who looks at its queues afterwards, unless (DRIVEN_TO_EVENT) it got the event that it wanted of this one.  A
+ * queue that was freed wants none: its memory may be another one's by now.
+ */
+static inline enum driven drive_once(struct nic *nic, struct waiter *waiter, struct event_queue *eq,
+				     uint32_t generation, ptl_event_t *event)
+{
+	if (!nic_hosts_drive(nic) || !nic_try_own(nic)) {
 		cpu_pause();
+		return DRIVEN_BY_OTHERS;
 	}
-	return work > 0;
+	bool wants = eq && atomic_load_explicit(&eq->item.generation, memory_order_relaxed) == generation;
+
+	nic->wanted.eq = wants ? eq : NULL;
+	nic->wanted.event = event;
+	int work = drive_and_look(nic, waiter);
+	bool got = wants && !nic->wanted.eq;
+
+	nic->wanted.eq = NULL; /* before others' commands are served */
+	nic_release(nic);
+	if (got && atomic_load_explicit(&eq->item.generation, memory_order_acquire) != generation)
+		return DRIVEN; /* freed by a command served just now: event_take() says so */
+	return got ? DRIVEN_TO_EVENT : work > 0 ? DRIVEN : DRIVEN_IN_VAIN;
+}
+
+/* Whom a drive in vain waits for.  Behind one that others had to make it is those: any thread here, and it may want this core. */
+static uint32_t partner(const struct nic *nic, enum driven driven)
+{
+	return driven == DRIVEN_BY_OTHERS ? 0 : atomic_load_explicit(&nic->partner_place, memory_order_relaxed);
+}
+
+int nic_step(struct nic *nic)
+{
+	if (!nic_try_own(nic))
+		return -1;
+	int work = drive_and_look(nic, &passer_by);
+
+	nic_release(nic);
+	return work;
 }
 
 static int wait_inside(struct nic *nic, struct waiter *waiter, ptl_event_t *event, int *which)
@@ -272,11 +313,24 @@ static int wait_inside(struct nic *nic, struct waiter *waiter, ptl_event_t *even
 			return rc;
 		if (atomic_load_explicit(&nic->closing, memory_order_relaxed))
 			return -ESHUTDOWN;
-		if (drive_once(nic, waiter))
+		bool away = false;
+
+		enum driven driven = drive_once(nic, waiter, waiter->count == 1 ? waiter->queues[0] : NULL,
+						waiter->generations[0], event);
+
+		switch (driven) {
+		case DRIVEN_TO_EVENT:
+			*which = 0;
+			return 0;
+		case DRIVEN:
 			worked = true;
-		else
-			adaptive_yield(&yielder);
-		if (waiter->deadline != 0 && ++loops % CLOCK_LOOPS != 0)
+			break;
+		case DRIVEN_BY_OTHERS:
+		case DRIVEN_IN_VAIN:
+			away = adaptive_yield(&yielder, partner(nic, driven));
+			break;
+		}
+		if (waiter->deadline != 0 && ++loops % CLOCK_LOOPS != 0 && !away)
 			continue;
 		uint64_t now = monotonic_ns();
 
@@ -308,6 +362,22 @@ static void leave_in_order(struct nic *nic, struct waiter *waiter)
 		nic_call(nic, wait_return, waiter);
 }
 
+/* PtlEQPoll found nothing: what was announced was taken by others. */
+static int look_at_announced(struct nic *nic, const struct waiter *waiter, ptl_event_t *event, int *which)
+{
+	for (int i = 0; i < waiter->count; i++) {
+		if (!atomic_load_explicit(&waiter->queues[i]->announced, memory_order_relaxed))
+			continue;
+		int rc = event_fd_look(nic, waiter->queues[i], waiter->generations[i], event);
+
+		if (rc != -EAGAIN) {
+			*which = i;
+			return rc;
+		}
+	}
+	return -EAGAIN;
+}
+
 int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *generations, int count, uint64_t timeout_ns,
 	     ptl_event_t *event, int *which)
 {
@@ -316,6 +386,8 @@ int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *gener
 
 	if (rc != -EAGAIN)
 		return rc;
+	if (unlikely(atomic_load_explicit(&nic->holding, memory_order_relaxed)))
+		nic_looks_in_vain(nic);
 	if (timeout_ns == NIC_NEVER)
 		waiter.deadline = NIC_NEVER;
 	else
@@ -324,6 +396,8 @@ int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *gener
 	/* Tells the NIC thread that somebody drives; pairs with nothing: it is looked at now and then. */
 	atomic_fetch_add_explicit(&nic->hosts_waiting, 1, memory_order_relaxed);
 	rc = wait_inside(nic, &waiter, event, which);
+	if (rc == -EAGAIN)
+		rc = look_at_announced(nic, &waiter, event, which);
 	leave_in_order(nic, &waiter);
 	/* Release: nic_close() may free the engine after it has seen the last waiter leave. */
 	atomic_fetch_sub_explicit(&nic->hosts_waiting, 1, memory_order_release);
@@ -342,10 +416,22 @@ int nic_look(struct nic *nic, struct event_queue *eq, uint32_t generation, ptl_e
 
 	if (rc != -EAGAIN)
 		return rc;
+	if (unlikely(atomic_load_explicit(&nic->holding, memory_order_relaxed)))
+		nic_looks_in_vain(nic);
+	bool watched = unlikely(atomic_load_explicit(&eq->event_fd, memory_order_relaxed) != 0);
+
+	if (watched && atomic_load_explicit(&eq->announced, memory_order_relaxed))
+		return event_fd_look(nic, eq, generation, event);
 	note_host(nic);
-	drive_once(nic, NULL);
-	rc = event_take(eq, generation, event);
-	if (rc == -EAGAIN)
-		adaptive_yield(&yielder);
+	enum driven driven = DRIVEN_BY_OTHERS;
+
+	if (watched) {
+		rc = event_fd_drive(nic, eq, generation, event);
+	} else {
+		driven = drive_once(nic, &passer_by, eq, generation, event);
+		rc = driven == DRIVEN_TO_EVENT ? 0 : event_take(eq, generation, event);
+	}
+	if (rc == -EAGAIN && driven <= DRIVEN_IN_VAIN)
+		adaptive_yield(&yielder, partner(nic, driven));
 	return rc;
 }

@@ -92,6 +92,7 @@ enum wire_operation {
 
 /* abilities */
 #define WIRE_HAS_NIC_THREAD 1 /* answers a PING without help of its application */
+#define WIRE_HOLDS          2 /* wants no requests until it says HELLO or WELCOME without this (hold.c) */
 
 enum wire_refusal { REFUSED_WRONG_PROCESS, REFUSED_VERSION };
 

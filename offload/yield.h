@@ -4,42 +4,40 @@
  * nobody else ready to run, so the next one is twice as far away; one that took longer ran somebody, and the next
  * follows soon.  The distance is a time and not a number of polls, because polls cost 20 ns in a host that watches its
  * queue and 400 ns in a NIC thread, behind which a host on the same core may just have been woken.
+ *
+ * What "at once" means is learnt: see yield.c.
+ *
+ * A partner that was seen on another CPU does not need this core, but others may without whom it does not get on: the
+ * third in a ring, another thread of this process.  So past such a partner yields take a fixed small part of the time, whatever
+ * one costs: who computes here and takes whole slices gets few, whoever only passes a message on gets the core soon.
+ *
+ * Where others compute, a yield costs a time slice of each of them, milliseconds; so whoever counts polls, to read the clock
+ * every so many only, reads it at once after such a yield, and finds that it has polled in vain for long enough to sleep:
+ * a sleeper that is woken gets its core within microseconds.
  */
 #ifndef PORTALS_OFFLOAD_YIELD_H
 #define PORTALS_OFFLOAD_YIELD_H
 
-#include <sched.h>
+#include <stdbool.h>
 
 #include "base/arch.h"
 
-/*
- * Nanoseconds, give or take a factor of two.  By measurement: with 4 us instead of 0.5, two pairs of processes on two
- * cores need 1.9 us a message instead of 0.55; below 0.5 a yield that ran somebody is taken for one that did not.
- */
-#define YIELD_QUICK  500
-#define YIELD_SOON   500
-#define YIELD_RARELY 32000
-
 struct yielder {
-	uint64_t interval; /* ns */
-	uint64_t next;     /* cycle_clock() */
+	uint64_t interval, next; /* cycle_clock() */
+	uint64_t spared;         /* likewise: no yield past a partner elsewhere before */
+	unsigned dear;           /* yields in a row that seem to have run somebody */
 };
 
-/* To be called once a fruitless poll. */
-static inline void adaptive_yield(struct yielder *yielder)
-{
-	uint64_t now = cycle_clock(), after;
+/* The rest of adaptive_yield(). */
+bool yield_core(struct yielder *, uint32_t partner);
 
-	if (now < yielder->next)
-		return;
-	sched_yield();
-	after = cycle_clock();
-	yielder->interval *= 2;
-	if (yielder->interval == 0 || after - now > cycles_in(YIELD_QUICK))
-		yielder->interval = YIELD_SOON;
-	else if (yielder->interval > YIELD_RARELY)
-		yielder->interval = YIELD_RARELY;
-	yielder->next = after + cycles_in(yielder->interval);
+/*
+ * To be called once a fruitless poll.  `partner`: where the process was seen that is waited for, as 1 + its CPU; 0: nobody
+ * knows.  True: somebody else has had the core, so the clock is to be read.
+ */
+static inline bool adaptive_yield(struct yielder *yielder, uint32_t partner)
+{
+	return cycle_clock() >= yielder->next && yield_core(yielder, partner);
 }
 
 #endif

@@ -17,6 +17,14 @@ uint32_t debug_default(uint32_t interface)
 	return !interfaces || interfaces & PTL_DBG_NI_00 << interface ? mask & PTL_DBG_ALL : PTL_DBG_NONE;
 }
 
+void debug_preset(uint32_t mask)
+{
+	if (mask == PTL_DBG_NONE)
+		return;
+	report_errors_aloud(mask & PTL_DBG_API);
+	atomic_store_explicit(&mask_for_new, mask, memory_order_relaxed);
+}
+
 struct exchange {
 	uint32_t mask, before;
 };

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/cancel.h"
 #include "base/report.h"
 #include "portals/process.h"
 #include "portals/refuse.h"
@@ -80,17 +81,21 @@ static int dump_queues(struct nic *nic, void *argument)
 	fprintf(dump->text, "%" PRIu32 " event queues\n", nic->queues.live);
 	for (uint32_t i = 0; (eq = pool_next(&nic->queues, &i));) {
 		const struct event_ring *ring = atomic_load_explicit(&eq->ring, memory_order_relaxed);
+		uint64_t room = ring ? ring->size : 0, unread = event_unread(eq),
+			 lost = unread > room ? unread - room : 0;
 
 		fprintf(dump->text,
 			"  eq 0x%08" PRIx32 ": room for %" PRIu64 " events, %" PRIu64 " unread, %" PRIu64
-			" operations under way, %" PRIu32 " threads waiting\n",
-			eq->handle, ring ? ring->size : 0, event_unread(eq), eq->underway, eq->waiters);
+			" lost (overwritten before they were read), %" PRIu64 " operations under way, %" PRIu32
+			" threads waiting\n",
+			eq->handle, room, unread - lost, lost, eq->underway, eq->waiters - (eq->event_fd != 0));
 	}
 	return PTL_OK;
 }
 
 static int run(struct nic *nic, nic_command *command, struct dump *dump)
 {
+	UNCANCELLED;
 	char *bytes = NULL;
 	size_t size;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Event queues: allocating them, and taking events from them without the engine's lock. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/report.h"
@@ -11,7 +12,7 @@
 struct eq_arguments {
 	struct event_ring *ring;
 	ptl_eq_handler_t handler;
-	ptl_handle_eq_t handle; /* result, or the queue to free */
+	ptl_handle_eq_t handle; /* result, or the queue to free, whose ring is one then */
 };
 
 static int allocate(struct nic *nic, void *argument)
@@ -20,13 +21,24 @@ static int allocate(struct nic *nic, void *argument)
 	struct event_queue *eq;
 
 	if (nic->queues.live >= (uint32_t)nic->limits.max_eqs || !(eq = pool_take(&nic->queues)))
-		return report_error(-ENOSPC, "%u event queues exist, more are not allowed (max_eqs)", nic->queues.live);
+		return pool_refuse(&nic->queues, nic->limits.max_eqs, "event queues", "max_eqs");
+	event_number(eq);
 	eq->handle = arguments->handle = handle_of(nic, HANDLE_EQ, &eq->item);
 	atomic_store_explicit(&eq->handler, arguments->handler, memory_order_relaxed);
 	/* Publishes the queue; pairs with the acquire in handle_eq_unowned(). */
 	atomic_store_explicit(&eq->ring, arguments->ring, memory_order_release);
 	trace(nic, PTL_DBG_EQ, "eq 0x%x, %llu events", eq->handle, (unsigned long long)arguments->ring->size);
 	return PTL_OK;
+}
+
+/* Not under ownership, because giving much memory back takes its time; but rings have a lock of their own. */
+static void give_ring_back(const struct nic *nic, struct event_ring *ring)
+{
+	bool entered = nic_enter(nic);
+
+	event_ring_put(ring);
+	if (entered)
+		nic_leave();
 }
 
 int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_eq_handler_t eq_handler, ptl_handle_eq_t *eq_handle)
@@ -44,7 +56,10 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_eq_handler_t eq_
 		*eq_handle = PTL_EQ_NONE;
 		return PTL_OK;
 	}
+	if (!nic_enter(nic)) /* rings have a lock of their own */
+		return process_code(nic_refuse_reentry(), PTL_FAIL);
 	arguments.ring = event_ring_get(count);
+	nic_leave();
 	if (!arguments.ring) {
 		report_error(-ENOMEM, "no memory for an event queue of %llu events", (unsigned long long)count);
 		return PTL_NO_SPACE;
@@ -54,40 +69,47 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_eq_handler_t eq_
 	if (code == PTL_OK)
 		*eq_handle = arguments.handle;
 	else
-		event_ring_put(arguments.ring);
+		give_ring_back(nic, arguments.ring);
 	return code;
 }
 
 /* Descriptors that still name the queue go on without one; threads that wait for it leave. */
 static int free_queue(struct nic *nic, void *argument)
 {
-	struct event_queue *eq = handle_eq(nic, *(ptl_handle_eq_t *)argument);
+	struct eq_arguments *arguments = argument;
+	struct event_queue *eq = handle_eq(nic, arguments->handle);
 	struct descriptor *md;
 
 	if (!eq)
-		return refuse_handle(PTL_EQ_INVALID, *(ptl_handle_eq_t *)argument);
+		return refuse_handle(PTL_EQ_INVALID, arguments->handle);
 	trace(nic, PTL_DBG_EQ, "eq 0x%x freed", eq->handle);
 	for (uint32_t i = 0; (md = pool_next(&nic->descriptors, &i));)
 		if (md->eq == eq)
 			md->eq = NULL;
 	for (uint32_t i = eq->waiters; i > 0; i--)
 		waiters_notify(nic, eq);
-	struct event_ring *ring = atomic_exchange_explicit(&eq->ring, NULL, memory_order_relaxed);
-
+	event_fd_close(eq);
+	if (nic->verdicts.eq == eq)
+		nic->verdicts.eq = NULL;
+	arguments->ring = atomic_exchange_explicit(&eq->ring, NULL, memory_order_relaxed);
 	pool_give(&nic->queues, eq);
-	event_ring_put(ring);
 	return PTL_OK;
 }
 
 int PtlEQFree(ptl_handle_eq_t eq_handle)
 {
+	struct eq_arguments arguments = {.handle = eq_handle};
 	struct nic *nic;
 
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_nic(eq_handle)))
 		return refuse_handle(PTL_EQ_INVALID, eq_handle);
-	return process_code(nic_call(nic, free_queue, &eq_handle), PTL_FAIL);
+	int code = process_code(nic_call(nic, free_queue, &arguments), PTL_FAIL);
+
+	if (arguments.ring)
+		give_ring_back(nic, arguments.ring);
+	return code;
 }
 
 /* --- taking events --- */
@@ -121,9 +143,37 @@ static ptl_stage_t wait_stage(const ptl_event_t *event)
 											: PTL_STAGE_WAIT_ARRIVAL;
 }
 
+/* Programs read the failure whatever they are told (contract 3.11); the rest of the event stays as it was. */
+static int nothing_there(ptl_event_t *event)
+{
+	event->ni_fail_type = PTL_NI_OK;
+	return PTL_EQ_EMPTY;
+}
+
+/*
+ * Once a queue, by whoever takes the first event behind the gap: the engine has no time to print.  Programs that do not
+ * expect PTL_EQ_DROPPED wait for what is lost.
+ */
+static void tell_overflow(struct event_queue *eq, ptl_handle_eq_t handle)
+{
+	/* Acquire: of another thread's PtlEQAlloc. */
+	const struct event_ring *ring = atomic_load_explicit(&eq->ring, memory_order_acquire);
+
+	if (ring && !atomic_exchange_explicit(&eq->overflow_told, true, memory_order_relaxed))
+		report(LOG_WARN,
+		       "event queue 0x%x has overflowed: it holds %llu events, older ones are lost (PTL_EQ_DROPPED); "
+		       "ask "
+		       "PtlEQAlloc for more or take them sooner (said once a queue)",
+		       handle, (unsigned long long)ring->size);
+}
+
 /* An event was taken: the time since `start` was spent waiting for it. */
 static int taken(struct nic *nic, struct event_queue *eq, int rc, ptl_event_t *event, uint64_t start)
 {
+	if (rc == -EAGAIN)
+		return nothing_there(event);
+	if (unlikely(rc == -EOVERFLOW))
+		tell_overflow(eq, event->md.eq_handle);
 	if (rc == 0 || rc == -EOVERFLOW) {
 		timing_stop(&nic->timing, wait_stage(event), start);
 		call_handler(eq, event);
@@ -156,7 +206,7 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 	int rc = nic_look(nic, eq, handle_generation(eq_handle), event);
 
 	if (rc == -EAGAIN)
-		return PTL_EQ_EMPTY;
+		return nothing_there(event);
 	uint64_t start = waiting_since;
 
 	waiting_since = 0;
@@ -208,15 +258,40 @@ static void set_close(struct queue_set *set)
 		free(set->generations);
 }
 
-/* The queues of one interface, or NULL if a handle is bad or of another one. */
+/* Which of the handles is bad, where there are several. */
+static void refuse_member(const ptl_handle_eq_t *handles, int size, int at)
+{
+	char text[192];
+
+	if (at > 0 && handle_kind(handles[at]) == HANDLE_EQ &&
+	    handle_interface(handles[at]) != handle_interface(handles[0])) {
+		report_error(
+			PTL_EQ_INVALID,
+			"eq_handles[%d]: event queue 0x%x is of interface %u, eq_handles[0] of interface %u; those of "
+			"one interface can be polled together",
+			at, handles[at], handle_interface(handles[at]), handle_interface(handles[0]));
+		return;
+	}
+	refuse_handle(PTL_EQ_INVALID, handles[at]);
+	if (size == 1)
+		return;
+	snprintf(text, sizeof(text), "%s", report_last_error());
+	report_error(PTL_EQ_INVALID, "eq_handles[%d] of %d: %s", at, size, text);
+}
+
+/* The queues of one interface, or NULL, reported, if a handle is bad or of another one. */
 static struct nic *set_fill(struct queue_set *set, const ptl_handle_eq_t *handles, int size)
 {
 	struct nic *nic = process_nic(handles[0]);
 
+	if (!nic)
+		refuse_member(handles, size, 0);
 	for (int i = 0; nic && i < size; i++) {
 		if (handle_interface(handles[i]) != nic->index ||
-		    !(set->queues[i] = handle_eq_unowned(nic, handles[i])))
+		    !(set->queues[i] = handle_eq_unowned(nic, handles[i]))) {
+			refuse_member(handles, size, i);
 			return NULL;
+		}
 		set->generations[i] = handle_generation(handles[i]);
 	}
 	return nic;
@@ -229,8 +304,7 @@ static int poll_set(struct queue_set *set, const ptl_handle_eq_t *handles, int s
 	int which = 0;
 
 	if (!nic)
-		return report_error(PTL_EQ_INVALID, "one of %d handles is no live event queue, or of another interface",
-				    size);
+		return PTL_EQ_INVALID;
 	uint64_t start = timing_start(&nic->timing);
 	int rc = nic_wait(nic, set->queues, set->generations, size,
 			  timeout == PTL_TIME_FOREVER ? NIC_NEVER : (uint64_t)timeout * 1000000u, event, &which);

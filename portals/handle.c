@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "portals/handle.h"
 
-_Static_assert(NIC_MAX_OBJECTS <= 1 << 16 && NIC_MAX_QUEUES <= 1 << 16, "indexes fit a handle");
+_Static_assert(NIC_MAX_OBJECTS == 1 << 16, "an index is what a handle has room for");
 _Static_assert(NIC_HANDLE_GENERATIONS < 0x7ff, "generations fit a handle and leave the special values free");
 
 uint32_t handle_of(const struct nic *nic, enum handle_kind kind, const struct pool_item *item)
@@ -38,7 +38,7 @@ struct event_queue *handle_eq_unowned(struct nic *nic, ptl_handle_eq_t handle)
 {
 	struct event_queue *queues = (struct event_queue *)(void *)nic->queues.objects;
 
-	if (handle_kind(handle) != HANDLE_EQ || handle_index(handle) >= NIC_MAX_QUEUES)
+	if (handle_kind(handle) != HANDLE_EQ)
 		return NULL;
 	struct event_queue *eq = &queues[handle_index(handle)];
 

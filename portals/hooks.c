@@ -10,11 +10,14 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/cancel.h"
 #include "base/report.h"
+#include "portals/hazard.h"
 #include "portals/process_table.h"
 #include "portals/runtime/launcher.h"
 
-static _Thread_local bool locked_for_fork;
+/* Forks of this thread that interrupted something of ours, perhaps another fork of it, and are under way: they lock nothing. */
+static _Thread_local volatile unsigned unlocked_forks;
 
 /* The open interfaces and those that end.  Under the lock. */
 static void each_interface(void (*act)(struct nic *))
@@ -30,40 +33,64 @@ static void each_interface(void (*act)(struct nic *))
 }
 
 /*
- * A thread that opens libfabric holds locks there, which a child would find locked for ever when it starts anew: it is
- * waited for.  So is one that closes libfabric, which holds our own lock.  Not by a signal handler that interrupted a call
- * of ours: the call would have to go on first.  (The child of such a handler should do nothing but exec.)
+ * What a child is to find whole is taken before, in this order: the process's lock, each engine, and the locks that an
+ * owner takes.  Then nobody is in the middle of anything: no table of peers is being moved, no descriptor has been closed
+ * whose number is still written down, no lock of libfabric's is held by a thread that the child has not.  A thread that
+ * opens libfabric holds such locks for long: it is waited for.  So is one that closes libfabric, which holds our own lock.
+ * Owners are waited for in turn, and leave within microseconds, whatever their peers do.
+ *
+ * Not by a signal handler that interrupted a call of ours: the call would have to go on first.  The child of such a handler
+ * finds everything in any state, touches nothing, and should do nothing but exec, which closes our descriptors.
  */
 static void before_fork(void)
 {
-	if (process_holds_lock() || nic_inside())
+	if (process_holds_lock() || nic_inside()) {
+		unlocked_forks++;
 		return;
+	}
 	process_lock_outside();
-	locked_for_fork = true;
-	each_interface(nic_await_opening);
+	if (process_ready()) { /* a child that has not started anew has its parent's engines, owned as they were */
+		each_interface(nic_await_opening);
+		each_interface(nic_hold);
+	}
 	event_rings_lock(true);
 }
 
 static void after_fork_in_parent(void)
 {
-	if (!locked_for_fork)
+	if (unlocked_forks > 0) {
+		unlocked_forks--;
 		return;
+	}
 	event_rings_lock(false);
-	locked_for_fork = false;
+	if (process_ready())
+		each_interface(nic_let_go);
+	nic_leave();
 	process_unlock();
 }
 
+/* Only who forked is here: engines are dead, should a signal handler have forked that returns into a call. */
 static void after_fork_in_child(void)
 {
-	after_fork_in_parent();
+	UNCANCELLED; /* a signal handler may have forked inside a call */
+
+	/* What a child that has not started anew has given up already may have the numbers of its own descriptors now. */
+	if (process_ready()) {
+		if (unlocked_forks == 0)
+			each_interface(nic_abandon);
+		atomic_store_explicit(&process_table.forked, true, memory_order_relaxed);
+	}
+	hazard_forked();
+	launcher_forked(atomic_load_explicit(&process_table.ready, memory_order_relaxed));
+	if (unlocked_forks > 0) {
+		unlocked_forks--;
+		return;
+	}
 	process_table.ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* whoever waited for it is not here */
 	process_table.finishing = false;                                /* nor is who finished */
-	launcher_forked(atomic_load_explicit(&process_table.ready, memory_order_relaxed));
-	/* What a child that has not started anew has given up already may have the numbers of its own descriptors now. */
-	if (!process_ready())
-		return;
-	atomic_store_explicit(&process_table.forked, true, memory_order_relaxed);
-	each_interface(nic_abandon);
+	event_rings_lock(false);
+	nic_leave();
+	process_unlock();
 }
 
 /* For a second at most: a launcher, say, may let another thread wait in PtlNIInit, and the user has lost patience. */
@@ -103,13 +130,22 @@ static void at_exit(void)
 	launcher_leave(); /* NIC threads may have asked it for addresses */
 }
 
+/*
+ * Handlers that run before a fork run in the opposite order of their registration.  Ours must be the last: a library that
+ * uses us may take its own locks in its handler, with another thread inside Portals that holds one of them.
+ */
+static bool hooked_fork;
+
+__attribute__((constructor)) static void hook_fork(void)
+{
+	hooked_fork = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+}
+
 int process_hook(void)
 {
 	if (process_table.hooked)
 		return 0;
-	int rc = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-
-	if (rc || atexit(at_exit))
+	if (!hooked_fork || atexit(at_exit))
 		return report_error(-ENOMEM, "no memory for the handlers of fork and exit");
 	process_table.hooked = true;
 	return 0;

@@ -2,7 +2,7 @@
 /*
  * PtlInit to PtlFini, and the interfaces between them.
  *
- * Closed interfaces stay mapped until PtlFini, so that a thread which still reads an event queue never faults.
+ * Closed interfaces stay mapped while a thread may still use them: hazard.c.
  */
 #include <errno.h>
 #include <p3/nal_types.h>
@@ -12,6 +12,8 @@
 #include "base/cancel.h"
 #include "base/report.h"
 #include "portals/debug.h"
+#include "portals/dump_signal.h"
+#include "portals/hazard.h"
 #include "portals/process_table.h"
 #include "portals/refuse.h"
 #include "portals/runtime/rank.h"
@@ -32,7 +34,8 @@ int PtlInit(int *max_interfaces)
 	if (atomic_load_explicit(&process_table.forked, memory_order_relaxed)) {
 		rc = report_error(-EPERM, "a forked child has to call PtlFini before it may start again");
 	} else if (!process_ready() && (rc = settings_read(&process_table.settings)) == 0 &&
-		   (rc = process_hook()) == 0) {
+		   (rc = process_hook()) == 0 && (rc = dump_signal_open(process_table.settings.dump_signal)) == 0) {
+		debug_preset(process_table.settings.debug);
 		process_table.job = process_table.settings.job == SETTING_AUTO ? PTL_JID_ANY
 									       : (ptl_jid_t)process_table.settings.job;
 		if (!p3_out) /* programs print to it themselves, without looking */
@@ -46,14 +49,10 @@ int PtlInit(int *max_interfaces)
 	return PTL_OK;
 }
 
-/* Keeps a closed interface until PtlFini; with very many of them the oldest has had its time. */
 static void retire(struct nic *nic)
 {
-	unsigned slot = process_table.closed_count++ % CLOSED_KEPT;
-
-	if (process_table.closed[slot])
-		nic_free(process_table.closed[slot]);
-	process_table.closed[slot] = nic;
+	process_table.generations[nic->index] += nic->spent;
+	hazard_retire(nic);
 }
 
 static void await_end(unsigned interface)
@@ -72,16 +71,18 @@ static struct nic *take_out(unsigned interface)
 	return nic;
 }
 
-static void flush(struct nic *nic)
+static void end_in_peace(struct nic *nic)
 {
 	UNCANCELLED;
 
 	nic_flush(nic);
+	nic_dismiss(nic);
 }
 
 /*
  * Lets go of the lock while the interface sends what it has accepted, for as long as PTL_LINGER: other threads want to
- * fork meanwhile, or to open another interface.
+ * fork meanwhile, or to open another interface.  And until nobody waits for its events: signal handlers of those who do
+ * may want to fork, too, and cannot leave before.
  */
 static void close_interface(unsigned interface)
 {
@@ -94,7 +95,7 @@ static void close_interface(unsigned interface)
 	rank_forget(interface);
 	process_table.ending[interface] = nic;
 	process_lend_lock();
-	flush(nic);
+	end_in_peace(nic);
 	process_reclaim_lock();
 	nic_close(nic);
 	retire(nic);
@@ -114,18 +115,14 @@ static void forget_everything(void)
 	bool forked = atomic_load_explicit(&process_table.forked, memory_order_relaxed);
 
 	process_table.finishing = true;
+	dump_signal_close(forked);
 	for (unsigned i = 0; i < MAX_INTERFACES; i++) {
 		if (!forked)
 			close_interface(i);
 		else
 			forget_interface(i);
 	}
-	for (unsigned i = 0; i < CLOSED_KEPT; i++) {
-		if (process_table.closed[i])
-			nic_free(process_table.closed[i]);
-		process_table.closed[i] = NULL;
-	}
-	process_table.closed_count = 0;
+	hazard_free_all();
 	event_rings_free();
 	rank_forget_all();
 	process_table.job = PTL_JID_ANY;
@@ -206,6 +203,17 @@ static int refuse_job(uint32_t interface, int error)
 	return PTL_FAIL;
 }
 
+/* Its text has been printed by who tried to open it. */
+static int refuse_network(uint32_t interface, struct nic *nic, int error)
+{
+	int code = process_code(error, PTL_IFACE_INVALID);
+
+	rank_forget(interface);
+	nic_close(nic);
+	retire(nic);
+	return code == PTL_FAIL ? PTL_IFACE_INVALID : code;
+}
+
 static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 {
 	ptl_jid_t jid = PTL_JID_ANY;
@@ -220,7 +228,7 @@ static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 	const struct nic_request request = {
 		.pid = pid,
 		.index = interface,
-		.life = atomic_load_explicit(&process_table.lives[interface], memory_order_relaxed),
+		.generation = process_table.generations[interface],
 		.jid = process_table.job,
 		.device = device_of(interface),
 		.book = rank_addresses(interface),
@@ -241,6 +249,8 @@ static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 		retire(*out);
 		return PTL_FAIL;
 	}
+	if (nic_opens_first(*out) && (rc = nic_ready(*out)))
+		return refuse_network(interface, *out, rc);
 	if (process_table.job == PTL_JID_ANY)
 		process_table.job = (*out)->jid; /* the first interface names the job */
 	/* Publishes the interface; pairs with the acquire in process_nic(). */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "offload/peer.h"
 #include "portals/process.h"
 #include "portals/refuse.h"
 #include "portals/runtime/rank.h"
@@ -97,6 +98,101 @@ int PtlNicInfo(ptl_handle_ni_t ni, char *text, size_t size)
 	return code == PTL_OK ? add_job(handle_interface(ni), text, size) : code;
 }
 
+struct peer_question {
+	ptl_process_id_t id;
+	ptl_nic_peer_state_t state;
+	const char *evidence;
+};
+
+static int peer_state(struct nic *nic, void *argument)
+{
+	static const ptl_nic_peer_state_t states[] = {[PEER_UNKNOWN] = PTL_NIC_PEER_UNKNOWN,
+						      [PEER_CONTACTING] = PTL_NIC_PEER_CONTACTING,
+						      [PEER_HOLDING] = PTL_NIC_PEER_CONNECTED,
+						      [PEER_READY] = PTL_NIC_PEER_CONNECTED};
+	struct peer_question *question = argument;
+	const struct peer *peer = peer_find(nic, question->id);
+	const char *why = verdict_on(nic, question->id);
+
+	question->state = peer ? states[peer->state] : PTL_NIC_PEER_UNKNOWN;
+	if (question->state == PTL_NIC_PEER_UNKNOWN && why)
+		question->state = PTL_NIC_PEER_DEAD;
+	question->evidence = question->state == PTL_NIC_PEER_DEAD ? why : "";
+	return PTL_OK;
+}
+
+int PtlNicPeerState(ptl_handle_ni_t ni, ptl_process_id_t id, ptl_nic_peer_state_t *state, const char **evidence)
+{
+	struct peer_question question = {.id = id};
+	struct nic *nic;
+	int code = find(ni, state, &nic);
+
+	if (code || (code = process_code(nic_call(nic, peer_state, &question), PTL_FAIL)))
+		return code;
+	*state = question.state;
+	if (evidence)
+		*evidence = question.evidence;
+	return PTL_OK;
+}
+
+static int set_peer_events(struct nic *nic, void *argument)
+{
+	ptl_handle_eq_t handle = *(ptl_handle_eq_t *)argument;
+	struct event_queue *eq = handle == PTL_EQ_NONE ? NULL : handle_eq(nic, handle);
+
+	if (!eq && handle != PTL_EQ_NONE)
+		return refuse_handle(PTL_EQ_INVALID, handle);
+	nic->verdicts.eq = eq;
+	return PTL_OK;
+}
+
+int PtlNicPeerEvents(ptl_handle_ni_t ni, ptl_handle_eq_t eq)
+{
+	struct nic *nic;
+	int code = find(ni, &ni, &nic);
+
+	if (code)
+		return code;
+	if (eq != PTL_EQ_NONE && process_nic(eq) != nic)
+		return refuse_handle(PTL_EQ_INVALID, eq);
+	return process_code(nic_call(nic, set_peer_events, &eq), PTL_FAIL);
+}
+
+struct event_fd {
+	ptl_handle_eq_t eq;
+	int fd;
+};
+
+static int open_event_fd(struct nic *nic, void *argument)
+{
+	struct event_fd *wanted = argument;
+	struct event_queue *eq = handle_eq(nic, wanted->eq);
+
+	if (!eq)
+		return refuse_handle(PTL_EQ_INVALID, wanted->eq);
+	wanted->fd = event_fd_open(nic, eq);
+	return wanted->fd < 0 ? wanted->fd : PTL_OK;
+}
+
+int PtlNicEventFd(ptl_handle_eq_t eq, int *fd)
+{
+	struct event_fd wanted = {.eq = eq};
+	struct nic *nic;
+
+	if (!fd)
+		return refuse_null("fd");
+	if (!process_ready())
+		return refuse_uninitialised();
+	if (!(nic = process_nic(eq)))
+		return refuse_handle(PTL_EQ_INVALID, eq);
+	int rc = nic_call(nic, open_event_fd, &wanted);
+	int code = rc == -ENOTSUP ? PTL_FAIL : process_code(rc, PTL_FAIL);
+
+	if (code == PTL_OK)
+		*fd = wanted.fd;
+	return code;
+}
+
 int PtlNicReady(ptl_handle_ni_t ni)
 {
 	struct nic *nic;
@@ -105,6 +201,14 @@ int PtlNicReady(ptl_handle_ni_t ni)
 	if (code)
 		return code;
 	return nic_ready(nic) ? PTL_FAIL : PTL_OK;
+}
+
+int PtlNicReadyToReceive(ptl_handle_ni_t ni)
+{
+	struct nic *nic;
+	int code = find(ni, &ni, &nic);
+
+	return code ? code : process_code(nic_end_hold(nic, "PtlNicReadyToReceive"), PTL_FAIL);
 }
 
 const char *PtlNicErrorText(void)

@@ -15,8 +15,7 @@ static int create(struct nic *nic, struct me_arguments *arguments, struct match_
 		return report_error(PTL_ME_LIST_TOO_LONG,
 				    "the list has %u match entries, more are not allowed (max_me_list)", list->length);
 	if (nic->entries.live >= (uint32_t)nic->limits.max_mes || !(me = pool_take(&nic->entries)))
-		return report_error(-ENOSPC, "%u match entries exist, more are not allowed (max_mes)",
-				    nic->entries.live);
+		return pool_refuse(&nic->entries, nic->limits.max_mes, "match entries", "max_mes");
 	me->match_bits = arguments->match_bits;
 	me->must_match = ~arguments->ignore_bits;
 	me->source = arguments->match_id;

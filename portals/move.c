@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Data movement: the initiator's checks, then one command to the engine. */
+#include "base/report.h"
 #include "offload/operation.h"
 #include "offload/trace.h"
 #include "portals/process.h"
@@ -16,10 +17,25 @@ struct move {
 
 static void trace_move(const struct nic *nic, const char *what, const struct put_arguments *arguments)
 {
-	trace(nic, PTL_DBG_MOVE, "%s to %u:%u, index %u, bits 0x%llx, %llu bytes of md 0x%x from %llu", what,
-	      arguments->target.nid, arguments->target.pid, arguments->pt_index,
-	      (unsigned long long)arguments->match_bits, (unsigned long long)arguments->length, arguments->md->handle,
+	trace(nic, PTL_DBG_MOVE, "%s to " ID_TEXT ", index %u, bits 0x%llx, %llu bytes of md 0x%x from %llu", what,
+	      ID_PARTS(arguments->target), arguments->pt_index, (unsigned long long)arguments->match_bits,
+	      (unsigned long long)arguments->length, arguments->md->handle,
 	      (unsigned long long)arguments->local_offset);
+}
+
+/* A threshold below 1 that no operation has made is the program's own. */
+static int refuse_inactive(const struct descriptor *md)
+{
+	if (!md->cause.link)
+		return report_error(
+			PTL_MD_INVALID,
+			"memory descriptor 0x%x is inactive: its threshold was %d from the start, 1 or more or "
+			"PTL_MD_THRESH_INF is wanted",
+			md->handle, md->threshold);
+	if (md->threshold != 0)
+		return report_error(PTL_MD_INVALID,
+				    "memory descriptor 0x%x is inactive: it was filled up to its max_size", md->handle);
+	return report_error(PTL_MD_INVALID, "memory descriptor 0x%x is inactive: its threshold is used up", md->handle);
 }
 
 /* The descriptor as a source or sink of [offset, offset + *length). */
@@ -30,8 +46,7 @@ static int find_md(struct nic *nic, ptl_handle_md_t handle, uint64_t offset, uin
 	if (!md)
 		return refuse_handle(PTL_MD_INVALID, handle);
 	if (!md->active)
-		return report_error(PTL_MD_INVALID, "memory descriptor 0x%x is inactive: its threshold is used up",
-				    handle);
+		return refuse_inactive(md);
 	if (*length == WHOLE_MD)
 		*length = md->region.length;
 	if (offset > md->region.length || *length > md->region.length - offset)
@@ -255,6 +270,6 @@ int PtlMDMDCopy(ptl_handle_md_t md_handle, ptl_process_id_t target_id, ptl_pt_in
 		ptl_match_bits_t match_bits, ptl_size_t remote_offset)
 {
 	if (!is_this_process(md_handle, target_id))
-		return report_error(PTL_PROCESS_INVALID, "%u:%u is another process", target_id.nid, target_id.pid);
+		return report_error(PTL_PROCESS_INVALID, ID_TEXT " is another process", ID_PARTS(target_id));
 	return PtlPut(md_handle, PTL_NO_ACK_REQ, target_id, pt_index, ac_index, match_bits, remote_offset, 0);
 }

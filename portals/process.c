@@ -4,6 +4,7 @@
 
 #include "base/cancel.h"
 #include "base/report.h"
+#include "portals/hazard.h"
 #include "portals/process_table.h"
 
 struct process_table process_table = {
@@ -29,7 +30,7 @@ void process_lock_outside(void)
 bool process_lock(void)
 {
 	if (holds_lock || lends_lock || nic_inside()) {
-		report_error(-EDEADLK, "a Portals call interrupted another one of the same thread");
+		nic_refuse_reentry();
 		return false;
 	}
 	process_lock_outside();
@@ -77,8 +78,7 @@ const struct settings *process_settings(void)
 
 struct nic *process_nic(ptl_handle_any_t handle)
 {
-	/* Acquire pairs with the release in open_interface() (init.c): the interface is complete. */
-	return atomic_load_explicit(&process_table.interfaces[handle_interface(handle)], memory_order_acquire);
+	return hazard_find(process_table.interfaces, handle_interface(handle));
 }
 
 static uint32_t ni_generation(uint32_t interface)

@@ -20,7 +20,7 @@ void process_unlock(void);
 /* The job id of interfaces opened from now on.  PTL_OK; PTL_FAIL: one is open.  Under process_lock(). */
 int process_set_job(ptl_jid_t);
 
-/* The interface a handle of any kind belongs to, or NULL. */
+/* The interface a handle of any kind belongs to, or NULL.  It stays, closed or not, until this thread asks for the next of that number. */
 struct nic *process_nic(ptl_handle_any_t handle);
 
 /* The interface that an NI handle names, or NULL; a stale NI handle finds nothing. */

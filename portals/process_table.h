@@ -10,7 +10,9 @@
 
 #include "portals/process.h"
 
-#define CLOSED_KEPT 64 /* closed interfaces, see init.c */
+/* Closed interfaces: so many are kept, and all for so long.  See hazard.c. */
+#define CLOSED_KEPT    64
+#define CLOSED_REST_NS UINT64_C(1000000000)
 
 struct process_table {
 	pthread_mutex_t lock; /* of everything below; the atomics are read without it */
@@ -20,10 +22,9 @@ struct process_table {
 	struct settings settings;
 	_Atomic(struct nic *) interfaces[MAX_INTERFACES];
 	_Atomic uint32_t lives[MAX_INTERFACES]; /* how often each was opened: the generation of its NI handle */
+	uint32_t generations[MAX_INTERFACES];   /* with which the objects of its next life begin */
 	struct nic *ending[MAX_INTERFACES];     /* handles find it no longer, but it still sends: close_interface() */
 	pthread_cond_t ended;                   /* one of these is NULL now, or `finishing` false */
-	struct nic *closed[CLOSED_KEPT];
-	unsigned closed_count;
 	ptl_jid_t job;
 };
 extern struct process_table process_table;

@@ -35,6 +35,13 @@ int refuse_handle(int code, ptl_handle_any_t handle)
 	enum handle_kind kind = handle_kind(handle);
 	uint32_t generation = handle_generation(handle);
 
+	if (handle == PTL_EQ_NONE || handle == PTL_INVALID_HANDLE)
+		return report_error(code, "0x%x (%s) is a handle of nothing; %s wanted", handle,
+				    handle == PTL_EQ_NONE ? "PTL_EQ_NONE" : "PTL_INVALID_HANDLE", wanted_by(code));
+	if (handle == 0 && code == PTL_EQ_INVALID) /* what a descriptor has whose program left the field out */
+		return report_error(code,
+				    "0x0 is a handle of nothing; event queue wanted, or PTL_EQ_NONE in a descriptor "
+				    "that logs no events");
 	if (generation == 0 || generation > NIC_HANDLE_GENERATIONS)
 		return report_error(code, "0x%x is a handle of nothing; %s wanted", handle, wanted_by(code));
 	if (code != PTL_HANDLE_INVALID && code != kinds[kind].invalid)
@@ -45,8 +52,8 @@ int refuse_handle(int code, ptl_handle_any_t handle)
 
 int refuse_wildcard(ptl_process_id_t id)
 {
-	return report_error(PTL_PROCESS_INVALID, "process %u:%u: a wildcard (0xffffffff) names no single process",
-			    id.nid, id.pid);
+	return report_error(PTL_PROCESS_INVALID, "%s is a wildcard, which names no single process (nid 0x%x, pid 0x%x)",
+			    id.nid == PTL_NID_ANY ? "PTL_NID_ANY" : "PTL_PID_ANY", id.nid, id.pid);
 }
 
 int refuse_pt_index(const struct nic *nic, ptl_pt_index_t index)

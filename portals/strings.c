@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names of return codes, event kinds and failure codes. */
 #include <portals3.h>
+#include <portals3_nic.h>
 
 #define ERRORS(X)                                                                                                      \
 	X(PTL_OK)                                                                                                      \
@@ -78,6 +79,8 @@ const char *PtlErrorStr(unsigned ptl_errno)
 
 const char *PtlEventKindStr(ptl_event_kind_t kind)
 {
+	if (kind == PTL_NIC_EVENT_PEER_DIED)
+		return "PTL_NIC_EVENT_PEER_DIED";
 	return (unsigned)kind < COUNT(ptl_event_str) ? ptl_event_str[kind] : "PTL_UNKNOWN_EVENT_KIND";
 }
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# usage: tests/lint.sh BUILD
+# usage: tests/lint.sh BUILD [--base COMMIT]
 # What tools can tell about the sources without running them.  BUILD is a configured meson directory.  Ends with the
-# line "N passed, N failed, N skipped"; each check is one test.
+# line "N passed, N failed, N skipped"; each check is one test.  --base: tools look only at files that differ from COMMIT.
 set -u
-build=$(realpath "${1:?usage: tests/lint.sh BUILD}")
+build=$(realpath "${1:?usage: tests/lint.sh BUILD [--base COMMIT]}")
+base=${3:-}
 cd "$(dirname "$0")/.." || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -19,9 +20,17 @@ select_files() # PATTERN: the existing files whose path matches
 		[ ! -f "$file" ] || printf '%s\n' "$file"
 	done
 }
-mapfile -t sources < <(select_files '\.c$')
-mapfile -t c_files < <(select_files '\.[ch]$')
-mapfile -t scripts < <(select_files '\.sh$|^\.ci/run$')
+select_changed() # PATTERN: those of them that a tool looks at
+{
+	if [ -n "$base" ]; then
+		select_files "$1" | grep -xF -f <(git diff --name-only "$base"; git ls-files --others --exclude-standard)
+	else
+		select_files "$1"
+	fi
+}
+mapfile -t sources < <(select_changed '\.c$')
+mapfile -t c_files < <(select_changed '\.[ch]$')
+mapfile -t scripts < <(select_changed '\.sh$|^\.ci/run$')
 
 passed=0 failed=0 skipped=0
 check() # NAME TOOL COMMAND...: skipped without the tool
@@ -43,6 +52,7 @@ check() # NAME TOOL COMMAND...: skipped without the tool
 
 format()
 {
+	[ ${#c_files[@]} -gt 0 ] || return 0
 	clang-format --dry-run -Werror "${c_files[@]}"
 }
 
@@ -50,21 +60,23 @@ format()
 # file of a run, and in the second turn of a file that belongs to two programs.
 tidy()
 {
-	python3 - "$build/compile_commands.json" "$work" "${sources[@]}" <<-'PYTHON' || return 1
+	[ ${#sources[@]} -gt 0 ] || return 0
+	python3 - "$build/compile_commands.json" "$work" "$base" "${sources[@]}" <<-'PYTHON' || return 1
 		import json, os, sys
-		commands, work, sources = sys.argv[1], sys.argv[2], {os.path.realpath(path) for path in sys.argv[3:]}
+		commands, work, base, sources = *sys.argv[1:4], {os.path.realpath(path) for path in sys.argv[4:]}
 		entries = {os.path.realpath(os.path.join(e["directory"], e["file"])): e for e in json.load(open(commands))}
 		chosen = {path: entry for path, entry in sorted(entries.items()) if path in sources}
 		json.dump(list(chosen.values()), open(work + "/compile_commands.json", "w"))
 		open(work + "/compiled", "w").writelines(path + "\n" for path in chosen)
-		sys.exit(None if chosen else "none of the sources is in " + commands)
+		sys.exit(None if chosen or base else "none of the sources is in " + commands)
 	PYTHON
-	xargs -d '\n' -n 1 -P "$(nproc)" clang-tidy --quiet -p "$work" <"$work/compiled"
+	xargs -r -d '\n' -n 1 -P "$(nproc)" clang-tidy --quiet -p "$work" <"$work/compiled"
 }
 
 # Version 2.10 knows what does not return by the attribute only; and one definition would make it skip other configurations.
 analyse()
 {
+	[ ${#sources[@]} -gt 0 ] || return 0
 	cppcheck --quiet --std=c11 --language=c --library=posix --enable=warning,performance,portability \
 		'-D_Noreturn=__attribute__((noreturn))' --max-configs=12 -I. -Iinclude -Iinclude/compat -j "$(nproc)" --inline-suppr \
 		--suppressions-list=tests/lint/cppcheck.supp --error-exitcode=1 "${sources[@]}"
@@ -72,6 +84,7 @@ analyse()
 
 shell()
 {
+	[ ${#scripts[@]} -gt 0 ] || return 0
 	shellcheck -x "${scripts[@]}"
 }
 
@@ -87,15 +100,48 @@ licences()
 	return $missing
 }
 
-# The README's table of settings (variable, default, meaning) is the table the library is compiled from.
+# docs/settings.md's table of settings (variable, default, meaning) is the table the library is compiled from.
 settings()
 {
 	printf '%s\n' '#include "base/settings.h"' '#include <stdio.h>' \
 		'#define ROW(field, variable, type, value, text) puts(variable " " value " " text);' \
 		'int main(void) { PORTALS_SETTINGS(ROW) return 0; }' >"$work/settings.c" &&
 		cc -Iinclude -o "$work/settings" "$work/settings.c" && "$work/settings" | sort >"$work/compiled" &&
-		tr -d '`' <README.md | awk -F ' *[|] *' '$2 ~ /^PTL_[A-Z0-9_]+$/ { print $2 " " $3 " " $4 }' | sort >"$work/documented" &&
-		diff -u --label README.md --label include/base/settings.h "$work/documented" "$work/compiled"
+		tr -d '`' <docs/settings.md | awk -F ' *[|] *' '$2 ~ /^PTL_[A-Z0-9_]+$/ { print $2 " " $3 " " $4 }' | sort >"$work/documented" &&
+		diff -u --label docs/settings.md --label include/base/settings.h "$work/documented" "$work/compiled"
+}
+
+# To a file of ours, and there to a heading, as the places that show these documents name it.
+links()
+{
+	python3 - <<-'PYTHON'
+		import os, re, sys
+		def headings(path):
+		    text = re.sub(r"^```.*?^```", "", open(path).read(), flags=re.M | re.S)
+		    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)$", text, re.M)}
+		documents = [path for path in ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"] + [f"docs/{name}" for name in sorted(os.listdir("docs")) if name.endswith(".md")]]
+		broken = 0
+		for document in documents:
+		    for target in re.findall(r"\]\(([^)\s]+)\)", open(document).read()):
+		        path, _, anchor = target.partition("#")
+		        if "://" in path:
+		            continue
+		        path = os.path.join(os.path.dirname(document), path) if path else document
+		        if not os.path.exists(path) or (anchor and anchor not in headings(path)):
+		            print(f"{document}: {target} leads nowhere")
+		            broken += 1
+		sys.exit(broken > 0)
+	PYTHON
+}
+
+# Pages are made from the headers' comments; a call that has none is missing from the reference too.
+manual()
+{
+	local call pages=$build/docs/man
+	mandoc -T lint -W warning "$pages"/*.[37] || return
+	while read -r call; do
+		[ -s "$pages/$call.3" ] || { echo "$call has no manual page"; return 1; }
+	done < <(sed -n 's/^[a-z].* \**\(Ptl[A-Za-z0-9]*\)(.*/\1/p' include/portals3.h include/portals3_nic.h include/compat/p3rt/p3rt.h)
 }
 
 mutants()
@@ -108,7 +154,9 @@ check "clang-tidy" clang-tidy tidy
 check "cppcheck" cppcheck analyse
 check "shellcheck" shellcheck shell
 check "SPDX line in every file" grep licences
-check "README's settings are the library's" cc settings
+check "the settings in docs/settings.md are the library's" cc settings
+check "every link of the documents leads somewhere" python3 links
+check "every call has a manual page, and mandoc finds nothing in any" mandoc manual
 check "every mutant finds its line" python3 mutants
 
 echo "$passed passed, $failed failed, $skipped skipped"

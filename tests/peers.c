@@ -469,6 +469,8 @@ const char *unfit_for(const struct test *test, const char *over, const char *in)
 		 "exposes more memory than can be pinned here"},
 		{(test->traits & TRAIT_USERS) && (strcmp(over, "node") == 0 || strcmp(over, "ofi:shm") == 0),
 		 "node and ofi:shm are for processes of one user"},
+		{(test->traits & TRAIT_NUMA) && access("/sys/devices/system/node/node1/cpulist", R_OK) != 0,
+		 "needs two NUMA nodes, this machine has one: rxe/numa.sh"},
 		{(test->traits & TRAIT_ROOT) && geteuid() != 0, "takes another user's id, which only root can"},
 	};
 	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)

@@ -29,6 +29,7 @@ enum trait {
 	TRAIT_USERS = 4096,        /* needs a transport that other users can reach */
 	TRAIT_OFI = 8192,          /* is about providers of libfabric */
 	TRAIT_NODE = 16384,        /* is about transport node */
+	TRAIT_NUMA = 131072,       /* needs two NUMA nodes with CPUs */
 	TRAIT_STANDING = 65536,    /* waits for half a minute: named by --only, beside others that wait, or at night */
 };
 

@@ -2,9 +2,13 @@
 #include "tests/resources.h"
 
 #include <dirent.h>
+#include <inttypes.h>
+#include <malloc.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "tests/peers.h"
 
@@ -51,6 +55,38 @@ int living_threads(void)
 		count += entry->d_name[0] != '.' && lives(entry->d_name);
 	closedir(threads);
 	return count;
+}
+
+int mappings_of(const char *name)
+{
+	FILE *file = fopen("/proc/self/maps", "r");
+	char line[512];
+	int count = 0;
+
+	CHECK(file != NULL);
+	while (fgets(line, sizeof line, file))
+		count += strstr(line, name) != NULL;
+	fclose(file);
+	return count;
+}
+
+uint64_t resident_bytes(void)
+{
+	uint64_t pages = 0;
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+	FILE *file = fopen("/proc/self/statm", "r");
+	CHECK(file != NULL && fscanf(file, "%*d %" SCNu64, &pages) == 1);
+	fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t page_faults(void)
+{
+	struct rusage used;
+	CHECK(getrusage(RUSAGE_SELF, &used) == 0);
+	return (uint64_t)used.ru_minflt + (uint64_t)used.ru_majflt;
 }
 
 /* A line of /proc/self/task/THREAD/status, read with scanf's format. */

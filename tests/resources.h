@@ -3,11 +3,18 @@
 #ifndef TESTS_RESOURCES_H
 #define TESTS_RESOURCES_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* How many descriptors this process has open, and how many threads: without those that have begun to exit. */
 int open_descriptors(void);
 int living_threads(void);
+/* How many mappings it has whose line in /proc/self/maps contains that. */
+int mappings_of(const char *name);
+/* How much memory it has: of malloc's only what is in use. */
+uint64_t resident_bytes(void);
+/* How often it has met a page that it did not have. */
+uint64_t page_faults(void);
 /* Waits until a thread of this process, named by gettid(), is asleep in the kernel. */
 void await_sleep(pid_t thread);
 /* How often a thread has given up its core because it had nothing to do. */

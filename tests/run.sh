@@ -7,17 +7,23 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 source=$PWD
 builds=${PORTALS_TEST_BUILD:-$source/build-tests}
-daily="unit behaviour conformance clients threads model stress crash containers hosts security models fuzz lint install portability launch rxe"
+# In the order in which they begin: those that take long first.
+daily="unit portability behaviour conformance threads stress security lint clients fuzz hosts rxe crash containers launch models model install"
 groups="$daily mutants"
+# Each keeps every processor busy by itself: one at a time.  Of the others, which wait most of the time, so many.
+computing="portability lint fuzz rxe models model mutants"
+most_waiting=3
 jobs=$(nproc)
 
 usage()
 {
 	cat <<-TEXT
-	usage: tests/run.sh [--only GROUP[,GROUP...]] [--no-skip] [--nightly]
+	usage: tests/run.sh [--only GROUP[,GROUP...]] [--no-skip] [--quick [--base REF] | --nightly]
+	       tests/run.sh --test NAME
 
 	Installs what is missing (Debian; as root or with sudo), builds in build-tests/ or \$PORTALS_TEST_BUILD, runs the
-	daily groups or those named, and ends with the line "N passed, N failed, N skipped".
+	daily groups or those named, those that do not disturb each other side by side, and ends with the line
+	"N passed, N failed, N skipped".
 
 	groups:
 	  unit         one part of the library at a time; release build, address+undefined and thread sanitizers
@@ -29,7 +35,8 @@ usage()
 	  threads      calls, waiters and handlers in many threads, closing under traffic, fork, two interfaces, exit; release,
 	               address+undefined, thread
 	  model        random programs against a reference model, 40 s; address+undefined
-	  stress       many threads, dying peers, floods; release, address+undefined, thread
+	  stress       many threads, dying peers, floods, 32 processes that put to each other; release, address+undefined, thread;
+	               with --nightly five million peers of one server on node, 20 000 over tcp and net, and 256 processes
 	  crash        processes of a node killed or stopped at every step of their transport, 60 s (1500 runs with --nightly)
 	  containers   what containers forbid: tracing, user ids, pid namespaces; needs root for most of it
 	  security     strangers and liars at the doors of processes that talk, over ofi:tcp, ofi:net and node; what keys
@@ -41,16 +48,21 @@ usage()
 	  fuzz         malformed bytes against the decoders of messages, shared memory, letters and settings, and well-formed
 	               lies against the engine, half a minute each, a minute if CI=true (libFuzzer)
 	  lint         format, clang-tidy, cppcheck, shellcheck, licences, settings and documentation
-	  install      an installed library found by pkg-config, shared and static, and the examples
+	  install      an installed library found by pkg-config, shared and static, and the examples; Debian packages
 	  portability  aarch64 and s390x under emulation, musl, messages between byte orders; the library loaded and unloaded,
 	               messages of 5 GiB; with --nightly a newer libfabric, Debian 13's
-	  rxe          RDMA: ofi:verbs on soft-RoCE in QEMU guests, two processes in one and one in each of two
+	  rxe          RDMA: ofi:verbs on soft-RoCE in QEMU guests, two processes in one and one in each of two; with --nightly
+	               conformance over node in a guest with eight processors and two NUMA nodes
 	  launch       jobs started by mpirun and srun, over two hosts too (network namespaces, Slurm: root)
 	  mutants      the engine broken on purpose, one line at a time: conformance or model must notice (10 minutes;
 	               only with --nightly or when named)
 
 	  --only     run these groups only
+	  --test     run one test everywhere: a name that 'meson test --list' shows, or one that a program shows with --list
 	  --no-skip  a skipped test is a failure
+	  --quick    before a commit: lint of the files that differ from --base (if it is not given, from where
+	             the branch left origin/main), unit in the release build, conformance over self, node and once
+	             tcp, model 20 s
 	  --nightly  longer tests and fuzzing, and all combinations under the sanitizers
 	  --help     this text
 
@@ -64,7 +76,7 @@ misuse()
 	exit 2
 }
 
-selected="" no_skip=no nightly=no
+selected="" no_skip=no nightly=no quick=no base="" one_test=""
 while [ $# -gt 0 ]; do
 	case $1 in
 	--only)
@@ -73,13 +85,31 @@ while [ $# -gt 0 ]; do
 		shift
 		;;
 	--no-skip) no_skip=yes ;;
+	--test)
+		[ -n "${2:-}" ] || misuse "--test needs the name of a test"
+		one_test=$2
+		shift
+		;;
+	--base)
+		[ -n "${2:-}" ] || misuse "--base needs a commit"
+		base=$2
+		shift
+		;;
+	--quick) quick=yes ;;
 	--nightly) nightly=yes ;;
 	--help) usage; exit 0 ;;
 	*) misuse "unknown argument '$1'" ;;
 	esac
 	shift
 done
-[ -n "$selected" ] || { [ $nightly = yes ] && selected=$groups; } || selected=$daily
+[ $quick = no ] || [ $nightly = no ] || misuse "--quick and --nightly exclude each other"
+[ -z "$base" ] || [ $quick = yes ] || misuse "--base is of --quick"
+case $quick$nightly in
+noyes) usual=$groups ;;
+yesno) usual="unit lint conformance model" ;;
+*) usual=$daily ;;
+esac
+selected=${selected:-$usual}
 for group in $selected; do
 	[[ " $groups " == *" $group "* ]] || misuse "unknown group '$group'"
 done
@@ -94,6 +124,7 @@ export LSAN_OPTIONS=suppressions=$source/tests/sanitizers/lsan.supp:print_suppre
 export TSAN_OPTIONS=suppressions=$source/tests/sanitizers/tsan.supp:second_deadlock_stack=1
 logs=$builds/logs
 mkdir -p "$logs" || exit 1
+rm -f "$logs"/built-* "$logs"/group-*
 
 passed=0 failed=0 skipped=0
 add() # PASSED FAILED SKIPPED
@@ -165,17 +196,20 @@ apt() # ARGUMENT...
 	return 1
 }
 
-apt_updated=no
+rm -f "$logs/apt-updated"
 install_packages() # PACKAGE...
 {
 	command -v apt-get >/dev/null || return 1
 	[ "$(id -u)" -eq 0 ] || sudo -n true || return 1
-	if [ $apt_updated = no ]; then
-		apt_updated=yes # once, however it ends: what cannot be reached costs minutes, and the lists there are may do
-		apt update
-	fi
-	echo "  installing $*"
-	apt install -y --no-install-recommends "$@"
+	(
+		flock 9 # groups that run side by side install one after the other
+		if [ ! -e "$logs/apt-updated" ]; then
+			: >"$logs/apt-updated" # once, however it ends: what cannot be reached costs minutes, and the lists there are may do
+			apt update
+		fi
+		echo "  installing $*"
+		apt install -y --no-install-recommends "$@"
+	) 9>"$logs/packages.lock"
 } >>"$logs/packages.txt" 2>&1 </dev/null
 
 # Makes sure that all of these are there: COMMAND=PACKAGE, or PKG-CONFIG-MODULE.pc=PACKAGE, or /a/file/pattern=PACKAGE.
@@ -197,45 +231,70 @@ need()
 	return 1
 }
 
-# Configures and compiles one variant, once.
-declare -A built
+# What of a variant is compiled: everything, unless little of it is run.
+targets_of() # NAME
+{
+	case $1$quick in
+	faults*) echo tests/crash ;;
+	addressyes) echo tests/model ;;
+	esac
+}
+
+# Configures and compiles one variant, once; whoever needs it meanwhile waits, and who builds it counts its failure.
 build() # release | address | thread | faults
 {
-	local name=$1 dir=$builds/$1 log=$logs/build-$1.txt began=$SECONDS options
-	[ -z "${built[$name]:-}" ] || return "${built[$name]}"
+	local name=$1 lock status result=$logs/built-$1
+	exec {lock}>"$builds/$name.lock"
+	flock "$lock"
+	if [ ! -e "$result" ]; then
+		compile "$name"
+		echo $? >"$result"
+	fi
+	flock -u "$lock"
+	exec {lock}>&-
+	read -r status <"$result"
+	return "$status"
+}
+
+compile() # NAME
+{
+	local name=$1 dir=$builds/$1 log=$logs/build-$1.txt began=$SECONDS options bench=enabled targets
+	read -ra targets < <(targets_of "$name")
 	# Warnings that only instrumented code gets are about the instruments: fences, flow of values.
 	options=(-Dbuildtype=debugoptimized -Dwerror=false -Db_lundef=false -Dsanitize="$name")
-	[ "$name" != release ] || options=(-Dbuildtype=release -Dwerror=true)
+	[ "$name" != release ] || options=(-Dbuildtype=release -Dwerror=true -Dcnos=true)
 	[ "$name" != faults ] || options=(-Dbuildtype=release -Dwerror=true -Dfaults=true)
+	[ "$name" = release ] || [ $nightly = yes ] || bench=disabled
 	[ ! -f "$dir/build.ninja" ] || options+=(--reconfigure)
-	meson setup "$dir" "$source" "${options[@]}" -Dtests=enabled -Dexamples=enabled -Dbench=enabled >"$log" 2>&1 &&
-		ninja -C "$dir" -j "$jobs" --quiet >>"$log" 2>&1
-	built[$name]=$?
-	if [ "${built[$name]}" -eq 0 ]; then
+	if meson setup "$dir" "$source" "${options[@]}" -Dtests=enabled -Dexamples=enabled -Dbench=$bench >"$log" 2>&1 &&
+		ninja -C "$dir" -j "$jobs" --quiet "${targets[@]}" >>"$log" 2>&1; then
 		echo "  build $name: $((SECONDS - began)) s"
 	else
 		fail "build $name" "meson or ninja failed" "$log"
+		return 1
 	fi
-	return "${built[$name]}"
 }
 
-# Runs one suite of one build: programs that look at the clock one after the other, the others two at a time, those that
-# wait most of the time three.
-suite() # BUILD SUITE [TEST...]
+# Some programs of one build at a time: they wait more than they compute.
+meson_tests() # BUILD NAME-OF-LOG MESON-ARGUMENT...
 {
-	local name=$1 group=$2 dir=$builds/$1 patience=2 together=1
+	local name=$1 log=$builds/$1/meson-logs/$2.json text=$logs/$1-$2.txt base=$2 patience=2 together=3
 	shift 2
-	build "$name" || return
 	[ "$name" = release ] || patience=4
 	[ $nightly = no ] || patience=$((patience * 10))
-	[[ $group != conformance && $group != threads ]] || together=2
-	[[ $group != unit && $group != standing && $group != behaviour ]] || together=3
-	local log=$dir/meson-logs/$group.json
+	[ "$name" != thread ] || together=2 # threads that compute
 	rm -f "$log"
-	meson test -C "$dir" --no-rebuild --suite "$group" --num-processes $together --timeout-multiplier $patience \
-		--logbase "$group" "$@" >"$logs/$name-$group.txt" 2>&1 </dev/null
-	[ -f "$log" ] || { fail "$name $group" "meson ran nothing" "$logs/$name-$group.txt"; return; }
+	meson test -C "$builds/$name" --no-rebuild --num-processes $together --timeout-multiplier $patience \
+		--logbase "$base" "$@" >"$text" 2>&1 </dev/null
+	[ -f "$log" ] || { fail "$name $base" "meson ran nothing" "$text"; return; }
 	collect "$name" "$log"
+}
+
+suite() # BUILD SUITE [TEST...]
+{
+	local name=$1 group=$2
+	shift 2
+	build "$name" && meson_tests "$name" "$group" --suite "$group" "$@"
 }
 
 # Under a sanitizer every complete transport and every mode of the NIC at least once, instead of all combinations; those at night.
@@ -243,19 +302,21 @@ suite_sanitized() # BUILD SUITE [TEST...]
 {
 	local name=$1 group=$2 combination chosen=()
 	shift 2
-	if [ $nightly = no ]; then
+	if [ $nightly = no ]; then # otherwise everything
 		for combination in "self host" "node shared" "node dedicated" "ofi_tcp shared" "ofi_net dedicated"; do
 			chosen+=("portals3:$group $combination")
 		done
 		echo "  $name: $group in 5 combinations (all with --nightly)"
 		set -- "${chosen[@]}" "$@"
 	fi
+	[ $nightly = no ] || set --
 	suite "$name" "$group" "$@"
 }
 
 group_unit()
 {
 	suite release unit
+	[ $quick = no ] || return 0
 	suite address unit
 	suite thread unit
 }
@@ -269,6 +330,10 @@ group_behaviour()
 
 group_conformance()
 {
+	if [ $quick = yes ]; then
+		suite release conformance "portals3:conformance "{self,node}\ {shared,dedicated,host} "portals3:conformance ofi_tcp shared"
+		return
+	fi
 	suite release conformance
 	suite_sanitized address conformance
 }
@@ -298,6 +363,7 @@ group_model()
 {
 	local seconds=20 mode
 	[ $nightly = no ] || seconds=1200
+	[ $quick = no ] || seconds=10
 	build address || return
 	for mode in exact free; do
 		limit=$((seconds * 3 + 120)) check "model, $mode mode, $seconds s" \
@@ -312,9 +378,20 @@ group_mutants()
 
 group_stress()
 {
+	local provider deadline
 	suite release stress
 	suite_sanitized address stress
 	suite_sanitized thread stress
+	[ $nightly = yes ] || return 0
+	build release || return
+	deadline=$((SECONDS + 7200)) # of the three together
+	limit=3600 program newcomers-node "$builds/release/tests/newcomers" --peers 5000000 --processes 50000 --report 100000
+	for provider in tcp net; do
+		limit=$(((deadline - SECONDS) / 2)) program newcomers-$provider "$builds/release/tests/newcomers" --transport ofi:$provider \
+			--peers 20000 --processes 200 --report 1000
+	done
+	program scale-node "$builds/release/tests/scale" --processes 256
+	program scale-tcp "$builds/release/tests/scale" --transport ofi:tcp --processes 32
 }
 
 group_crash()
@@ -387,9 +464,13 @@ group_fuzz()
 
 group_lint()
 {
-	need clang-format=clang-format clang-tidy=clang-tidy cppcheck=cppcheck shellcheck=shellcheck
+	need clang-format=clang-format clang-tidy=clang-tidy cppcheck=cppcheck shellcheck=shellcheck doxygen=doxygen mandoc=mandoc
+	[ -d "$builds/release/docs/man" ] || unset "built[release]" # doxygen was not there when it was configured
 	build release || return
-	program lint tests/lint.sh "$builds/release"
+	if [ $quick = yes ] && [ -z "$base" ]; then
+		base=$(git merge-base origin/main HEAD 2>/dev/null || echo HEAD)
+	fi
+	program lint tests/lint.sh "$builds/release" ${base:+--base "$base"}
 }
 
 group_install()
@@ -397,6 +478,9 @@ group_install()
 	need g++=g++
 	build release || return
 	program install tests/install/run.sh "$builds/release"
+	need dh=debhelper dpkg-buildpackage=dpkg-dev lintian=lintian doxygen=doxygen pmix.pc=libpmix-dev ||
+		{ skip packages "not Debian"; return; }
+	program packages tests/install/packages.sh
 }
 
 group_portability()
@@ -418,18 +502,116 @@ group_rxe()
 		"/usr/lib/*/libibverbs/librxe-rdmav*.so=ibverbs-providers" || { skip rxe "no QEMU"; return; }
 	build release || return
 	limit=1800 program rxe tests/rxe/run.sh "$builds/release" "$builds/rxe"
+	[ $nightly = no ] || limit=7200 program numa tests/rxe/run.sh "$builds/release" "$builds/rxe" numa
 }
 
-began=$SECONDS
+# ---- One test by its name ----
+
+# In the release build's list of meson, or in the list of a program, which then runs it over every transport in every mode.
+run_one() # NAME
+{
+	local dir=$builds/release program programs=""
+	build release || return
+	if meson test -C "$dir" --list 2>/dev/null | sed 's|.* / ||' | grep -qxF -- "$1"; then
+		meson_tests release one "$1"
+		return
+	fi
+	for program in behaviour conformance clients threads stress containers security hosts large; do
+		! "$dir/tests/$program" --list 2>/dev/null | grep -qF -- "$1" || programs="$programs $program"
+	done
+	[ -n "$programs" ] || fail "$1" "no test has this name: 'meson test -C $dir --list' and the programs' --list show them all"
+	for program in $programs; do
+		program "one-$program" "$dir/tests/$program" --only "$1"
+	done
+}
+
+# ---- The groups, side by side ----
+
+# Prints what the group has to say, then its results, and leaves them for the total.
+run_group() # NAME
+{
+	local began=$SECONDS processors
+	passed=0 failed=0 skipped=0
+	echo "== $1"
+	"group_$1"
+	times >"$logs/group-$1.times"
+	processors=$(tail -n 1 "$logs/group-$1.times" | awk -F '[ms ]+' '{ print int($1 * 60 + $2 + $3 * 60 + $4 + 0.5) }')
+	echo "== $1: $passed passed, $failed failed, $skipped skipped, $((SECONDS - began)) s ($processors s of processors)"
+	echo "$passed $failed $skipped" >"$logs/group-$1.sum"
+}
+
+may_begin() # NAME
+{
+	local other waiting=0
+	for other in $running; do
+		if [[ " $computing " == *" $other "* ]]; then
+			[[ " $computing " != *" $1 "* ]] || return 1
+		else
+			waiting=$((waiting + 1))
+		fi
+	done
+	[[ " $computing " == *" $1 "* ]] || [ $waiting -lt $most_waiting ]
+}
+
+begin_what_may()
+{
+	local group later=""
+	for group in $queue; do
+		if may_begin "$group"; then
+			{
+				run_group "$group"
+				[ -e "$logs/group-$group.sum" ] || echo 0 1 0 >"$logs/group-$group.sum"
+			} >"$logs/group-$group.txt" 2>&1 &
+			running="$running $group"
+		else
+			later="$later $group"
+		fi
+	done
+	queue=$later
+}
+
+gather_what_ended()
+{
+	local group still=""
+	for group in $running; do
+		if [ -e "$logs/group-$group.sum" ]; then
+			cat "$logs/group-$group.txt"
+			# shellcheck disable=SC2046 # three numbers
+			add $(<"$logs/group-$group.sum")
+		else
+			still="$still $group"
+		fi
+	done
+	running=$still
+}
+
+# What is known of groups that have not ended; and nobody outlives us.
+cut_short()
+{
+	local group
+	trap - INT TERM
+	for group in $running; do
+		cat "$logs/group-$group.txt"
+		fail "$group" "was cut short"
+	done
+	echo "$passed passed, $failed failed, $skipped skipped"
+	kill 0
+}
+
+began=$SECONDS running="" queue=$selected
+trap cut_short INT TERM
 if need gcc=gcc meson=meson ninja=ninja-build pkg-config=pkg-config libfabric.pc=libfabric-dev cmocka.pc=libcmocka-dev pmix.pc=libpmix-dev \
 	python3=python3 /usr/include/stdlib.h=libc6-dev; then
-	for group in $selected; do
-		echo "== $group"
-		group_began=$SECONDS before=("$passed" "$failed" "$skipped")
-		"group_$group"
-		echo "== $group: $((passed - before[0])) passed, $((failed - before[1])) failed," \
-			"$((skipped - before[2])) skipped, $((SECONDS - group_began)) s"
-	done
+	if [ -n "$one_test" ]; then
+		run_one "$one_test"
+	else
+		begin_what_may
+		while [ -n "$running" ]; do
+			wait -n
+			gather_what_ended
+			begin_what_may
+		done
+	fi
 else
 	fail tests "the compiler, meson, libfabric and cmocka are needed for all of them"
 fi

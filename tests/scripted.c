@@ -17,11 +17,14 @@ struct endpoint {
 	struct scripted_message *in[SCRIPTED_ENDPOINTS], **in_end[SCRIPTED_ENDPOINTS];
 	struct scripted_read *reads;
 	unsigned refuse_sends, refuse_reads;
+	int refusal; /* of sends */
 	size_t expose_most;
 	int expose_error;
 	uint32_t nid;
+	int users[SCRIPTED_ENDPOINTS]; /* of their addresses: resolved and not forgotten */
 	bool open;
-	bool dead; /* as probes see it */
+	bool dead;  /* as probes see it */
+	bool moved; /* whoever asks for its address is told another one */
 	/* What the next poll hands out. */
 	enum choice choice;
 	unsigned peer, index;
@@ -43,8 +46,9 @@ static struct {
 	struct endpoint endpoints[SCRIPTED_ENDPOINTS];
 	struct scripted_exposure **exposures; /* by key - 1 */
 	unsigned exposure_count, exposure_room;
-	uint64_t time, random;
-	unsigned severings, severed_last;
+	_Atomic uint64_t time; /* the library's threads that open transports look, too */
+	uint64_t random;
+	unsigned severings, severed_last, severed_count, severed_at_once;
 } script;
 
 static struct scripted *scripted_of(struct transport *transport)
@@ -56,6 +60,11 @@ _Noreturn static void broken(const char *what)
 {
 	fprintf(stderr, "scripted transport: %s\n", what);
 	abort();
+}
+
+static unsigned endpoint_at(transport_address address)
+{
+	return (unsigned)(address % SCRIPTED_ENDPOINTS);
 }
 
 /* --- what travels --- */
@@ -102,7 +111,7 @@ static int scripted_send(struct transport *transport, transport_address to, cons
 	struct scripted *scripted = scripted_of(transport);
 	struct endpoint *endpoint = &script.endpoints[scripted->endpoint];
 	struct scripted_message *message =
-		message_new(scripted->endpoint, (unsigned)to, header, header_length, payload, count);
+		message_new(scripted->endpoint, endpoint_at(to), header, header_length, payload, count);
 	bool refused = endpoint->refuse_sends > 0;
 
 	if (message->length > transport->limits.short_max)
@@ -113,7 +122,7 @@ static int scripted_send(struct transport *transport, transport_address to, cons
 		free(message);
 	else
 		message_queue(message);
-	return refused ? -EAGAIN : 0;
+	return refused ? endpoint->refusal : 0;
 }
 
 /* --- memory --- */
@@ -207,7 +216,7 @@ static int scripted_begin_read(struct transport *transport, transport_address fr
 {
 	struct scripted *scripted = scripted_of(transport);
 	struct endpoint *endpoint = &script.endpoints[scripted->endpoint];
-	const struct scripted_exposure *source = find_source(key, remote, length, (unsigned)from);
+	const struct scripted_exposure *source = find_source(key, remote, length, endpoint_at(from));
 	struct scripted_read *read = malloc(sizeof(*read)), **end = &endpoint->reads;
 	bool refused = endpoint->refuse_reads > 0;
 
@@ -383,6 +392,12 @@ static void scripted_forked(struct transport *transport)
 	(void)transport;
 }
 
+static void scripted_forget(struct transport *transport, transport_address peer)
+{
+	if (!scripted_of(transport)->self)
+		script.endpoints[scripted_of(transport)->endpoint].users[endpoint_at(peer)]--;
+}
+
 static int scripted_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigned attempt,
 			    transport_address *address)
 {
@@ -395,7 +410,9 @@ static int scripted_resolve(struct transport *transport, uint32_t nid, uint32_t 
 		script.observer->unknown(scripted->endpoint, nid, pid);
 		return -ENOENT;
 	}
-	*address = peer;
+	*address = peer + (script.endpoints[peer].moved ? SCRIPTED_ENDPOINTS : 0);
+	if (!scripted->self)
+		script.endpoints[scripted->endpoint].users[peer]++;
 	return 0;
 }
 
@@ -426,12 +443,13 @@ static int scripted_wait_fd(const struct transport *transport)
 static int scripted_probe(struct transport *transport, transport_address peer)
 {
 	(void)transport;
-	return script.endpoints[peer].dead ? -ECONNREFUSED : 0;
+	return script.endpoints[endpoint_at(peer)].dead ? -ECONNREFUSED : 0;
 }
 
 static void scripted_sever(struct transport *transport, transport_address peer)
 {
 	(void)transport, (void)peer;
+	script.severed_at_once++;
 }
 
 static void scripted_sever_unheard(struct transport *transport, const transport_address *peers, unsigned count)
@@ -439,6 +457,7 @@ static void scripted_sever_unheard(struct transport *transport, const transport_
 	(void)transport;
 	script.severings++;
 	script.severed_last = (unsigned)peers[count - 1];
+	script.severed_count = count;
 }
 
 static int scripted_describe(const struct transport *transport, char *text, size_t size)
@@ -452,6 +471,7 @@ static const struct transport_ops scripted_ops = {
 	.close = scripted_stop,
 	.forked = scripted_forked,
 	.resolve = scripted_resolve,
+	.forget = scripted_forget,
 	.own_attempt = scripted_own_attempt,
 	.send = scripted_send,
 	.read = scripted_begin_read,
@@ -480,7 +500,7 @@ void scripted_open(const struct scripted_terms *terms, const struct scripted_obs
 	script.terms = *terms;
 	script.observer = observer;
 	script.time = START_TIME;
-	script.severings = 0;
+	script.severings = script.severed_at_once = 0;
 	script.random = terms->seed;
 }
 
@@ -630,9 +650,24 @@ void scripted_lose(unsigned one, unsigned other)
 		free(message);
 }
 
+int scripted_users(unsigned endpoint, unsigned peer)
+{
+	return script.endpoints[endpoint].users[peer];
+}
+
 void scripted_close_port(unsigned endpoint)
 {
 	script.endpoints[endpoint].dead = true;
+}
+
+void scripted_open_port(unsigned endpoint)
+{
+	script.endpoints[endpoint].dead = false;
+}
+
+void scripted_move(unsigned endpoint)
+{
+	script.endpoints[endpoint].moved = true;
 }
 
 unsigned scripted_severings(void)
@@ -640,9 +675,19 @@ unsigned scripted_severings(void)
 	return script.severings;
 }
 
+unsigned scripted_severed_at_once(void)
+{
+	return script.severed_at_once;
+}
+
 unsigned scripted_severed_last(void)
 {
 	return script.severed_last;
+}
+
+unsigned scripted_severed_count(void)
+{
+	return script.severed_count;
 }
 
 void scripted_limit_exposures(unsigned endpoint, size_t most, int error)
@@ -654,6 +699,13 @@ void scripted_limit_exposures(unsigned endpoint, size_t most, int error)
 void scripted_refuse_sends(unsigned endpoint, unsigned count)
 {
 	script.endpoints[endpoint].refuse_sends = count;
+	script.endpoints[endpoint].refusal = -EAGAIN;
+}
+
+void scripted_fill_sends(unsigned endpoint, unsigned count)
+{
+	script.endpoints[endpoint].refuse_sends = count;
+	script.endpoints[endpoint].refusal = -ENOBUFS;
 }
 
 void scripted_refuse_reads(unsigned endpoint, unsigned count)
@@ -704,8 +756,9 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
 	if (!script.open || clock != CLOCK_MONOTONIC)
 		return __real_clock_gettime(clock, now);
-	*now = (struct timespec){.tv_sec = (time_t)(script.time / 1000000000u),
-				 .tv_nsec = (long)(script.time % 1000000000u)};
+	const uint64_t time = script.time;
+
+	*now = (struct timespec){.tv_sec = (time_t)(time / 1000000000u), .tv_nsec = (long)(time % 1000000000u)};
 	return 0;
 }
 

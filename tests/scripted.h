@@ -112,14 +112,23 @@ void scripted_lose(unsigned one, unsigned other);
 /* So many bytes in all can be exposed at a time, as with RLIMIT_MEMLOCK; what is too much fails. */
 void scripted_limit_exposures(unsigned endpoint, size_t most, int error);
 
+/* How often the endpoint has resolved the peer's address and not given it back. */
+int scripted_users(unsigned endpoint, unsigned peer);
 /* Nobody holds the endpoint's port any more: probes say so. */
 void scripted_close_port(unsigned endpoint);
-/* How often somebody looked for connections of given-up peers with dead hosts, and whose was the last of them. */
+void scripted_open_port(unsigned endpoint);
+/* From now on it is to be found at another address (number: SCRIPTED_ENDPOINTS more).  Only with `anonymous`. */
+void scripted_move(unsigned endpoint);
+/* How often somebody looked for connections of given-up peers with dead hosts, whose was the last of them, of how many. */
 unsigned scripted_severings(void);
+unsigned scripted_severed_at_once(void); /* how often somebody broke what connects it with a peer */
 unsigned scripted_severed_last(void);
+unsigned scripted_severed_count(void);
 
 /* So many sends or reads from now on are refused. */
 void scripted_refuse_sends(unsigned endpoint, unsigned count);
+/* The same, because the way is full. */
+void scripted_fill_sends(unsigned endpoint, unsigned count);
 void scripted_refuse_reads(unsigned endpoint, unsigned count);
 
 void scripted_pass_time(uint64_t ns);

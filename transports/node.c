@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The transport between processes of one node, host and network namespace: what the engine calls, and the table of peers.
- * The queue is in node_queue.c, names and bells in node_name.c, first contact in node_meet.c, long data in node_copy.c.
+ * The transport between processes of one node, host and network namespace: what the engine calls.  The table of peers is
+ * in node_peers.c, the queue in node_queue.c, names and bells in node_name.c, first contact in node_meet.c, long data in node_copy.c.
  *
  * poll() looks at one cache line.  What costs a system call, the mail (introductions, rings, deaths), is read every so many
- * polls in vain, or when the doorbell was found readable before a sleep.
+ * polls in vain, or when the doorbell was found readable before a sleep.  Who shares its core with others that compute may
+ * have milliseconds between two polls: so a few polls in vain are enough if they took so long.
  */
 #include "transports/node.h"
 
@@ -18,126 +19,22 @@
 
 #include "base/fault.h"
 #include "base/report.h"
+#include "transports/node_copy.h"
 
 #define PID_CHOOSE    0xffffffffu
 #define PID_BITS      22 /* Unix pids end at 2^22 on Linux */
 #define SHORT_MAX     8192
 #define MAIL_POLLS    256  /* polls in vain between looks at the mail */
 #define BUSY_POLLS    2048 /* and polls at all */
+#define CLOCK_POLLS   4    /* polls in vain between looks at the clock, and what makes the mail due: */
+#define MAIL_LATE_NS  1000000
 #define DEFER_POLLS   64
 #define RECOVER_POLLS 4096
+#define PLACE_POLLS   16
 #define RMA_DEPTH     4
 #define WAITS_LONG_NS 2000000 /* longer than node_recover() needs where it can help */
-#define FIRST_PEERS   16
 
 /* --- peers --- */
-
-struct node_peer *node_peer_find(const struct node *node, uint32_t nid, uint32_t pid)
-{
-	for (struct node_peer *peer = node->by_pid[pid % NODE_HASH]; peer; peer = peer->next_same_hash)
-		if (peer->nid == nid && peer->pid == pid)
-			return peer;
-	return NULL;
-}
-
-static bool make_room(struct node *node)
-{
-	if (node->peer_count == NODE_MAX_PEERS)
-		return false;
-	if (node->peer_count < node->peer_room)
-		return true;
-	uint32_t room = node->peer_room ? node->peer_room * 2 : FIRST_PEERS;
-	struct node_peer **peers = realloc(node->peers, room * sizeof(struct node_peer *));
-
-	if (!peers)
-		return false;
-	node->peers = peers;
-	node->peer_room = room;
-	return true;
-}
-
-struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
-{
-	struct node_peer *peer = node_peer_find(node, nid, pid);
-
-	if (peer)
-		return peer;
-	if (!make_room(node) || !(peer = calloc(1, sizeof(*peer)))) {
-		report_error(-ENOMEM, "no memory for peer %u of this node", pid);
-		return NULL;
-	}
-	peer->nid = nid;
-	peer->pid = pid;
-	peer->pidfd = peer->bell = -1;
-	peer->sender = peer->number = NODE_NO_SENDER;
-	peer->index = node->peer_count;
-	peer->next_same_hash = node->by_pid[pid % NODE_HASH];
-	node->by_pid[pid % NODE_HASH] = peer;
-	node->peers[node->peer_count++] = peer;
-	return peer;
-}
-
-static void forget_slabs(struct node *node, const struct node_peer *peer)
-{
-	for (uint32_t slab = 0; slab < NODE_SLABS; slab++)
-		if (node->slab_users[slab].peer == peer)
-			node->slab_users[slab].peer = NULL;
-}
-
-static void undefer(struct node *node, const struct node_peer *peer)
-{
-	struct node_peer **link = &node->deferring;
-
-	while (*link && *link != peer)
-		link = &(*link)->next_deferring;
-	if (*link)
-		*link = peer->next_deferring;
-}
-
-static void share_queue(struct node *node)
-{
-	uint32_t quota = NODE_SLOTS / (node->active_senders ? node->active_senders : 1);
-
-	atomic_store_explicit(&node->segment->quota, quota > NODE_QUOTA_MIN ? quota : NODE_QUOTA_MIN,
-			      memory_order_relaxed);
-}
-
-void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
-{
-	const struct node_peer blank = {.nid = peer->nid,
-					.pid = peer->pid,
-					.index = peer->index,
-					.pidfd = -1,
-					.bell = -1,
-					.sender = NODE_NO_SENDER,
-					.number = NODE_NO_SENDER,
-					.next_same_hash = peer->next_same_hash};
-
-	node_copies_peer_lost(node, peer);
-	if (peer->number != NODE_NO_SENDER)
-		node->senders[peer->number] = NULL;
-	node->active_senders -= peer->segment != NULL;
-	forget_slabs(node, peer);
-	undefer(node, peer);
-	if (peer->segment)
-		node_segment_unmap(peer->segment);
-	node_unwatch(node, peer);
-	*peer = blank;
-	share_queue(node);
-	if (tell)
-		node->sink->peer_gone(node->owner, peer->index);
-}
-
-void node_peer_met(struct node *node, struct node_peer *peer)
-{
-	peer->quota = NODE_QUOTA_MIN;
-	/* Pairs with nothing: the peer has not begun, or has gone on without us and was not met. */
-	peer->head_seen = atomic_load_explicit(&peer->segment->head, memory_order_acquire);
-	peer->mark = peer->head_seen;
-	peer->before_mark = peer->behind_mark = 0;
-	node->active_senders++;
-	share_queue(node);
-}
 
 /* Is everything consumed that the peer can have appended?  Another one may be filling a line before its last. */
 static bool is_heard_out(const struct node *node, struct node_peer *peer)
@@ -161,20 +58,6 @@ static void lose_doomed(struct node *node)
 	}
 }
 
-static void forget_peers(struct node *node)
-{
-	for (uint32_t i = 0; i < node->peer_count; i++) {
-		struct node_peer *peer = node->peers[i];
-
-		if (peer->segment)
-			node_segment_unmap(peer->segment);
-		node_unwatch(node, peer);
-		free(peer);
-	}
-	free(node->peers);
-	free(node->senders);
-}
-
 /* --- life --- */
 
 static int claim_pid(struct node *node, struct transport_config *config)
@@ -193,8 +76,10 @@ static int claim_pid(struct node *node, struct transport_config *config)
 
 static void release(struct node *node)
 {
-	forget_peers(node);
+	node_peers_free(node);
 	node_name_release(node);
+	if (node->retired)
+		node_segment_unmap(node->retired);
 	if (node->segment)
 		node_segment_unmap(node->segment);
 	if (node->segment_fd >= 0)
@@ -207,14 +92,17 @@ static int prepare(struct node *node, struct transport_config *config)
 	int rc = claim_pid(node, config);
 
 	if (rc)
-		return report_error(rc, "cannot claim process id %u on this node: %s", config->pid,
-				    rc == -EADDRINUSE ? "another process has it" : strerror(-rc));
+		return report_error(rc, "cannot claim process id %u on this node: %s%s", config->pid,
+				    rc == -EADDRINUSE ? "another process has it" : strerror(-rc),
+				    report_descriptor_hint(rc));
 	node->pid = config->pid;
 	if (getrandom(node->incarnation, sizeof(node->incarnation), 0) != sizeof(node->incarnation))
 		node->incarnation[0] = monotonic_ns();
 	if ((rc = node_segment_make(node)) || (rc = node_copies_open(node)))
 		return rc;
-	share_queue(node);
+	if (*config->settings->tuning_file)
+		node_tuning_read(node->copies, config->settings->tuning_file);
+	node_share_queue(node);
 	node_attend(node, node->lends ? NODE_LENT : NODE_AWAKE);
 	return 0;
 }
@@ -243,12 +131,15 @@ static int node_transport_claim(struct transport_config *config, struct transpor
 		.verified_uid = true,
 		.sleepable = true,
 		.brief = true,
+		.tells_gone = true,
 		.rings = true,
 	};
 	node->sink = config->sink;
 	node->owner = config->owner;
 	node->nid = config->nid;
 	node->lends = config->lends;
+	node->home = config->home;
+	node->tuning_save = config->settings->tuning_save;
 	node->segment_fd = node->socket = node->bell = node->doorbell = -1;
 	int rc = prepare(node, config);
 
@@ -271,6 +162,8 @@ static void node_close(struct transport *transport)
 {
 	struct node *node = node_of(transport);
 
+	if (*node->tuning_save)
+		node_tuning_write(node->copies, node->tuning_save);
 	node_copies_close(node);
 	node_attend(node, NODE_CLOSED);
 	node_farewell(node);
@@ -308,8 +201,16 @@ static int node_resolve(struct transport *transport, uint32_t nid, uint32_t pid,
 
 	if (!peer)
 		return -ENOMEM;
+	node_peer_use(peer);
 	*address = peer->index;
 	return 0;
+}
+
+static void node_forget(struct transport *transport, transport_address address)
+{
+	struct node *node = node_of(transport);
+
+	node_peer_disuse(node, node->peers[address]);
 }
 
 static unsigned node_own_attempt(const struct transport *transport)
@@ -333,16 +234,24 @@ static int node_send(struct transport *transport, transport_address address, con
 		return node_knock(node, peer);
 	if (unlikely(peer->doomed))
 		return -EAGAIN;
-	if (header_length + length <= NODE_MAX_RECORD)
-		return node_append(node, peer, NODE_MESSAGE, header, header_length, payload, count);
-	return node_append_slab(node, peer, NODE_MESSAGE_SLAB, header, header_length, payload, count);
+	int rc = header_length + length <= NODE_MAX_RECORD
+			 ? node_append(node, peer, NODE_MESSAGE, header, header_length, payload, count)
+			 : node_append_slab(node, peer, NODE_MESSAGE_SLAB, header, header_length, payload, count);
+
+	node->partner = peer;
+	/* To look again is to look at one cache line. */
+	return unlikely(rc == -EAGAIN) && !peer->doomed ? -ENOBUFS : rc;
 }
 
 /* The queue is looked at again after the rings have been taken back: who drives now and then may not come again soon. */
 static int read_mail(struct node *node, int budget)
 {
 	UNCANCELLED;
+	node->mail_late_at = cycle_clock() + cycles_in(MAIL_LATE_NS);
 	int count = node_mail(node);
+
+	if (count > 0)
+		node_note_spoiled(node);
 
 	/* Somebody is not let go before the whole queue is consumed, and the line that is missing may be his. */
 	if (unlikely(node->mail_due))
@@ -350,16 +259,23 @@ static int read_mail(struct node *node, int budget)
 	return count > 0 ? count + node_consume(node, budget) : 0;
 }
 
+static bool mail_late(const struct node *node)
+{
+	return node->fruitless % CLOCK_POLLS == 0 && cycle_clock() >= node->mail_late_at;
+}
+
 /* What is done only every so many polls in vain. */
 static int look_further(struct node *node, int budget)
 {
 	uint32_t polls = ++node->fruitless;
 
+	if (polls % PLACE_POLLS == 1)
+		node_note_places(node);
 	if (polls % DEFER_POLLS == 0 && node->deferring)
 		node_ring_deferred(node, false);
 	if (polls % RECOVER_POLLS == 0)
 		node_recover(node);
-	return polls % MAIL_POLLS == 0 ? read_mail(node, budget) : 0;
+	return polls % MAIL_POLLS == 0 || mail_late(node) ? read_mail(node, budget) : 0;
 }
 
 static void stay_awake(struct node *node)
@@ -389,6 +305,8 @@ static int node_poll(struct transport *transport, int budget)
 		node->mail_due = false;
 		done += read_mail(node, budget);
 	}
+	if (unlikely(node->spoiled))
+		done += node_renew(node);
 	return done;
 }
 
@@ -411,6 +329,8 @@ static int node_arm(struct transport *transport)
 
 	if (node_copies_pending(node))
 		return -EAGAIN;
+	if (unlikely(node->spoiled))
+		return node_renewal_due(node) ? -EAGAIN : 1;
 	node_ring_deferred(node, true); /* may find that somebody has gone */
 	if (node->any_doomed) {
 		node_recover(node); /* it may be waiting for a line that nobody will publish */
@@ -482,14 +402,19 @@ static int node_describe(const struct transport *transport, char *text, size_t s
 		met += node->peers[i]->segment != NULL;
 		cross += node->peers[i]->cross_memory;
 	}
-	return snprintf(text, size,
-			"shared memory, %d lines, %d slabs of %d bytes, short %zu, %u peers, long messages %s%s%s%s; "
-			"malformed %llu, passed over %llu, other users refused %llu, rings %llu",
-			NODE_SLOTS, NODE_SLABS, NODE_SLAB_SIZE, transport->limits.short_max, met,
-			describe_long(node, met, cross), why ? " (cross-memory attach refused: " : "", why ? why : "",
-			why ? ")" : "", (unsigned long long)node->counters.malformed,
-			(unsigned long long)node->counters.skipped, (unsigned long long)node->counters.refused_uid,
-			(unsigned long long)node->counters.rings);
+	size_t used = (size_t)snprintf(
+		text, size,
+		"shared memory, %d lines, %d slabs of %d bytes, short %zu, %u peers, long messages %s%s%s%s; "
+		"malformed %llu, passed over %llu, other users refused %llu, rings %llu, "
+		"chunks written for readers %llu, renewed %llu",
+		NODE_SLOTS, NODE_SLABS, NODE_SLAB_SIZE, transport->limits.short_max, met,
+		describe_long(node, met, cross), why ? " (cross-memory attach refused: " : "", why ? why : "",
+		why ? ")" : "", (unsigned long long)node->counters.malformed,
+		(unsigned long long)node->counters.skipped, (unsigned long long)node->counters.refused_uid,
+		(unsigned long long)node->counters.rings, (unsigned long long)node->counters.chunks_lent,
+		(unsigned long long)node->counters.renewals);
+
+	return (int)(used < size ? used + (size_t)node_choice_describe(node->copies, text + used, size - used) : used);
 }
 
 const struct transport_ops transport_node = {
@@ -499,6 +424,7 @@ const struct transport_ops transport_node = {
 	.close = node_close,
 	.forked = node_forked,
 	.resolve = node_resolve,
+	.forget = node_forget,
 	.own_attempt = node_own_attempt,
 	.send = node_send,
 	.read = node_read,

@@ -7,7 +7,7 @@
  * the claim to that pid and the place to meet (node_meet.c); and a bell that wakes it when it sleeps (node_name.c).
  *
  * Who writes what in a segment, R being its owner and S any peer:
- *   R as receiver: attention, head, claims (with the helper of a claim);   S: tail (compare-and-swap), slots it has won;
+ *   R as receiver: attention, head, place, claims (with the helper of a claim);   S: tail (compare-and-swap), slots it has won;
  *   R as sender:   intent, slabs, which S only reads.
  * Everything else of the transport is private memory of R, used by the owner of the engine only.  What lies in a segment
  * may have been written by a peer that is mad: it is copied before it is checked, and never used as an address or
@@ -25,14 +25,21 @@
 #include "base/cancel.h"
 #include "transports/transport.h"
 
+/* Of struct node_segment and of what is written into it; to be raised with every change. */
+#define NODE_LAYOUT_VERSION 3
+
 #define NODE_SLOTS     1024 /* a power of two */
 #define NODE_SLABS     64
 #define NODE_SLAB_SIZE 16384
+#define NODE_SLABS_AHEAD                                                                                               \
+	8 /* pieces of long messages that a peer may have unconsumed: more than one, so that both copy at a time */
 #define NODE_CLAIMS    64
 #define NODE_MAX_PEERS 65535
 #define NODE_NO_SENDER 0xffff
 #define NODE_QUOTA_MIN 8  /* lines that any sender may have unconsumed */
 #define NODE_HASH      64 /* buckets of the table of peers */
+#define NODE_STRETCH                                                                                                   \
+	64 /* lines whose first and last are on all pages that they are on: 4 KiB, the least that a page is */
 
 /* --- memory that peers map --- */
 
@@ -59,6 +66,7 @@ struct node_segment {
 	_Atomic uint64_t quota;                          /* lines that one sender may have unconsumed */
 	_Alignas(CACHE_LINE) _Atomic uint64_t tail;      /* everything before it has been given to some sender */
 	_Alignas(CACHE_LINE) _Atomic uint64_t intent;    /* the lines that this process, as a sender, may be writing */
+	_Alignas(CACHE_LINE) _Atomic uint32_t place;     /* 1 + the CPU on which it polled last; 0: on none yet */
 	struct node_claim claims[NODE_CLAIMS];
 	struct node_slot slots[NODE_SLOTS];
 	_Alignas(4096) uint8_t slabs[NODE_SLABS][NODE_SLAB_SIZE];
@@ -92,16 +100,19 @@ struct node_peer {
 	uint64_t rung;                /* the epoch of its sleep for which we have rung */
 	uint64_t deferred;            /* end of our newest record while it was LENT; 0: nothing to ring for */
 	uint64_t deferred_at;         /* cycle_clock() when it is to be rung; 0: not looked at yet */
+	uint64_t deferred_head;       /* its head as it was known when deferred_at was set */
 	uint64_t mark;                /* fairness: a position; and how many of our lines lie before it, and behind */
 	uint32_t before_mark, behind_mark, quota;
-	uint16_t slabs;    /* of ours that it has not consumed yet */
-	uint16_t sender;   /* by which it knows us: goes into our records */
-	uint16_t number;   /* by which we know it: the sender of its records */
-	uint8_t meeting;   /* enum node_meeting */
-	bool cross_memory; /* process_vm_readv() and process_vm_writev() reach it */
-	bool listed;       /* among node.deferring */
-	bool doomed;       /* its segment is corrupt or closed: lost when what it had sent is consumed */
-	bool sentenced;    /* `last_tail` is set */
+	uint16_t slabs;     /* of ours that it has not consumed yet */
+	uint16_t untouched; /* stretches of its queue that have not been written to here: a bit each */
+	uint16_t sender;    /* by which it knows us: goes into our records */
+	uint16_t number;    /* by which we know it: the sender of its records */
+	uint16_t former;    /* which it may still take for that, because we have forgotten it: node_number.c */
+	uint8_t meeting;    /* enum node_meeting */
+	bool cross_memory;  /* process_vm_readv() and process_vm_writev() reach it */
+	bool listed;        /* among node.deferring */
+	bool doomed;        /* its segment is corrupt or closed: lost when what it had sent is consumed */
+	bool sentenced;     /* `last_tail` is set */
 
 	uint32_t nid, pid;
 	pid_t os_pid; /* 0: not visible here (another pid namespace) */
@@ -112,7 +123,10 @@ struct node_peer {
 	int bell;            /* rings are written to it; -1: by letter */
 	uint64_t knocked_at; /* monotonic_ns(), and how often in the low bits */
 	uint32_t index;      /* its transport_address */
-	struct node_peer *next_deferring, *next_same_hash;
+	uint32_t uses;       /* of that by the engine */
+	bool to_be_told;     /* the engine, that it was lost */
+	bool spare;          /* on the list of those that nobody keeps, or was when it came there: node_peers.c */
+	struct node_peer *next_deferring, *next_same_hash, *next_spare;
 };
 
 /* --- the transport --- */
@@ -124,7 +138,8 @@ struct node_exposure {
 	bool live;
 };
 
-struct node_read; /* node_copy.c */
+struct node_read;   /* node_copy.c */
+struct node_number; /* node_number.c */
 
 struct node {
 	struct transport base;
@@ -135,16 +150,30 @@ struct node {
 	uint64_t attention; /* what segment->attention holds */
 	uint64_t stuck_at;  /* since when the line at `stuck_head` is missing though it was given out; 0: it is not */
 	uint64_t stuck_head;
-	uint32_t fruitless; /* polls in a row */
+	uint32_t fruitless;    /* polls in a row */
+	uint64_t mail_late_at; /* cycle_clock() when the mail is to be read, however few the polls were */
 	uint32_t polls;
 	bool lends;
-	bool mail_due;            /* the doorbell is known to be readable */
-	bool any_doomed;          /* peers */
-	struct node_peer **peers; /* by transport_address */
+	unsigned home;          /* struct transport_config's */
+	bool mail_due;          /* the doorbell is known to be readable */
+	bool any_doomed;        /* peers */
+	bool spoiled, renewing; /* node_renew.c */
+	struct node_segment *retired;
+	uint64_t renew_at, renew_pause; /* ns */
+	struct node_peer **peers;       /* by transport_address */
 	uint32_t peer_count, peer_room;
+	uint32_t looked_at; /* peers, since the beginning */
 	struct node_peer *by_pid[NODE_HASH];
+	struct node_peer *first_spare, *last_spare;
 	struct node_peer **senders; /* by number; NULL: none, or gone */
+	struct node_peer *partner;  /* with whom the last message was exchanged */
+	uint32_t partner_place;     /* as the engine knows it */
 	uint32_t sender_count, active_senders;
+	struct {
+		struct node_number *table;
+		uint32_t spare;
+		uint16_t first, last; /* spare ones, in the order they were given back */
+	} numbers;
 	struct node_peer *deferring;
 	struct {
 		struct node_peer *peer;
@@ -152,6 +181,7 @@ struct node {
 	} slab_users[NODE_SLABS];
 	uint32_t next_slab;
 	struct node_copies *copies; /* node_copy.c's */
+	const char *tuning_save;    /* PTL_TUNING_SAVE */
 
 	uint32_t nid, pid;
 	uint64_t incarnation[2]; /* also the nonce by which peers find out whether they can read our memory */
@@ -161,7 +191,7 @@ struct node {
 	bool told_shortage;             /* of descriptors */
 	const char *cross_memory_error; /* why not, of the last peer asked; NULL: none was refused */
 	struct {
-		uint64_t malformed, skipped, refused_uid, rings, slab_bodies;
+		uint64_t malformed, skipped, refused_uid, rings, slab_bodies, chunks_lent, renewals;
 	} counters;
 };
 
@@ -176,7 +206,7 @@ enum node_kind {
 	NODE_MESSAGE,      /* for the engine; the payload behind the header */
 	NODE_MESSAGE_SLAB, /* for the engine; the payload in a slab of the sender's, named before the header */
 	NODE_HELP,         /* node_copy.c: take chunks of a claim; empty: look at your claims */
-	NODE_PULL,         /* node_copy.c: copy exposed memory for us, we cannot read it */
+	NODE_PULL,         /* node_copy.c: copy exposed memory for us, we cannot read it, or not as quickly */
 	NODE_PULLED,       /* node_copy.c: a piece of it, in a slab */
 	NODE_KINDS
 };
@@ -191,13 +221,13 @@ struct node_slab_place {
 #define NODE_RECORD_HEAD 4 /* bytes of a record's first line before its data: sender, kind, length */
 #define NODE_MAX_RECORD  (NODE_MAX_LINES * NODE_LINE_BYTES - NODE_RECORD_HEAD)
 
-/* Appends a record to an OPEN peer's queue: head and parts, together at most NODE_MAX_RECORD bytes.  0 or -EAGAIN. */
+/* Appends a record to an OPEN peer's queue: head and parts, together at most NODE_MAX_RECORD bytes.  0 or -ENOBUFS. */
 int node_append(struct node *, struct node_peer *, enum node_kind, const void *head, size_t head_length,
 		const struct iovec *parts, int count);
 
 /*
  * The same with the parts, at most NODE_SLAB_SIZE bytes, in a slab; the record begins with its place, which its head
- * follows, at most NODE_MAX_RECORD - 8 bytes.  0 or -EAGAIN.
+ * follows, at most NODE_MAX_RECORD - 8 bytes.  0 or -ENOBUFS.
  */
 int node_append_slab(struct node *, struct node_peer *, enum node_kind, const void *head, size_t head_length,
 		     const struct iovec *parts, int count);
@@ -211,11 +241,22 @@ bool node_queue_empty(struct node *);
 /* A line that was given out does not come: passes over it if its sender has died. */
 void node_recover(struct node *);
 
+/* As a sender: we write nothing to the peer of that number of ours. */
+void node_intend_nothing(struct node *, uint16_t number);
+
+/* Do the control words of our queue say what we have said, and what can be? */
+bool node_queue_spoiled(const struct node *);
+
 /* Rings peers that have not consumed in time what we sent while they were LENT; `at_once`: even if it is not late yet. */
 void node_ring_deferred(struct node *, bool at_once);
 
 /* Says in our segment what we do; a new epoch if we go to sleep. */
 void node_attend(struct node *, enum node_attention);
+
+/* --- where processes run (node_place.c) --- */
+
+/* Says in our segment where we poll, and to the engine where our partner did.  From poll() only. */
+void node_note_places(struct node *);
 
 /* --- segments (node_segment.c) --- */
 
@@ -224,6 +265,16 @@ int node_segment_make(struct node *);
 /* Maps a peer's after checking size, seals and constants against its identity.  -EPROTO: it is none of ours. */
 int node_segment_map(int fd, const struct node_peer *, struct node_segment **);
 void node_segment_unmap(struct node_segment *);
+/* Have the constants of our own been changed? */
+bool node_segment_spoiled(const struct node *);
+
+/* --- a segment in place of one that was spoiled (node_renew.c) --- */
+
+/* Looks whether ours was. */
+void node_note_spoiled(struct node *);
+bool node_renewal_due(const struct node *);
+/* Renews it, if that is due.  From poll() only.  Returns how much was done. */
+int node_renew(struct node *);
 
 /* --- names, bells, life and death (node_name.c) --- */
 
@@ -264,6 +315,9 @@ bool node_pidfd_ended(const struct node_peer *);
 /* There is other proof: node_peer_dead() from now on. */
 void node_peer_ended(struct node *, struct node_peer *);
 
+/* Rings it by letter from now on. */
+void node_close_bell(struct node_peer *);
+
 /* Nobody has its name.  -ENOENT. */
 int node_nobody_there(struct node *, struct node_peer *);
 
@@ -278,14 +332,36 @@ int node_mail(struct node *);
 /* Tells everybody that we leave. */
 void node_farewell(struct node *);
 
-/* The peer of (nid, pid), or NULL. (node.c) */
+/* --- the table of peers (node_peers.c) --- */
+
+/* The peer of (nid, pid), or NULL. */
 struct node_peer *node_peer_find(const struct node *, uint32_t nid, uint32_t pid);
-/* The peer of (nid, pid), made if need be.  NULL: no memory, or too many. (node.c) */
+/* The peer of (nid, pid), made if need be.  NULL: no memory, or too many. */
 struct node_peer *node_peer_get(struct node *, uint32_t nid, uint32_t pid);
-/* Its segment has just been mapped.  (node.c) */
+/* The engine knows its address once more, or once less. */
+void node_peer_use(struct node_peer *);
+void node_peer_disuse(struct node *, struct node_peer *);
+/* Its entry is for others, unless something keeps it. */
+void node_peer_rest(struct node *, struct node_peer *);
+/* Its segment has just been mapped. */
 void node_peer_met(struct node *, struct node_peer *);
-/* It has gone, and what it sent is delivered: all forget it, and the engine is told if `tell`.  (node.c) */
+/* What it sent is delivered, and it has gone or is to be met anew: all forget it, and the engine is told if `tell`. */
 void node_peer_lost(struct node *, struct node_peer *, bool tell);
+/* Says in our segment how much of the queue each of the peers may have. */
+void node_share_queue(struct node *);
+void node_peers_free(struct node *);
+
+/* --- numbers of peers (node_number.c) --- */
+
+/* Gives the peer a number unless it has one.  False: there is none, or no memory. */
+bool node_number_give(struct node *, struct node_peer *);
+/* The number that letters tell the peer and by which we know it; none, if it is only kept for one that was lost. */
+uint16_t node_number_shown(const struct node *, const struct node_peer *);
+/* Nobody will append to our queue any more under that number. */
+void node_number_return(struct node *, uint16_t number);
+/* The queue is a new one: nothing lies in it. */
+void node_numbers_restart(struct node *);
+void node_numbers_free(struct node *);
 
 /* --- long data (node_copy.c) --- */
 
@@ -303,6 +379,8 @@ bool node_copies_blocked(const struct node *);
 /* A record of one of its kinds; `bytes` are private, a slab is not. */
 void node_copy_record(struct node *, struct node_peer *, enum node_kind, const uint8_t *bytes, size_t length);
 void node_copies_peer_lost(struct node *, struct node_peer *);
+/* Does a helper still say in that segment what it has done for us? */
+bool node_copies_use(const struct node *, const struct node_segment *);
 /* Tries whether the peer's memory can be read: `nonce` is the address of its incarnation there. */
 void node_copy_probe(struct node *, struct node_peer *, uint64_t nonce);
 

@@ -2,11 +2,12 @@
 /*
  * Long data within the node: it is read by the side that it goes to, chunk by chunk, one chunk at each poll.
  *
- * A chunk comes in one of three ways:
+ * A chunk comes in one of three ways, of which node_choice.c knows the quickest:
  *   - we read the source's memory (process_vm_readv): no part of the source's process runs;
  *   - the source's process writes into ours (process_vm_writev), while a thread of its application waits, so that its
  *     core is free: "help", for messages from NODE_SPLIT_MIN on (node_split.c);
- *   - it is copied twice, through the source's slabs, where processes must not trace each other (node_pull.c).
+ *   - it is copied twice, through the source's slabs, by both ends at a time (node_pull.c): where that is the quickest, or where
+ *     processes must not trace each other.
  *
  * OWNERSHIP.  Everything in `struct node_copies` belongs to the owner of the engine.  The only words that two processes
  * write are a claim's, in the reader's segment: `ends` (both, by compare-and-swap), `done` and `failed` (the helper; the
@@ -66,15 +67,6 @@ static uint64_t chunk_size(uint64_t length)
 	return length <= LONG_MESSAGE ? CHUNK_MEDIUM : NODE_CHUNK_MAX;
 }
 
-static bool splittable(const struct node_read *read)
-{
-	const struct node_peer *peer = read->peer;
-
-	/* Without a pidfd there would be no proof that a helper is dead. */
-	return read->length >= NODE_SPLIT_MIN && read->total <= NODE_SPLIT_MOST && peer->cross_memory &&
-	       peer->meeting == NODE_OPEN && peer->pidfd >= 0;
-}
-
 int node_read(struct transport *transport, transport_address address, void *local, size_t length,
 	      const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
 {
@@ -100,8 +92,17 @@ int node_read(struct transport *transport, transport_address address, void *loca
 				   .claim_generation = read->claim_generation,
 				   .state = READ_READY};
 	read->total = length ? (length - 1) / read->chunk + 1 : 0;
-	read->split = splittable(read) && node_split_open(node, read);
+	node_choose(node, read);
+	read->split = read->way == NODE_SPLIT && node_split_open(node, read);
 	return 0;
+}
+
+static void bury_ghost(const struct node_peer *ghost)
+{
+	UNCANCELLED;
+
+	if (ghost->pidfd >= 0)
+		close(ghost->pidfd);
 }
 
 void node_read_end(struct node *node, struct node_read *read, int status)
@@ -110,12 +111,15 @@ void node_read_end(struct node *node, struct node_read *read, int status)
 	uint8_t index = (uint8_t)(read - copies->reads);
 	uint8_t *place = memchr(copies->order, index, copies->read_count);
 
+	if (read->began)
+		node_choice_ended(node, read, status);
 	copies->read_count--;
 	memmove(place, place + 1, (size_t)(copies->order + copies->read_count - place));
 	copies->order[copies->read_count] = index;
 	read->state = READ_FREE;
-	if (read->orphan && read->peer->pidfd >= 0)
-		close(read->peer->pidfd);
+	read->generation++; /* pieces that still come are belated, not malformed */
+	if (read->orphan)
+		bury_ghost(read->peer);
 	node->sink->rdma_done(node->owner, read->context, status);
 }
 
@@ -130,7 +134,7 @@ static void use_chunk(struct node_read *read, uint64_t chunk)
 static bool settle(struct node *node, struct node_read *read)
 {
 	uint64_t failed = read->total;
-	int rc = node_split_result(node, read, &failed);
+	int rc = node_split_result(read, &failed);
 
 	if (rc == -EAGAIN && !(read->orphan && node_proven_gone(node, read->peer)))
 		return false;
@@ -149,24 +153,26 @@ void node_read_finish(struct node *node, struct node_read *read, int status)
 		node_read_end(node, read, status);
 		return;
 	}
-	node_split_close(node, read);
+	node_split_close(read);
 	read->status = status;
 	read->state = READ_SETTLING;
 	settle(node, read);
 }
 
 /* 1: there is a chunk to be got; 0: all are taken; -EPROTO. */
-static int take_chunk(struct node *node, struct node_read *read)
+static int take_chunk(struct node_read *read)
 {
-	int rc = read->front < read->total;
+	if (read->split) {
+		int rc = node_split_take(read);
 
-	if (read->split)
-		rc = node_split_take(node, read);
-	else
-		read->front += (uint64_t)rc;
-	if (rc > 0)
-		use_chunk(read, read->front - 1);
-	return rc;
+		if (rc > 0)
+			use_chunk(read, read->front - 1);
+		return rc;
+	}
+	if (read->end == read->length)
+		return 0;
+	read->end = read->length - read->at < read->chunk ? read->length : read->at + read->chunk;
+	return 1;
 }
 
 static void read_failed(struct node *node, struct node_read *read, int error)
@@ -199,26 +205,60 @@ static void read_chunk(struct node *node, struct node_read *read)
 		read->at += (uint64_t)got - sizeof(nonce);
 }
 
+void node_read_alone(struct node *node, struct node_read *read)
+{
+	node_choice_missed(node, read);
+	read->generation++; /* what the source still sends is for nobody */
+	read->way = NODE_ALONE;
+	read->state = READ_READY;
+	read->blocked = false;
+	read->end = read->at;
+}
+
+/* Asks for the next stretch.  Returns how much was done. */
+static int pull(struct node *node, struct node_read *read)
+{
+	int rc = node_pull_ask(node, read);
+
+	if (rc == -ENOBUFS && read->peer->cross_memory) { /* a source that does not consume does not copy */
+		node_read_alone(node, read);
+		return 1;
+	}
+	if (rc == -EFAULT)
+		node_read_finish(node, read, rc);
+	read->blocked = rc == -EAGAIN || rc == -ENOBUFS;
+	return !read->blocked;
+}
+
 /* Works at one chunk.  Returns how much was done. */
 static int advance(struct node *node, struct node_read *read)
 {
 	if (read->at == read->end) {
-		int rc = take_chunk(node, read);
+		int rc = take_chunk(read);
 
 		if (rc <= 0) {
 			node_read_finish(node, read, rc);
 			return 1;
 		}
 	}
-	if (!read->peer->cross_memory) {
-		read->blocked = node_pull_ask(node, read) != 0;
-		return !read->blocked;
-	}
+	if (read->way == NODE_STAGED || !read->peer->cross_memory)
+		return pull(node, read);
 	read_chunk(node, read);
 	/* Often the last: then it need not wait for the next poll. */
-	if (read->state == READ_READY && read->at == read->end && !read->split && read->front == read->total)
+	if (read->state == READ_READY && !read->split && read->at == read->length)
 		node_read_end(node, read, 0);
 	return 1;
+}
+
+static struct node_read *next_late(struct node_copies *copies)
+{
+	for (uint32_t i = 0; i < copies->read_count; i++) {
+		struct node_read *read = &copies->reads[copies->order[i]];
+
+		if (node_read_impatient(read) && cycle_clock() >= read->late_at)
+			return read;
+	}
+	return NULL;
 }
 
 /* Peers in turn, of each the oldest read. */
@@ -261,6 +301,8 @@ static int read_step(struct node *node)
 		return 0;
 	if (next_settled(node))
 		return 1;
+	while ((read = next_late(copies)))
+		node_read_alone(node, read);
 	if (!(read = next_ready(copies)))
 		return 0;
 	copies->served = read->peer->index;
@@ -283,8 +325,8 @@ bool node_copies_pending(const struct node *node)
 	for (uint32_t i = 0; i < copies->read_count; i++) {
 		const struct node_read *read = &copies->reads[copies->order[i]];
 
-		if ((read->state == READ_READY && !read->blocked) ||
-		    (read->state == READ_SETTLING && node_split_result(node, read, &failed) != -EAGAIN))
+		if ((read->state == READ_READY && !read->blocked) || node_read_impatient(read) ||
+		    (read->state == READ_SETTLING && node_split_result(read, &failed) != -EAGAIN))
 			return true;
 	}
 	for (uint32_t i = 0; i < copies->pull_count; i++)

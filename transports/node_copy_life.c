@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,9 +57,28 @@ void node_copy_probe(struct node *node, struct node_peer *peer, uint64_t nonce)
 		node_refuse_cross_memory(node, peer, -rc);
 }
 
+/* Of a process whose memory cannot be found any more, and that no pidfd watches.  Without a free descriptor: once it is no zombie. */
+static bool has_ended(pid_t os_pid)
+{
+	UNCANCELLED;
+	const struct node_peer process = {.pidfd = (int)syscall(SYS_pidfd_open, os_pid, 0)};
+
+	if (process.pidfd < 0)
+		return errno == ESRCH;
+	bool ended = node_pidfd_ended(&process);
+
+	close(process.pidfd);
+	return ended;
+}
+
 bool node_proven_gone(struct node *node, struct node_peer *peer)
 {
-	return node_peer_dead(node, peer) || node_identify(peer) == -ECONNRESET;
+	if (node_peer_dead(node, peer))
+		return true;
+	int rc = node_identify(peer);
+
+	/* ESRCH alone can also be a first thread that has ended before the others. */
+	return rc == -ECONNRESET || (rc == -ESRCH && peer->pidfd < 0 && has_ended(peer->os_pid));
 }
 
 /* --- beginning and end --- */
@@ -78,11 +98,12 @@ int node_copies_open(struct node *node)
 /* Somebody else gets the peer's place; this read keeps what is needed to prove that its process is gone. */
 static void orphan(struct node *node, struct node_read *read)
 {
+	UNCANCELLED;
 	struct node_peer *ghost = &node->copies->ghosts[read - node->copies->reads];
 
 	*ghost = *read->peer;
 	ghost->segment = NULL;
-	ghost->pidfd = fcntl(ghost->pidfd, F_DUPFD_CLOEXEC, 0);
+	ghost->pidfd = fcntl(ghost->pidfd, F_DUPFD_CLOEXEC, 0); /* if none is free: has_ended() */
 	read->peer = ghost;
 	read->orphan = true;
 }
@@ -91,6 +112,7 @@ void node_copies_peer_lost(struct node *node, struct node_peer *peer)
 {
 	struct node_copies *copies = node->copies;
 
+	node_choice_forget(copies, peer);
 	for (uint32_t i = 0; i < NODE_HELPS; i++) {
 		if (copies->helps[i].peer == peer) {
 			copies->helps[i].peer = NULL;
@@ -117,6 +139,19 @@ void node_copies_peer_lost(struct node *node, struct node_peer *peer)
 	}
 }
 
+bool node_copies_use(const struct node *node, const struct node_segment *segment)
+{
+	const struct node_copies *copies = node->copies;
+
+	for (uint32_t i = 0; i < copies->read_count; i++) {
+		const struct node_read *read = &copies->reads[copies->order[i]];
+
+		if (read->split && read->claim >= segment->claims && read->claim < segment->claims + NODE_CLAIMS)
+			return true;
+	}
+	return false;
+}
+
 /* May somebody still write into our memory? */
 static bool helpers_owe(struct node *node)
 {
@@ -126,8 +161,7 @@ static bool helpers_owe(struct node *node)
 	for (uint32_t i = 0; i < copies->read_count; i++) {
 		struct node_read *read = &copies->reads[copies->order[i]];
 
-		if (read->split && node_split_result(node, read, &failed) == -EAGAIN &&
-		    !node_proven_gone(node, read->peer))
+		if (read->split && node_split_result(read, &failed) == -EAGAIN && !node_proven_gone(node, read->peer))
 			return true;
 	}
 	return false;
@@ -162,13 +196,14 @@ void node_copies_close(struct node *node)
 		return;
 	for (uint32_t i = 0; i < copies->read_count; i++)
 		if (copies->reads[copies->order[i]].split)
-			node_split_close(node, &copies->reads[copies->order[i]]);
+			node_split_close(&copies->reads[copies->order[i]]);
 	await_helpers(node);
 	for (uint32_t i = 0; i < NODE_READS; i++)
 		if (copies->reads[i].state != READ_FREE && copies->reads[i].orphan && copies->ghosts[i].pidfd >= 0)
 			close(copies->ghosts[i].pidfd);
 	free(copies->exposures);
 	free(copies->pulls);
+	node_choice_free(copies);
 	free(copies);
 	node->copies = NULL;
 }

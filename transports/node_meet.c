@@ -27,8 +27,8 @@
  * directions share nothing but this, so it does not matter who begins, or whether both do.  (A BYE is sent once: it only
  * saves time.  The segment it is about says NODE_CLOSED.)
  *
- * WHY NOBODY APPENDS TOO EARLY.  OPEN is entered only by a letter, addressed to our incarnation, that repeats the number we
- * have given.  Whoever forgets a peer takes its number back, and gives another when they meet again; and letters of one
+ * WHY NOBODY APPENDS TOO EARLY.  OPEN is entered only by a letter, addressed to our incarnation, that gives us a number
+ * and repeats the one that we have given.  Whoever forgets a peer takes its number back, and gives another when they meet again; and letters of one
  * sender arrive in the order they were sent.  So if an OPEN peer's letter gives us another number, or none, that peer has
  * forgotten us, and drops our records: it is as if it had begun anew.  One that is only MET is simply believed: it has
  * nothing from us, and what it has mapped under an old number does not count.  (If both sides answered a new number with
@@ -68,7 +68,7 @@
 #include "transports/node.h"
 
 #define MAGIC          0x506f3374u
-#define LETTER_VERSION 1
+#define LETTER_VERSION NODE_LAYOUT_VERSION /* whose segment we could not use is FOREIGN at its first letter */
 
 #define MAX_LETTERS     32 /* that are read at a time */
 #define MAX_EVENTS      16
@@ -181,39 +181,15 @@ static struct introduction letter_from(const struct node *node, enum letter_kind
 				     .its_number = NODE_NO_SENDER};
 }
 
-/*
- * Gives the peer a number.  No two have the same, and one that was given back is not given again before all others were:
- * then some free one, chosen by chance.
- */
-static bool number_peer(struct node *node, struct node_peer *peer)
-{
-	uint32_t number = node->sender_count;
-
-	if (peer->number != NODE_NO_SENDER)
-		return true;
-	/* Address space; what is never touched is no memory. */
-	if (!node->senders && !(node->senders = calloc(NODE_MAX_PEERS, sizeof(struct node_peer *))))
-		return false;
-	if (number < NODE_MAX_PEERS) {
-		node->sender_count++;
-	} else {
-		number = (uint32_t)(peer->incarnation[0] % NODE_MAX_PEERS);
-		while (node->senders[number]) /* there are no more peers than numbers, and this one has none */
-			number = (number + 1) % NODE_MAX_PEERS;
-	}
-	node->senders[number] = peer;
-	peer->number = (uint16_t)number;
-	return true;
-}
-
 /* All that is to be said to the peer, with the enclosure if it has proven that it is one of ours and may not have it yet. */
 static int write_to_peer(struct node *node, struct node_peer *peer, enum letter_kind kind, bool proven)
 {
 	struct introduction text = letter_from(node, kind);
-	bool enclosing = proven && peer->meeting != NODE_OPEN && !node_peer_dead(node, peer) && number_peer(node, peer);
+	bool enclosing =
+		proven && peer->meeting != NODE_OPEN && !node_peer_dead(node, peer) && node_number_give(node, peer);
 
 	text.flags = peer->meeting == NODE_OPEN ? OPEN : 0;
-	text.number = peer->number;
+	text.number = node_number_shown(node, peer);
 	text.its_number = peer->sender;
 	memcpy(text.to, peer->incarnation, sizeof text.to);
 	return send_letter(node, &text, peer->nid, peer->pid, enclosing);
@@ -246,6 +222,8 @@ int node_knock(struct node *node, struct node_peer *peer)
 	uint64_t now = monotonic_ns();
 	int count = 0;
 
+	if (unlikely(node->renewing))
+		return -EAGAIN;
 	if (now >= next_knock_at(peer)) {
 		note_knock(peer, now);
 		if (peer->meeting == NODE_FOREIGN) /* the name may be one of ours now */
@@ -450,8 +428,17 @@ static bool map_peer(struct node *node, struct node_peer *peer, const struct int
 
 static bool has_mapped_us(const struct node *node, const struct node_peer *peer, const struct introduction *text)
 {
-	return same_incarnation(text->to, node->incarnation) && peer->number != NODE_NO_SENDER &&
-	       text->its_number == peer->number;
+	uint16_t number = node_number_shown(node, peer);
+
+	return same_incarnation(text->to, node->incarnation) && number != NODE_NO_SENDER && text->its_number == number;
+}
+
+/* It has mapped us under another number since. */
+static void forget_former(struct node *node, struct node_peer *peer)
+{
+	if (peer->former != NODE_NO_SENDER)
+		node_number_return(node, peer->former);
+	peer->former = NODE_NO_SENDER;
 }
 
 /* The steps that the letter allows.  Returns whether there were any. */
@@ -463,8 +450,9 @@ static bool advance(struct node *node, struct node_peer *peer, const struct intr
 	if (peer->meeting != NODE_MET)
 		return advanced;
 	peer->sender = text->number;
-	if (has_mapped_us(node, peer, text)) {
+	if (text->number != NODE_NO_SENDER && has_mapped_us(node, peer, text)) {
 		peer->meeting = NODE_OPEN;
+		forget_former(node, peer);
 		FAULT_POINT("peer-open");
 		advanced = true;
 	}
@@ -494,17 +482,28 @@ static void converse(struct node *node, struct node_peer *peer, const struct let
 	note_knock(peer, monotonic_ns());
 }
 
+/* Of whom we have no segment, and so nothing to hear out. */
+static void take_leave(struct node *node, struct node_peer *peer, const struct introduction *text)
+{
+	if (!peer || !same_incarnation(text->from, peer->incarnation))
+		return;
+	node_peer_ended(node, peer);
+	node_peer_lost(node, peer, false);
+}
+
 /* A letter of one of ours.  False: it cannot be acted on yet, and stays where it is. */
 static bool read_introduction(struct node *node, const struct letter *letter, bool polling)
 {
-	struct node_peer *peer = node_peer_get(node, letter->text.nid, letter->text.pid);
+	struct node_peer *peer = node_peer_find(node, letter->text.nid, letter->text.pid);
 
 	if (peer && is_over(peer, &letter->text)) {
 		node_peer_ended(node, peer);
 		/* Read again, as from a stranger: the engine, being told, may have read it already. */
 		return let_go(node, peer, polling);
 	}
-	if (!peer || letter->text.kind == BYE) {
+	if (letter->text.kind == BYE)
+		take_leave(node, peer, &letter->text);
+	if (letter->text.kind == BYE || !(peer = node_peer_get(node, letter->text.nid, letter->text.pid))) {
 		discard(node);
 		return true;
 	}
@@ -512,6 +511,7 @@ static bool read_introduction(struct node *node, const struct letter *letter, bo
 
 	converse(node, peer, letter, &enclosure);
 	close_enclosure(&enclosure);
+	node_peer_rest(node, peer); /* it may have ended since */
 	return true;
 }
 

@@ -149,16 +149,24 @@ static bool is_readable(int fd)
 	return poll(&wait, 1, 0) > 0;
 }
 
+void node_close_bell(struct node_peer *peer)
+{
+	if (peer->bell >= 0)
+		close(peer->bell);
+	peer->bell = -1;
+}
+
 /* Out of the doorbell first: a forked child, or a dup(), may still hold the pidfd, and closing ours would leave it there. */
 void node_unwatch(struct node *node, struct node_peer *peer)
 {
+	UNCANCELLED;
+
 	if (peer->pidfd >= 0) {
 		epoll_ctl(node->doorbell, EPOLL_CTL_DEL, peer->pidfd, NULL);
 		close(peer->pidfd);
 	}
-	if (peer->bell >= 0)
-		close(peer->bell);
-	peer->pidfd = peer->bell = -1;
+	node_close_bell(peer);
+	peer->pidfd = -1;
 	peer->os_pid = 0;
 }
 

@@ -23,7 +23,8 @@
  * it has published.  So if the line at the head is missing although the tail is past it, and no living peer's intent
  * covers it, nobody will ever publish it: the receiver passes over it, line by line, and over CONT lines that a dead sender
  * left without their first.  Death is proven, never guessed (node_peer_dead): a sender that is stopped between 1
- * and 2, some 20 ns, stops its receiver until it goes on.
+ * and 2, some 20 ns, stops its receiver until it goes on.  So it takes no page fault there, which can last milliseconds: it
+ * touches the lines before it says that it wants them, each page of the queue once.
  *
  * FAIRNESS.  A sender keeps at most `quota` lines unconsumed, which the receiver makes smaller as more peers are met.
  * It counts by a mark: when the head has passed the mark, all lines before it are consumed, and a new mark is set.
@@ -45,6 +46,7 @@
 
 _Static_assert(sizeof(struct node_slot) == CACHE_LINE, "a slot is a line");
 _Static_assert((NODE_SLOTS & (NODE_SLOTS - 1)) == 0, "positions are masked");
+_Static_assert(NODE_SLOTS / NODE_STRETCH == 16, "a bit of `untouched` for each stretch");
 
 static inline uint64_t sequence_of(uint64_t position, unsigned lines)
 {
@@ -107,7 +109,19 @@ static bool has_room(struct node *node, struct node_peer *peer, unsigned lines)
 	return !peer->doomed && fits(peer, tail, lines);
 }
 
-/* Makes `lines` lines of the peer's queue ours.  0 or -EAGAIN. */
+/* Adds nothing to words that others may be writing, so that what is mapped here may be written from now on. */
+static void touch(struct node_peer *peer, uint64_t position)
+{
+	uint64_t stretch = position % NODE_SLOTS / NODE_STRETCH, first = stretch * NODE_STRETCH;
+
+	if (!(peer->untouched >> stretch & 1))
+		return;
+	atomic_fetch_add_explicit(&slot_at(peer->segment, first)->sequence, 0, memory_order_relaxed);
+	atomic_fetch_add_explicit(&slot_at(peer->segment, first + NODE_STRETCH - 1)->sequence, 0, memory_order_relaxed);
+	peer->untouched &= (uint16_t) ~(1u << stretch);
+}
+
+/* Makes `lines` lines of the peer's queue ours.  0 or -ENOBUFS. */
 static int reserve(struct node *node, struct node_peer *peer, unsigned lines, uint64_t *position)
 {
 	_Atomic uint64_t *tail = &peer->segment->tail, *intent = &node->segment->intent;
@@ -117,7 +131,11 @@ static int reserve(struct node *node, struct node_peer *peer, unsigned lines, ui
 		if (unlikely(!fits(peer, *position, lines)) && !has_room(node, peer, lines)) {
 			/* Not to be waited for where another has won: he may die there. */
 			atomic_store_explicit(intent, 0, memory_order_release);
-			return -EAGAIN;
+			return -ENOBUFS;
+		}
+		if (unlikely(peer->untouched)) {
+			touch(peer, *position);
+			touch(peer, *position + lines - 1);
 		}
 		FAULT_POINT("send-before-intent");
 		/* Ordered before the compare-and-swap by that, and after what was published before by this release, which
@@ -131,6 +149,15 @@ static int reserve(struct node *node, struct node_peer *peer, unsigned lines, ui
 	FAULT_POINT("send-after-reserve");
 	peer->behind_mark += lines;
 	return 0;
+}
+
+void node_intend_nothing(struct node *node, uint16_t number)
+{
+	_Atomic uint64_t *intent = &node->segment->intent;
+
+	/* Release as in reserve(). */
+	if ((atomic_load_explicit(intent, memory_order_relaxed) & 0xffff) == number)
+		atomic_store_explicit(intent, 0, memory_order_release);
 }
 
 static void defer_ring(struct node *node, struct node_peer *peer, uint64_t end)
@@ -255,11 +282,18 @@ static bool slab_free(struct node *node, uint32_t slab)
 	return true;
 }
 
-/* The next in turn that is free.  Negative: none, or the peer has its share, and consumes slowly. */
-static int find_slab(struct node *node, const struct node_peer *peer)
+static uint32_t share_of_slabs(const struct node *node, enum node_kind kind)
 {
 	uint32_t share = node->active_senders > 1 ? NODE_SLABS / node->active_senders + 1 : NODE_SLABS;
 
+	if (kind != NODE_PULLED)
+		return share;
+	return share > 2 * NODE_SLABS_AHEAD ? NODE_SLABS_AHEAD : (share + 1) / 2; /* the rest is for short messages */
+}
+
+/* The next in turn that is free.  Negative: none, or the peer has its share, and consumes slowly. */
+static int find_slab(struct node *node, const struct node_peer *peer, uint32_t share)
+{
 	for (uint32_t slab = 0; peer->slabs >= share && slab < NODE_SLABS; slab++)
 		if (node->slab_users[slab].peer == peer)
 			slab_free(node, slab);
@@ -290,8 +324,8 @@ int node_append_slab(struct node *node, struct node_peer *peer, enum node_kind k
 	uint64_t end;
 	int slab;
 
-	if (!has_room(node, peer, lines_for(length)) || (slab = find_slab(node, peer)) < 0)
-		return -EAGAIN;
+	if (!has_room(node, peer, lines_for(length)) || (slab = find_slab(node, peer, share_of_slabs(node, kind))) < 0)
+		return -ENOBUFS;
 	uint8_t *start = node->segment->slabs[slab], *to = begin(&record, peer, kind, length);
 
 	place = (struct node_slab_place){.slab = (uint32_t)slab,
@@ -301,7 +335,7 @@ int node_append_slab(struct node *node, struct node_peer *peer, enum node_kind k
 	FAULT_POINT("slab-before-record");
 	/* Room may be gone if others were quicker; then the slab is still free. */
 	if (append_lines(node, peer, &record, lines_for(length), &end))
-		return -EAGAIN;
+		return -ENOBUFS;
 	FAULT_POINT("slab-after-record");
 	node->slab_users[slab].peer = peer;
 	node->slab_users[slab].end = end;
@@ -314,18 +348,22 @@ int node_append_slab(struct node *node, struct node_peer *peer, enum node_kind k
 
 /* --- rings --- */
 
+static void defer_until_late(struct node_peer *peer, uint64_t now)
+{
+	peer->deferred_at = now + cycles_in(LATE_NS);
+	peer->deferred_head = peer->head_seen;
+}
+
 static bool late(struct node_peer *peer, uint64_t now)
 {
 	if (peer->deferred_at == 0)
-		peer->deferred_at = now + cycles_in(LATE_NS);
+		defer_until_late(peer, now);
 	return now >= peer->deferred_at;
 }
 
 /* False: there is nothing to ring for any more. */
 static bool ring_if_late(struct node *node, struct node_peer *peer, bool at_once, uint64_t now)
 {
-	uint64_t head = peer->head_seen;
-
 	if (peer->meeting != NODE_OPEN || peer->doomed)
 		return false;
 	if (!at_once && !late(peer, now))
@@ -333,8 +371,8 @@ static bool ring_if_late(struct node *node, struct node_peer *peer, bool at_once
 	look_at_head(node, peer);
 	if (peer->doomed || peer->head_seen >= peer->deferred)
 		return false;
-	if (!at_once && peer->head_seen != head) { /* it consumes, though not yet the newest */
-		peer->deferred_at = now + cycles_in(LATE_NS);
+	if (!at_once && peer->head_seen != peer->deferred_head) { /* it consumes, though not yet the newest */
+		defer_until_late(peer, now);
 		return true;
 	}
 	node_ring(node, peer);
@@ -402,9 +440,16 @@ static bool deliver_slab(struct node *node, struct node_peer *peer, const uint8_
 	memcpy(&place, bytes, sizeof(place));
 	if (place.slab >= NODE_SLABS || place.length > NODE_SLAB_SIZE)
 		return false;
+	node->partner = peer;
 	node->sink->arrived(node->owner, peer->index, bytes + sizeof(place), length - sizeof(place),
 			    peer->segment->slabs[place.slab], place.length);
 	return true;
+}
+
+/* Pairs with the acquire load in look_at_head(): whoever sees it may overwrite lines and slabs. */
+static inline void publish_head(struct node *node)
+{
+	atomic_store_explicit(&node->segment->head, node->head, memory_order_release);
 }
 
 /* False: it makes no sense. */
@@ -420,14 +465,18 @@ static bool deliver(struct node *node, const struct record *record, unsigned lin
 		return false;
 	switch ((enum node_kind)record->bytes[2]) {
 	case NODE_MESSAGE:
+		node->partner = peer;
 		node->sink->arrived(node->owner, peer->index, bytes, length, NULL, 0);
 		return true;
 	case NODE_MESSAGE_SLAB:
 		return deliver_slab(node, peer, bytes, length);
 	case NODE_HELP:
 	case NODE_PULL:
-	case NODE_PULLED:
 		node_copy_record(node, peer, (enum node_kind)record->bytes[2], bytes, length);
+		return true;
+	case NODE_PULLED:
+		node_copy_record(node, peer, NODE_PULLED, bytes, length);
+		publish_head(node); /* its slab is wanted for the next piece but few */
 		return true;
 	case NODE_KINDS:
 		break;
@@ -468,9 +517,8 @@ int node_consume(struct node *node, int budget)
 	while (count < budget && consume_one(node))
 		count++;
 	FAULT_POINT("receive-before-head");
-	/* Pairs with the acquire load in look_at_head(): whoever sees it may overwrite lines and slabs. */
 	if (count > 0)
-		atomic_store_explicit(&node->segment->head, node->head, memory_order_release);
+		publish_head(node);
 	return count;
 }
 
@@ -483,11 +531,13 @@ static bool covers(const struct node *node, struct node_peer *peer)
 	return (intent & 0xffff) == peer->sender && distance < (intent >> 16) % INTENT_LINES;
 }
 
-/* Only a process that is mad, or means harm, can have moved it there; what it hid is lost. */
-static void mend_tail(struct node *node, uint64_t tail)
+bool node_queue_spoiled(const struct node *node)
 {
-	node->counters.malformed++;
-	atomic_compare_exchange_strong(&node->segment->tail, &tail, node->head);
+	const struct node_segment *segment = node->segment;
+
+	return atomic_load_explicit(&segment->head, memory_order_relaxed) != node->head ||
+	       atomic_load_explicit(&segment->attention, memory_order_relaxed) != node->attention ||
+	       atomic_load_explicit(&segment->tail, memory_order_relaxed) - node->head > NODE_SLOTS;
 }
 
 static bool published(const struct node *node)
@@ -513,10 +563,9 @@ void node_recover(struct node *node)
 {
 	uint64_t tail = atomic_load(&node->segment->tail), now = monotonic_ns();
 
-	if (tail == node->head || published(node)) {
+	node->spoiled |= node_queue_spoiled(node);
+	if (tail == node->head || published(node) || node->spoiled) {
 		node->stuck_at = 0;
-	} else if (tail - node->head > NODE_SLOTS) {
-		mend_tail(node, tail);
 	} else if (node->stuck_at == 0 || node->stuck_head != node->head) {
 		node->stuck_at = now;
 		node->stuck_head = node->head;
@@ -524,6 +573,6 @@ void node_recover(struct node *node)
 		/* Looked at twice: a sender may have published, and then died, since the first time. */
 		node->counters.skipped++;
 		node->head++;
-		atomic_store_explicit(&node->segment->head, node->head, memory_order_release);
+		publish_head(node);
 	}
 }

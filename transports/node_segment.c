@@ -8,9 +8,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/report.h"
@@ -20,9 +22,8 @@
 #define MFD_NOEXEC_SEAL 0x0008u
 #endif
 
-#define LAYOUT_VERSION 1 /* of struct node_segment and of what is written into it; to be raised with every change */
-#define MAGIC          (UINT64_C(0x50334e4f44450000) | LAYOUT_VERSION)
-#define SEALS          (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define MAGIC (UINT64_C(0x50334e4f44450000) | NODE_LAYOUT_VERSION)
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* NULL: see errno. */
 static struct node_segment *map(int fd)
@@ -54,12 +55,25 @@ static int create(void)
 	return fd >= 0 || errno != EINVAL ? fd : memfd_create("portals3-node", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
+/*
+ * Its pages are first touched by senders, and would lie on their NUMA nodes; we poll it.  A policy of shared memory holds for
+ * whoever maps it.  Where it is refused (seccomp) or the node has no memory left, it stays a matter of speed.
+ */
+static void place(struct node_segment *segment, unsigned home)
+{
+	unsigned long node = home > 0 && home <= 8 * sizeof(node) ? 1ul << (home - 1) : 0;
+
+	if (node)
+		syscall(SYS_mbind, segment, sizeof(*segment), MPOL_PREFERRED, &node, 8 * sizeof(node) + 1, 0);
+}
+
 int node_segment_make(struct node *node)
 {
 	int fd = create();
 
 	if (fd < 0)
-		return report_error(-errno, "cannot make shared memory: %s", strerror(errno));
+		return report_error(-errno, "cannot make shared memory: %s%s", strerror(errno),
+				    report_descriptor_hint(-errno));
 	if (ftruncate(fd, sizeof(struct node_segment)) || fcntl(fd, F_ADD_SEALS, SEALS) || !(node->segment = map(fd))) {
 		int rc = -errno;
 
@@ -67,6 +81,7 @@ int node_segment_make(struct node *node)
 		return report_error(rc, "cannot make a segment of %zu bytes of shared memory: %s",
 				    sizeof(struct node_segment), strerror(-rc));
 	}
+	place(node->segment, node->home);
 	node->segment->magic = MAGIC;
 	node->segment->incarnation[0] = node->incarnation[0];
 	node->segment->incarnation[1] = node->incarnation[1];
@@ -90,6 +105,14 @@ static bool belongs_to(const struct node_segment *segment, const struct node_pee
 {
 	return segment->magic == MAGIC && segment->nid == peer->nid && segment->pid == peer->pid &&
 	       segment->incarnation[0] == peer->incarnation[0] && segment->incarnation[1] == peer->incarnation[1];
+}
+
+bool node_segment_spoiled(const struct node *node)
+{
+	const struct node_peer ourselves = {
+		.nid = node->nid, .pid = node->pid, .incarnation = {node->incarnation[0], node->incarnation[1]}};
+
+	return !belongs_to(node->segment, &ourselves);
 }
 
 int node_segment_map(int fd, const struct node_peer *peer, struct node_segment **out)

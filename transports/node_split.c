@@ -35,14 +35,9 @@ static inline struct ends unpack(uint64_t ends)
 
 /* --- the reader --- */
 
-static struct node_claim *claim_of(const struct node *node, const struct node_read *read)
-{
-	return &node->segment->claims[read - node->copies->reads];
-}
-
 bool node_split_open(struct node *node, struct node_read *read)
 {
-	struct node_claim *claim = claim_of(node, read);
+	struct node_claim *claim = &node->segment->claims[read - node->copies->reads];
 	uint64_t generation = (uint64_t)++read->claim_generation << GENERATION_SHIFT;
 	struct help_record record = {.key = read->key,
 				     .source = read->remote,
@@ -52,6 +47,7 @@ bool node_split_open(struct node *node, struct node_read *read)
 				     .generation = read->claim_generation,
 				     .chunk = read->chunk};
 
+	read->claim = claim;
 	atomic_store_explicit(&claim->done, generation, memory_order_relaxed);
 	atomic_store_explicit(&claim->failed, generation, memory_order_relaxed);
 	/* Whatever was stored to the message's memory before comes before what a helper writes there: pairs with the
@@ -72,9 +68,9 @@ static bool sane(const struct node_read *read, struct ends ends)
  * Takes one chunk, or all that are left.  What a chunk holds is ordered by `done`; sequentially consistent because whoever
  * takes the last chunk, and only then looks at `done`, must not miss what tell_reader() takes for seen.
  */
-static int take_from_front(struct node *node, struct node_read *read, bool all)
+static int take_from_front(struct node_read *read, bool all)
 {
-	_Atomic uint64_t *ends = &claim_of(node, read)->ends;
+	_Atomic uint64_t *ends = &read->claim->ends;
 	uint64_t seen = atomic_load_explicit(ends, memory_order_relaxed), count;
 
 	do {
@@ -93,19 +89,19 @@ static int take_from_front(struct node *node, struct node_read *read, bool all)
 	return 1;
 }
 
-int node_split_take(struct node *node, struct node_read *read)
+int node_split_take(struct node_read *read)
 {
-	return take_from_front(node, read, false);
+	return take_from_front(read, false);
 }
 
-void node_split_close(struct node *node, struct node_read *read)
+void node_split_close(struct node_read *read)
 {
-	take_from_front(node, read, true);
+	take_from_front(read, true);
 }
 
-int node_split_result(const struct node *node, const struct node_read *read, uint64_t *failed)
+int node_split_result(const struct node_read *read, uint64_t *failed)
 {
-	const struct node_claim *claim = claim_of(node, read);
+	const struct node_claim *claim = read->claim;
 	struct ends ends = unpack(atomic_load_explicit(&claim->ends, memory_order_relaxed));
 	/* Pairs with the store in help_with(): the helper's bytes, and `failed`, are there.  Sequentially consistent:
 	 * see tell_reader(). */
@@ -233,6 +229,7 @@ static bool help_with(struct node *node, struct node_help *help)
 	if (!source || !peer->cross_memory || !take_from_back(help, &chunk))
 		return false;
 	FAULT_POINT("split-claimed");
+	node->counters.chunks_lent++;
 	int rc = write_chunk(help, source, chunk);
 
 	if (rc)

@@ -11,6 +11,7 @@
 #ifndef PORTALS_TRANSPORTS_OFI_H
 #define PORTALS_TRANSPORTS_OFI_H
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -36,6 +37,8 @@
 #define OFI_INJECTED_MAX   32           /* injected sends to one peer between two whose end we are told */
 #define OFI_REFUSAL_LENGTH 512
 #define OFI_UNNUMBERED     UINT32_MAX
+#define OFI_WATCHED        8      /* descriptors that sleepers watch for the provider */
+#define OFI_NAP_US         100000 /* limits.nap where waking was not seen to work in every case */
 
 /* The few functions libfabric exports; everything else goes through the tables of the objects they make. */
 struct ofi_library {
@@ -131,6 +134,7 @@ struct ofi_region {
 struct ofi_address {
 	fi_addr_t number;   /* what the provider calls it now, FI_ADDR_NOTAVAIL: nothing */
 	uint64_t rma_bytes; /* in flight */
+	uint64_t suspect;   /* cookie of the connection on which its reads may hang; 0: none */
 	uint32_t nid;
 	uint32_t probe;   /* number of the last probe sent */
 	uint32_t pid;     /* published addresses; else 0: a port may be several pids' */
@@ -140,6 +144,12 @@ struct ofi_address {
 	uint8_t injected; /* since the last send whose end we are told */
 	bool heard;       /* a message came since the last probe left */
 	bool refused;     /* the last probe was refused and nothing was heard since */
+};
+
+/* An entry of an epoll set of the provider's. */
+struct ofi_watched {
+	int set, fd;
+	uint64_t data;
 };
 
 struct ofi {
@@ -153,7 +163,9 @@ struct ofi {
 	struct ofi_address *addresses;
 	uint32_t *numbered; /* the provider's number -> index, or OFI_UNNUMBERED */
 	size_t address_count, address_room, numbered_room;
+	bool watching;      /* since some arm(): see ofi_watch.c */
 	unsigned missing;   /* receive buffers that have yet to be posted */
+	unsigned doubts;    /* addresses with a suspect */
 	unsigned suspicion; /* polls since `suspect` lost something, 0: there is no suspect */
 	uint32_t suspect;
 	uint64_t received, receive_errors, send_errors;
@@ -173,9 +185,13 @@ struct ofi {
 	fi_addr_t stash_source[OFI_BATCH];
 	int stashed;
 
-	/* Sleeping (ofi_sleep.c). */
+	/* Sleeping (ofi_sleep.c, ofi_watch.c). */
 	int cq_fd, edge_fd; /* edge_fd: -1 unless fi_trywait is a stub */
 	uint64_t stale_event;
+	int watch_fd; /* the set of what was taken out of the provider's; -1: nothing was */
+	uint64_t received_when_armed;
+	unsigned watched_count;
+	struct ofi_watched watched[OFI_WATCHED];
 
 	/* Identity (ofi_address.c). */
 	uint32_t nid, pid;
@@ -237,6 +253,24 @@ static inline int ofi_errno(ssize_t code)
 	return code > -256 ? (int)code : -EIO;
 }
 
+/*
+ * Before whatever may drive the provider's connections.  tcp and net of libfabric (1.17; net's successor in 2.1 as well) look into
+ * errno when recv() of a greeting brings less than they want, also when it has found the end of the connection, which leaves
+ * errno as it was.  An EAGAIN of somebody else, such as the last look of each of our probes, they take for the socket's: then
+ * they neither close it nor look at it again (xnet_run_conn), and the descriptor is lost.
+ */
+static inline void ofi_clear_errno(void)
+{
+	errno = 0;
+}
+
+/* At most OFI_BATCH completions; what fi_cq_readfrom() says. */
+static inline ssize_t ofi_read_queue(struct ofi *ofi, struct fi_cq_data_entry *entries, fi_addr_t *sources)
+{
+	ofi_clear_errno();
+	return fi_cq_readfrom(ofi->cq, entries, OFI_BATCH, sources);
+}
+
 /* ofi_provider.c: what there is to open */
 #define OFI_PROFILES 8
 bool ofi_is_published(const char *provider, const struct settings *); /* rather than computed: its peers' addresses */
@@ -282,9 +316,24 @@ int ofi_probe(struct transport *, transport_address);
 
 /* ofi_sockets.c: the provider's sockets */
 void ofi_note_listener(struct ofi *);
-void ofi_sever_leftovers(struct ofi *); /* after the endpoint was closed */
+
+/* Connections that came to our listener, by the number and the identity of their sockets. */
+struct ofi_connections {
+	const struct ofi *ofi;
+	struct ofi_connection {
+		int fd;
+		ino_t inode;
+	} * list;
+	unsigned count, room;
+};
+
+struct ofi_connections ofi_note_connections(const struct ofi *); /* of memory that is not there: fewer */
+/* After everything of libfabric's was closed; `forgotten`: successfully, so that nothing of it knows them any more. */
+void ofi_end_leftovers(struct ofi *, struct ofi_connections *, bool forgotten);
 void ofi_sever(struct transport *, transport_address);
 void ofi_sever_unheard(struct transport *, const transport_address *, unsigned count);
+/* The queue has been found empty: severs the suspects of those whose reads are under way still. */
+void ofi_sever_only(struct ofi *);
 void ofi_close_sockets(struct ofi *);            /* in a forked child */
 unsigned ofi_count_backlogs(const struct ofi *); /* connections that have not delivered everything */
 
@@ -345,5 +394,22 @@ void ofi_sleep_destroy(struct ofi *);
 int ofi_fill_stash(struct ofi *); /* 0: nothing has come; otherwise poll() is to be called */
 int ofi_arm(struct transport *);
 int ofi_wait_fd(const struct transport *);
+
+/* ofi_watch.c */
+void ofi_watch_take(struct ofi *); /* the endpoint has been enabled */
+void ofi_watch_give_back(struct ofi *);
+int ofi_watch(struct ofi *); /* 0, or a negative errno value: not everything is watched */
+void ofi_unwatch(struct ofi *);
+/*
+ * Has watching for nobody cost about as much as ending it, and beginning it with the next sleep?  That is as much as it costs for a few
+ * messages, and for one more with some 32 connections: the kernel looks at each of them there, and goes all the way up from one here.
+ * Every connection has an address, so that there are no fewer of those.
+ */
+static inline bool ofi_watching_costs_more(const struct ofi *ofi)
+{
+	return ofi->received - ofi->received_when_armed > 4 + ofi->address_count / 32;
+}
+/* What is in an epoll set of this process; of anything else, nothing. */
+void ofi_for_each_watched(int set, void (*act)(void *, const struct ofi_watched *), void *argument);
 
 #endif

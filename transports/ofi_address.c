@@ -11,6 +11,13 @@
  *   - a UDP socket on the port: it keeps other processes of ours off the port and, being closed by the kernel when we
  *     die, answers for us when somebody probes whether we live (ofi_probe.c).  Nobody reads it: a full receive queue
  *     only drops further probes, which is as good as an answer.
+ *
+ * ADDRESSES ARE KEPT, there is no forget().  tcp;ofi_rxm and net of libfabric 1.17 go on naming the source of what comes over
+ * a connection that is open by the number that fi_av_remove() has taken back, and the next fi_av_insert() gives that number to somebody
+ * else: one peer's messages would be said to be another's.  Whoever is at the other end of a connection that came to us
+ * cannot be severed for certain either (ofi_sockets.c).  So what is kept is one entry for each port of each host that was
+ * ever asked for: at most PORTS for a host, however many processes come and go there.  (Addresses that never were
+ * connected could be removed: 2000 inserted, tried and removed one after the other got the same number each time.)
  */
 #include <arpa/inet.h>
 #include <stddef.h>
@@ -161,8 +168,9 @@ static int claim(struct ofi *ofi, struct transport_config *config)
 				    config->pid, config->iface ? config->iface : "?", ofi_address_text(ofi),
 				    OFI_CANDIDATES);
 	if (error)
-		return report_error(error, "cannot claim a process id on %s (%s): %s",
-				    config->iface ? config->iface : "?", ofi_address_text(ofi), strerror(-error));
+		return report_error(error, "cannot claim a process id on %s (%s): %s%s",
+				    config->iface ? config->iface : "?", ofi_address_text(ofi), strerror(-error),
+				    report_descriptor_hint(error));
 	config->pid = ofi->pid;
 	return 0;
 }
@@ -173,7 +181,8 @@ int ofi_claim(struct transport_config *config, struct transport **out)
 	if (!ofi)
 		return -ENOMEM;
 
-	ofi->name_fd = ofi->port_fd = ofi->probe_fd = ofi->listener_fd = ofi->cq_fd = ofi->edge_fd = -1;
+	ofi->name_fd = ofi->port_fd = ofi->probe_fd = ofi->listener_fd = -1;
+	ofi->cq_fd = ofi->edge_fd = ofi->watch_fd = -1;
 	ofi->nid = config->nid;
 	ofi->sink = config->sink;
 	ofi->owner = config->owner;

@@ -11,7 +11,6 @@
  * The sockets are those that the completion queue's descriptor watches, which is an epoll set of sets.
  */
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -33,29 +32,32 @@ static bool connected_by_tcp(const struct ofi *ofi, int fd)
 	       getpeername(fd, (struct sockaddr *)&there, &there_length) == 0;
 }
 
-/* Returns how many connections the set and those within it still watch. */
-static unsigned break_connections(const struct ofi *ofi, int set, unsigned depth)
-{
-	char path[64], line[256];
-	unsigned count = 0;
-	int fd;
+struct breaking {
+	const struct ofi *ofi;
+	unsigned depth, count;
+};
 
-	snprintf(path, sizeof path, "/proc/self/fdinfo/%d", set);
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return 0;
-	while (fgets(line, sizeof line, file)) {
-		if (sscanf(line, "tfd: %d", &fd) != 1)
-			continue;
-		if (connected_by_tcp(ofi, fd)) {
-			shutdown(fd, SHUT_RDWR);
-			count++;
-		} else if (depth > 1) {
-			count += break_connections(ofi, fd, depth - 1);
-		}
+static void break_connection(void *argument, const struct ofi_watched *watched)
+{
+	struct breaking *breaking = argument;
+
+	if (connected_by_tcp(breaking->ofi, watched->fd)) {
+		shutdown(watched->fd, SHUT_RDWR);
+		breaking->count++;
+	} else if (breaking->depth > 1) {
+		breaking->depth--;
+		ofi_for_each_watched(watched->fd, break_connection, breaking);
+		breaking->depth++;
 	}
-	fclose(file);
-	return count;
+}
+
+/* Returns how many connections the set and those within it still watch. */
+static unsigned break_connections(const struct ofi *ofi, int set)
+{
+	struct breaking breaking = {.ofi = ofi, .depth = NESTED};
+
+	ofi_for_each_watched(set, break_connection, &breaking);
+	return breaking.count;
 }
 
 /* What completes now is of no interest to anybody any more. */
@@ -64,7 +66,7 @@ static void let_provider_notice(struct ofi *ofi)
 	for (int i = 0; i < POLLS; i++) {
 		struct fi_cq_err_entry error = {0};
 
-		if (fi_cq_readfrom(ofi->cq, ofi->stash, OFI_BATCH, ofi->stash_source) == -FI_EAVAIL)
+		if (ofi_read_queue(ofi, ofi->stash, ofi->stash_source) == -FI_EAVAIL)
 			fi_cq_readerr(ofi->cq, &error, 0);
 	}
 }
@@ -73,6 +75,6 @@ void ofi_disconnect(struct ofi *ofi)
 {
 	if (!ofi->ep || ofi->cq_fd < 0 || !strstr(ofi->profile.name, "tcp;ofi_rxm"))
 		return;
-	for (int i = 0; i < ROUNDS && break_connections(ofi, ofi->cq_fd, NESTED) > 0; i++)
+	for (int i = 0; i < ROUNDS && break_connections(ofi, ofi->cq_fd) > 0; i++)
 		let_provider_notice(ofi);
 }

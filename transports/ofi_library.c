@@ -54,8 +54,8 @@ const struct ofi_library *ofi_library_load(void)
 	const char *why;
 	void *handle = load_library("libfabric.so.1", RTLD_NOW | RTLD_LOCAL, &why);
 	if (!handle) {
-		report_error(-ELIBACC, "cannot load libfabric.so.1: %s; install libfabric or set PTL_TRANSPORT=node",
-			     why);
+		report_error(-ELIBACC, "cannot load libfabric.so.1: %s; %s, or set PTL_TRANSPORT=node", why,
+			     load_library_remedy("libfabric"));
 		return NULL;
 	}
 	struct ofi_library found = {.process = getpid()};

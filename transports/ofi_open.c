@@ -154,6 +154,7 @@ static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
 	if ((error = ofi_slots_create(ofi)) != 0 || (error = ofi_buffers_create(ofi)) != 0)
 		return ofi_refuse(ofi, error, "no memory for its buffers: %s%s", strerror(-error),
 				  ofi_lock_hint(ofi, error));
+	ofi_watch_take(ofi);
 	ofi_note_listener(ofi);
 	return ofi->published ? ofi_publish(ofi) : 0;
 }
@@ -166,13 +167,20 @@ static int try_profiles(struct ofi *ofi)
 	int error = ofi_check_addresses(ofi);
 	if (error)
 		return error;
-	error = -ENODEV;
-	for (size_t i = 0; i < count && error; i++) {
+	int why = -ENODEV; /* of the first that is there, and fails */
+	for (size_t i = 0; i < count; i++) {
+		size_t said = strlen(ofi->refusals);
+
 		error = open_profile(ofi, &chosen[i]);
-		if (error)
-			ofi_release(ofi);
+		if (!error)
+			return 0;
+		ofi_release(ofi);
+		if (why == -ENODEV)
+			why = error;
+		else if (error == -ENODEV) /* that others of the name are not there helps nobody */
+			ofi->refusals[said] = '\0';
 	}
-	return error;
+	return why;
 }
 
 static int open_some_provider(struct ofi *ofi)
@@ -185,9 +193,12 @@ static int open_some_provider(struct ofi *ofi)
 	int error = try_profiles(ofi);
 	if (!error)
 		return 0;
+	if (error != -ENODEV) /* not a wrong name: others would help as little, or are not what was meant */
+		return report_error(error, "interface %s (%s): no libfabric provider can be opened (%s)", ofi->iface,
+				    ofi_address_text(ofi), ofi->refusals);
 	ofi_list_providers(ofi, available, sizeof available);
 	return report_error(error, "interface %s (%s): no libfabric provider can be opened (%s); available: %s",
-			    ofi->iface, ofi_address_text(ofi), ofi->refusals, available);
+			    ofi->iface, ofi_address_text(ofi), ofi->refusals, *available ? available : "none");
 }
 
 int ofi_open(struct transport *transport)
@@ -200,27 +211,28 @@ int ofi_open(struct transport *transport)
 	return error;
 }
 
-static void close_fid(struct fid *fid)
+static bool close_fid(struct fid *fid)
 {
-	if (fid)
-		fi_close(fid);
+	return !fid || fi_close(fid) == 0;
 }
 
 void ofi_release(struct ofi *ofi)
 {
+	ofi_watch_give_back(ofi);
 	ofi_disconnect(ofi);
-	close_fid(ofi->ep ? &ofi->ep->fid : NULL);
+	struct ofi_connections noted = ofi_note_connections(ofi);
+	bool forgotten = close_fid(ofi->ep ? &ofi->ep->fid : NULL);
 	ofi_rma_destroy(ofi);
 	ofi_slots_destroy(ofi);
 	ofi_buffers_destroy(ofi);
 	ofi_sleep_destroy(ofi);
 	close_fid(ofi->cq ? &ofi->cq->fid : NULL);
 	close_fid(ofi->av ? &ofi->av->fid : NULL);
-	close_fid(ofi->domain ? &ofi->domain->fid : NULL);
-	close_fid(ofi->fabric ? &ofi->fabric->fid : NULL);
+	forgotten &= close_fid(ofi->domain ? &ofi->domain->fid : NULL);
+	forgotten &= close_fid(ofi->fabric ? &ofi->fabric->fid : NULL);
 	if (ofi->info)
 		ofi->library->freeinfo(ofi->info);
-	ofi_sever_leftovers(ofi);
+	ofi_end_leftovers(ofi, &noted, forgotten);
 	ofi->listener_fd = -1; /* was the endpoint's */
 	ofi->ep = NULL;
 	ofi->cq = NULL;

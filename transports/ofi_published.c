@@ -44,15 +44,16 @@ static int insert(struct ofi *ofi, transport_address index, const uint8_t *bytes
 
 	if (length != PORT_BYTES + ofi->name_length)
 		return report_error(-EHOSTUNREACH,
-				    "process %u:%u published %zu bytes as its address, %s's has %zu: is its provider "
+				    "process " ID_TEXT
+				    " published %zu bytes as its address, %s's has %zu: is its provider "
 				    "the same (PTL_TRANSPORT)?",
-				    address->nid, address->pid, length, ofi->profile.name,
+				    NID_PARTS(address->nid), address->pid, length, ofi->profile.name,
 				    PORT_BYTES + ofi->name_length);
 	int error = ofi_insert_address(ofi, index, bytes + PORT_BYTES);
 
 	if (error)
-		return report_error(-EHOSTUNREACH, "%s refuses the address that process %u:%u published: %s",
-				    ofi->profile.name, address->nid, address->pid, strerror(-error));
+		return report_error(-EHOSTUNREACH, "%s refuses the address that process " ID_TEXT " published: %s",
+				    ofi->profile.name, NID_PARTS(address->nid), address->pid, strerror(-error));
 	address->port = (uint16_t)(bytes[0] | bytes[1] << 8);
 	return 0;
 }

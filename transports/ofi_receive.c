@@ -299,6 +299,8 @@ int ofi_poll(struct transport *transport, int budget)
 	struct ofi *ofi = ofi_of(transport);
 	int handled = unlikely(ofi->stashed) ? poll_stash(ofi) : 0;
 
+	if (unlikely(ofi->watching) && ofi_watching_costs_more(ofi))
+		ofi_unwatch(ofi);
 	if (unlikely(ofi->suspicion))
 		look_after_suspect(ofi);
 	if (unlikely(ofi->missing))
@@ -306,11 +308,15 @@ int ofi_poll(struct transport *transport, int budget)
 	while (handled < budget) {
 		struct fi_cq_data_entry entries[OFI_BATCH];
 		fi_addr_t sources[OFI_BATCH];
-		ssize_t count = fi_cq_readfrom(ofi->cq, entries, OFI_BATCH, sources);
+		ssize_t count = ofi_read_queue(ofi, entries, sources);
 
 		if (count == -FI_EAGAIN) {
 			if (unlikely(ofi->failed_rma))
 				ofi_rma_reuse_failed(ofi);
+			if (unlikely(ofi->doubts)) {
+				ofi_sever_only(ofi);
+				handled += ofi->stashed > 0; /* it has read on: there is something */
+			}
 			break;
 		}
 		if (unlikely(count == -FI_EAVAIL)) {

@@ -5,11 +5,17 @@
  * Registration modes: where the provider does not choose keys they are 64 random bits (any connected process may try
  * to use one); where it does not use virtual addresses, remote addresses count from 0; where registrations belong to
  * an endpoint they are bound and enabled.  FI_MR_ALLOCATED needs nothing: what callers expose is mapped.
+ *
+ * A SOURCE THAT CANNOT BE READ is refused when it is to be exposed.  Providers that pin memory do so themselves.  tcp and
+ * net (1.17) find out in the middle of serving a read: the kernel refuses the answer, which the provider then leaves out, or breaks off
+ * where the memory ends, and goes on with the next message.  Answers carry no number, so the reader takes the next one, another message's,
+ * for it; and what follows a piece of an answer is taken for the rest.  Nobody is told.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "transports/memory.h"
 #include "transports/ofi.h"
 
 #define BLOCK_OPERATIONS 64
@@ -110,8 +116,10 @@ int ofi_expose(struct transport *transport, void *base, size_t length, unsigned 
 {
 	UNCANCELLED;
 	struct ofi *ofi = ofi_of(transport);
-	struct ofi_region *region = take_region(ofi);
 
+	if ((uses & EXPOSE_READ) && !ofi->base.limits.pins && !memory_readable(base, length))
+		return -EFAULT;
+	struct ofi_region *region = take_region(ofi);
 	if (!region)
 		return -ENOMEM;
 	int error = register_memory(ofi, base, length, access_for(uses), &region->mr);
@@ -200,6 +208,7 @@ static int start(struct ofi *ofi, bool write, struct fi_msg_rma *message, void *
 	operation->posted = true;
 	message->context = operation;
 	message->addr = ofi->addresses[to].number;
+	ofi_clear_errno();
 	ssize_t code =
 		write ? fi_writemsg(ofi->ep, message, FI_COMPLETION) : fi_readmsg(ofi->ep, message, FI_COMPLETION);
 	if (code) {
@@ -238,6 +247,8 @@ int ofi_read(struct transport *transport, transport_address to, void *local, siz
 int ofi_write(struct transport *transport, transport_address to, const void *local, size_t length,
 	      const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
 {
+	UNCANCELLED;
+
 	return move(transport, true, to, (struct iovec){(void *)local, length}, exposure, remote, key, context);
 }
 

@@ -153,8 +153,9 @@ int ofi_send(struct transport *transport, transport_address to, const void *head
 	if (unlikely(length > ofi->base.limits.short_max))
 		return -EMSGSIZE;
 	if (unlikely(!slot || to >= ofi->address_count))
-		return slot ? -EHOSTUNREACH : -EAGAIN;
+		return slot ? -EHOSTUNREACH : -ENOBUFS;
 	struct ofi_address *peer = &ofi->addresses[to];
+	ofi_clear_errno();
 	if (length <= ofi->inject_size && peer->injected < OFI_INJECTED_MAX) {
 		if (count > 0) {
 			gather(slot->bytes, header, header_length, payload, count);
@@ -165,7 +166,7 @@ int ofi_send(struct transport *transport, transport_address to, const void *head
 			peer->injected++;
 	} else {
 		if (peer->sends >= ofi->peer_sends || ofi->outstanding >= ofi->outstanding_max)
-			return -EAGAIN;
+			return -ENOBUFS;
 		gather(slot->bytes, header, header_length, payload, count);
 		code = send_slot(ofi, to, slot, length);
 	}

@@ -41,7 +41,6 @@
 
 #include "transports/ofi_shm_letters.h"
 
-#define NAP_US 100000
 #define DUE_NS 50000000 /* silence after which we look whether a peer still lives */
 
 static uint64_t coarse_ns(void)
@@ -303,7 +302,7 @@ static void shm_end(struct ofi *ofi)
 static void announce(struct ofi *ofi)
 {
 	ofi->base.limits.sleepable = true;
-	ofi->base.limits.nap = NAP_US;
+	ofi->base.limits.nap = OFI_NAP_US;
 	shm_page_publish(ofi->shm->page);
 }
 

@@ -11,6 +11,9 @@
  * progress completions are only written inside our own calls.  arm() then ignores its event in the set, and the
  * sleeper waits on an edge-triggered epoll of the set, which the stale signal does not wake but whatever happens on a
  * socket does.  (fi_cq_sread() would clear the signal, at the price of a millisecond inside the provider.)
+ *
+ * That is the general way.  Where what the descriptor watches can be taken out of it, sleepers watch just that, but the stale
+ * signal: ofi_watch.c.
  */
 #include <poll.h>
 #include <sys/epoll.h>
@@ -32,7 +35,7 @@ int ofi_fill_stash(struct ofi *ofi)
 {
 	if (ofi->stashed)
 		return -EAGAIN;
-	ssize_t count = fi_cq_readfrom(ofi->cq, ofi->stash, OFI_BATCH, ofi->stash_source);
+	ssize_t count = ofi_read_queue(ofi, ofi->stash, ofi->stash_source);
 	if (count > 0)
 		ofi->stashed = (int)count;
 	return count == -FI_EAGAIN ? 0 : -EAGAIN;
@@ -42,6 +45,7 @@ static int try_wait(struct ofi *ofi)
 {
 	struct fid *queue = &ofi->cq->fid;
 
+	ofi_clear_errno();
 	return fi_trywait(ofi->fabric, &queue, 1) ? -EAGAIN : 0;
 }
 
@@ -102,7 +106,7 @@ static int arm_beside_stale_signal(struct ofi *ofi)
 
 static int arm(struct ofi *ofi)
 {
-	if (ofi->edge_fd >= 0)
+	if (ofi->edge_fd >= 0 && ofi->watch_fd < 0)
 		return arm_beside_stale_signal(ofi);
 	int error = ofi_fill_stash(ofi);
 	return error || ofi->cq_fd < 0 ? error : try_wait(ofi);
@@ -113,7 +117,12 @@ int ofi_arm(struct transport *transport)
 	struct ofi *ofi = ofi_of(transport);
 	int error = arm(ofi);
 
-	return error ? error : ofi->missing > 0; /* nobody tells when there is room for a buffer again */
+	if (error)
+		return error;
+	bool unwatched = ofi->watch_fd >= 0 && ofi_watch(ofi) != 0;
+
+	/* Nobody tells when there is room for a buffer again, and poll() has yet to resolve doubts. */
+	return unwatched || ofi->missing > 0 || ofi->doubts > 0;
 }
 
 int ofi_wait_fd(const struct transport *transport)
@@ -122,5 +131,7 @@ int ofi_wait_fd(const struct transport *transport)
 
 	if (!transport->limits.sleepable)
 		return -1;
+	if (ofi->watch_fd >= 0)
+		return ofi->watch_fd;
 	return ofi->edge_fd >= 0 ? ofi->edge_fd : ofi->cq_fd;
 }

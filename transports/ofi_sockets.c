@@ -12,8 +12,11 @@
  *
  * Which socket is the peer's?
  *   - Connections that we made lead to its port: they are certain.
- *   - Those that it made come to our port from its host, from a port that the kernel chose.  If we are reading from the
- *     peer now and this is the only one from there, it is certain too.
+ *   - Those that it made come to our port from its host, from a port that the kernel chose.  If the provider is reading
+ *     from the peer and this is the only one from there, it is certain too.  What the provider still does is known when
+ *     its queue has been read to the end: until then the connection may be closed already, its reads failed with nobody
+ *     knowing, and the only one left be somebody else's.  So that is decided by poll() (ofi_sever_only()), about the one
+ *     that was the only one when the engine asked: the peer itself may have come anew since.
  *   - Of several, those are dead on which what we sent is being retransmitted in vain and nothing was acknowledged for
  *     half of PTL_PEER_TIMEOUT (the PINGs of the other half have to be retransmitted first): not only this process but
  *     its host does not answer, and whoever else on it they belong to is as silent.  (Where PTL_PEER_TIMEOUT is 0 silence
@@ -28,10 +31,13 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "transports/ofi.h"
 
+#define EMPTY_LOOKS                                                                                                    \
+	64 /* rxm takes one completion at a look from the provider below it, also of what nobody asked for */
 #define RETRANSMISSIONS                                                                                                \
 	2 /* in vain: after 0.6 s at least, for the first comes after 0.2 s and the next after twice that */
 
@@ -86,6 +92,34 @@ void ofi_note_listener(struct ofi *ofi)
 		for_each_socket(note_listener, ofi);
 }
 
+static void note_connection(void *argument, int fd)
+{
+	struct ofi_connections *noted = argument;
+	struct stat status;
+
+	if (fd == noted->ofi->listener_fd || !is_ours(noted->ofi, fd) || fstat(fd, &status) != 0)
+		return;
+	if (noted->count == noted->room) {
+		unsigned room = noted->room ? 2 * noted->room : 16;
+		void *longer = realloc(noted->list, room * sizeof *noted->list);
+
+		if (!longer)
+			return;
+		noted->list = longer;
+		noted->room = room;
+	}
+	noted->list[noted->count++] = (struct ofi_connection){fd, status.st_ino};
+}
+
+struct ofi_connections ofi_note_connections(const struct ofi *ofi)
+{
+	struct ofi_connections noted = {.ofi = ofi};
+
+	if (ofi->listener_fd >= 0)
+		for_each_socket(note_connection, &noted);
+	return noted;
+}
+
 static void sever_leftover(void *argument, int fd)
 {
 	if (is_ours(argument, fd))
@@ -94,12 +128,22 @@ static void sever_leftover(void *argument, int fd)
 
 /*
  * A connection whose handshake was under way when its endpoint closed stays open in libfabric 1.17, with nobody behind
- * it: the other side would take it for slow and wait for ever.
+ * it: the other side would take it for slow and wait for ever, and we would keep its descriptor.  It is closed only if its
+ * number still means the socket that it meant while the provider listened: by now it may be anybody's.
  */
-void ofi_sever_leftovers(struct ofi *ofi)
+void ofi_end_leftovers(struct ofi *ofi, struct ofi_connections *noted, bool forgotten)
 {
+	struct stat status;
+
 	if (ofi->listener_fd >= 0)
 		for_each_socket(sever_leftover, ofi);
+	for (unsigned i = 0; forgotten && i < noted->count; i++) {
+		const struct ofi_connection *left = &noted->list[i];
+
+		if (is_tcp(left->fd) && fstat(left->fd, &status) == 0 && status.st_ino == left->inode)
+			close(left->fd);
+	}
+	free(noted->list);
 }
 
 /* Has the provider made this connection?  As far as one can tell: it leads to where a peer may be. */
@@ -192,6 +236,15 @@ static bool may_be_theirs(const struct search *search, int fd, bool *made)
 	return *made || (host && is_ours(search->ofi, fd));
 }
 
+/* Of no other socket, ever, though the descriptor's number may be used again. */
+static uint64_t cookie_of(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t length = sizeof(cookie);
+
+	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) == 0 ? cookie : UINT64_MAX;
+}
+
 static void consider(void *argument, int fd)
 {
 	struct search *search = argument;
@@ -228,6 +281,32 @@ void ofi_sever(struct transport *transport, transport_address to)
 	if (ofi->listener_fd < 0 || to >= ofi->address_count)
 		return;
 	for_each_socket(consider, &search);
-	if (search.made == 0 && search.came == 1 && ofi->addresses[to].rma_bytes > 0)
+	if (search.made > 0 || search.came != 1 || ofi->addresses[to].rma_bytes == 0)
+		return;
+	ofi->doubts += ofi->addresses[to].suspect == 0;
+	ofi->addresses[to].suspect = cookie_of(search.last_to_come);
+}
+
+static void sever_only(struct ofi *ofi, transport_address to)
+{
+	struct search search = {.ofi = ofi, .peers = &to, .count = 1};
+	uint64_t suspect = ofi->addresses[to].suspect;
+
+	ofi->addresses[to].suspect = 0;
+	ofi->doubts--;
+	if (ofi->addresses[to].rma_bytes == 0)
+		return;
+	for_each_socket(consider, &search);
+	if (search.made == 0 && search.came == 1 && cookie_of(search.last_to_come) == suspect)
 		shutdown(search.last_to_come, SHUT_RDWR);
+}
+
+void ofi_sever_only(struct ofi *ofi)
+{
+	for (int i = 0; i < EMPTY_LOOKS; i++)
+		if (ofi_fill_stash(ofi))
+			return;
+	for (size_t to = 0; to < ofi->address_count; to++)
+		if (ofi->addresses[to].suspect)
+			sever_only(ofi, to);
 }

@@ -10,10 +10,11 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "transports/memory.h"
 #include "transports/transport.h"
 
 #define SELF_SHORT_MAX 4160 /* a page and a header */
-#define SELF_MESSAGES  512  /* in the queue at most; then -EAGAIN */
+#define SELF_MESSAGES  512  /* in the queue at most; then -ENOBUFS */
 #define SELF_CHUNK     (256 * 1024)
 #define SELF_COPIES    64
 
@@ -62,6 +63,7 @@ static int self_claim(struct transport_config *config, struct transport **out)
 		.verified_uid = true,
 		.sleepable = true,
 		.brief = true,
+		.tells_gone = true,
 	};
 	self->config = *config;
 	self->sink = config->sink;
@@ -116,7 +118,7 @@ static int self_send(struct transport *transport, transport_address address, con
 	if (length > self->transport.limits.short_max)
 		return -EMSGSIZE;
 	if (self->messages == SELF_MESSAGES)
-		return -EAGAIN;
+		return -ENOBUFS;
 	struct self_message *message = &self->message[(self->first_message + self->messages++) % SELF_MESSAGES];
 	uint8_t *to = message->bytes;
 
@@ -172,6 +174,12 @@ static void self_withdraw(struct transport *transport, struct exposure *exposure
 	exposure->address = 0;
 }
 
+/* What is long enough to be copied is long enough to look at first. */
+static bool possible(const struct self_copy *copy)
+{
+	return memory_readable(copy->from, copy->length) && memory_writable(copy->to, copy->length);
+}
+
 /* memmove: an MD may be source and target of its own put. */
 static void do_copy(struct self *self)
 {
@@ -179,8 +187,11 @@ static void do_copy(struct self *self)
 
 	self->first_copy = (self->first_copy + 1) % SELF_COPIES;
 	self->copies--;
-	memmove(copy.to, copy.from, copy.length);
-	self->sink->rdma_done(self->owner, copy.context, 0);
+	int status = possible(&copy) ? 0 : -EFAULT;
+
+	if (status == 0)
+		memmove(copy.to, copy.from, copy.length);
+	self->sink->rdma_done(self->owner, copy.context, status);
 }
 
 static int self_poll(struct transport *transport, int budget)

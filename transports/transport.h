@@ -6,8 +6,9 @@
  * transport needs no lock.  open() may take 100 ms (libfabric) and therefore runs on a helper thread before the
  * transport is attached to an engine; ownership passes with an acquire/release pair.
  *
- * Errors are negative errno values.  -EAGAIN always means "not now, nothing happened"; the engine owns the retry
- * queue, per peer and in order.  A transport never blocks in any call but open() and close().
+ * Errors are negative errno values.  -EAGAIN always means "not now, nothing happened", and so does -ENOBUFS, which
+ * adds that the way is open and only full; the engine owns the retry queue, per peer and in order.  A transport never
+ * blocks in any call but open() and close().
  */
 #ifndef PORTALS_TRANSPORTS_TRANSPORT_H
 #define PORTALS_TRANSPORTS_TRANSPORT_H
@@ -51,6 +52,7 @@ struct transport_limits {
 	bool brief;              /* arrivals name their sender beyond doubt: messages may leave out who they are from */
 	uint32_t nap;        /* sleepers look again after so many microseconds whatever wait_fd() says; 0: no need */
 	uint64_t ping_pause; /* ns between two PINGs at least: what answers may put off a lost packet's repetition */
+	bool tells_gone;     /* peer_gone() is called for whoever ends, though nothing is under way with it */
 	bool rings; /* wait_fd() becomes readable for whatever nobody has looked at for a while, armed or not */
 };
 
@@ -68,8 +70,13 @@ struct transport_sink {
 	void (*rdma_done)(void *owner, void *context, int status);
 	/* The transport has proof that the peer behind the address is gone. */
 	void (*peer_gone)(void *owner, transport_address peer);
-	/* Does a thread of the application wait for events, so that its core is ours to spend on a peer's transfer? */
+	/* Does a thread of the application do nothing but wait for events, so that its core is ours to spend on a peer's transfer? */
 	bool (*host_waits)(void *owner);
+	/*
+	 * Whom the last message was exchanged with polled last on that CPU (and 1; 0: nobody knows): a hint, for whoever waits
+	 * for it.  Told when it changes.  May be NULL.
+	 */
+	void (*partner_seen)(void *owner, uint32_t place);
 };
 
 /*
@@ -99,6 +106,8 @@ struct transport_config {
 	uint32_t nid, pid;         /* pid 0xffffffff: claim() chooses */
 	struct address_book *book; /* NULL: nobody launched this process */
 	bool lends; /* hosts drive in turn with the NIC thread: at times nobody looks, though nobody sleeps */
+	unsigned
+		home; /* NUMA node, plus one, for memory that others write and we read; 0: whoever touches it first decides */
 	const struct transport_sink *sink;
 	void *owner;
 };
@@ -124,9 +133,26 @@ struct transport_ops {
 	/*
 	 * Address of a peer that need not exist yet; no traffic.  A peer may be reachable under several addresses
 	 * (candidate ports): attempt = 0, 1, ... yields them, the most likely first; -ENOENT when there are no more.
-	 * The same (nid, pid, attempt) always yields the same address.
+	 * As long as an address is in use, the same (nid, pid, attempt) yields the same one; each success is one more use.
 	 */
 	int (*resolve)(struct transport *, uint32_t nid, uint32_t pid, unsigned attempt, transport_address *);
+
+	/*
+	 * Takes back one success of resolve().  An address that is in use no longer is the transport's own again: it may
+	 * recycle the entry and the number, at once, later (whoever answers a stranger, or tries one candidate after the
+	 * other, resolves it again soon: keep what is connecting) or never, and while it keeps it, resolve() may yield it
+	 * as before.  The engine remembers nothing of it and asks nothing of it.
+	 *
+	 * What the transport still says of an address in use no longer is legal and finds nobody: messages may arrive
+	 * from it, to be answered within that call, and peer_gone() may name it.  But all that it has to say of one
+	 * owner is said before the number is another's: what was on the way from the former is never said to be from
+	 * the latter.
+	 *
+	 * May be called from within the sink, also for the `from` of the message that is being handed over, which has to
+	 * stay valid until that call returns, and while reads and sends to it have yet to end, which keep it.
+	 * NULL: addresses are never recycled.
+	 */
+	void (*forget)(struct transport *, transport_address);
 
 	/* Which attempt other processes must use to reach us (goes into our HELLO). */
 	unsigned (*own_attempt)(const struct transport *);
@@ -134,8 +160,10 @@ struct transport_ops {
 	/*
 	 * Append a message to the peer's queue: header and payload, together at most limits.short_max bytes, copied
 	 * before the call returns.  Messages to one address arrive in call order.
-	 * 0, -EAGAIN (full, connecting, refused or dead: indistinguishable), -EMSGSIZE, -EHOSTUNREACH (for good), or
-	 * -ENOENT: there is certainly no such process within this transport's reach now.
+	 * 0; -ENOBUFS: connected and full, and to find out whether it still is costs next to nothing, so the engine asks
+	 * at every drive; -EAGAIN: connecting, refused, dead or full, indistinguishably, and asking may cost something,
+	 * so the engine asks less and less often; -EMSGSIZE; -EHOSTUNREACH (for good); -ENOENT: there is certainly no
+	 * such process within this transport's reach now.
 	 */
 	int (*send)(struct transport *, transport_address, const void *header, size_t header_length,
 		    const struct iovec *payload, int count);

@@ -8,6 +8,11 @@
 
 #include "base/settings.h"
 
+/* A process in a text, as people write it: report(..., "peer " ID_TEXT, ID_PARTS(peer->id)). */
+#define ID_TEXT        "%u.%u.%u.%u:%u"
+#define ID_PARTS(id)   NID_PARTS((id).nid), (id).pid
+#define NID_PARTS(nid) (nid) >> 24, (nid) >> 16 & 255, (nid) >> 8 & 255, (nid)&255
+
 /* Returns `error` so that a detector can write: return report_error(-EINVAL, "..."). */
 int report_error(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same about a setting, which the user got wrong and not the program: printed as an error. */
@@ -17,6 +22,7 @@ int report_kept(int error, const char *format, ...) __attribute__((format(printf
 /* The same about what needs no explaining: the text becomes empty. */
 int report_nothing(int error);
 void report(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool report_wanted(enum log_level level); /* would report() print it? */
 void report_set_level(enum log_level level);
 void report_errors_aloud(bool aloud); /* prints what report_error() keeps for callers, whatever the level */
 
@@ -26,6 +32,9 @@ void report_into(char *other_text);
 
 /* "; what to do" about -ENOMEM where memory had to be pinned, if it is limited, else "".  Until the thread's next call. */
 const char *report_lock_hint(int error);
+
+/* The same about -EMFILE and -ENFILE: descriptors have run out; -EIO, which libraries say then: if few are left. */
+const char *report_descriptor_hint(int error);
 
 /* Text of the calling thread's last report_error(), "" if there was none. */
 const char *report_last_error(void);

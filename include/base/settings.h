@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The environment variables the library understands: one table that makes the parser, the listing printed by
- * `ptlbench info` and the README's section.  A row: field, variable, type, default, what it means.
+ * `ptlbench info` and that of docs/settings.md.  A row: field, variable, type, default, what it means.
  * Read once by PtlInit; later changes of the environment have no effect.
  */
 #ifndef PORTALS_BASE_SETTINGS_H
@@ -14,13 +14,14 @@
 enum nic_mode { NIC_MODE_AUTO, NIC_MODE_SHARED, NIC_MODE_DEDICATED, NIC_MODE_HOST };
 enum dialect { DIALECT_STANDARD, DIALECT_CRAY };
 enum launch { LAUNCH_AUTO, LAUNCH_NONE };
+enum open_time { OPEN_AUTO, OPEN_WAIT, OPEN_BACKGROUND };
 enum addresses { ADDRESSES_AUTO, ADDRESSES_PUBLISHED };
 enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 #define SETTING_AUTO UINT64_MAX /* a number left to the library: the transport or the mode decides */
 
 /*
- * Types: nic_mode, dialect, launch, addresses, log_level and flag are enumerations; number is below 2^32 - 1; bytes
+ * Types: nic_mode, dialect, launch, addresses, open_time, log_level, flag and signal are enumerations, debug is several of one; number is below 2^32 - 1; bytes
  * takes K, M, G; duration takes us, ms, s (bare: s).
  */
 #define PORTALS_SETTINGS(X)                                                                                            \
@@ -51,26 +52,46 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	X(job, "PTL_MY_JID", number, "auto", "job id of this process; auto: its pid on the first interface")           \
 	X(short_max, "PTL_SHORT_MAX", bytes, "auto",                                                                   \
 	  "largest payload sent with its header; auto: what suits the provider")                                       \
+	X(tuning_file, "PTL_TUNING_FILE", string, "",                                                                  \
+	  "file that says which way long messages go within a node; what it does not say is measured with each peer")  \
+	X(tuning_save, "PTL_TUNING_SAVE", string, "",                                                                  \
+	  "where an interface writes such a file, of what it has measured, when it is closed")                         \
 	X(dialect, "PTL_DIALECT", dialect, "standard",                                                                 \
 	  "what events mean: standard, cray (SEND events on gets, UNLINK only on demand, thresholds before the "       \
 	  "operation)")                                                                                                \
 	X(connect_timeout, "PTL_CONNECT_TIMEOUT", duration, "30s",                                                     \
 	  "how long the first message to a peer may wait for it")                                                      \
 	X(peer_timeout, "PTL_PEER_TIMEOUT", duration, "60s",                                                           \
-	  "a peer that owes an answer and stays silent is dead; 0: never")                                             \
+	  "a peer that owes an answer and stays silent is dead, also if it was stopped or its machine slept; 0: "      \
+	  "never")                                                                                                     \
 	X(linger, "PTL_LINGER", duration, "1s", "how long PtlNIFini waits for queued sends to leave")                  \
 	X(spin, "PTL_SPIN", duration, "100us", "how long a waiter polls in vain before it sleeps")                     \
 	X(tick, "PTL_NIC_TICK", duration, "1ms", "how often the NIC thread looks after an interface that hosts drive") \
+	X(open_time, "PTL_OPEN", open_time, "auto",                                                                    \
+	  "when PtlNIInit returns: wait (the network is open, or has failed to), background (it opens meanwhile), "    \
+	  "auto (wait, unless node reaches others already)")                                                           \
+	X(hold, "PTL_HOLD", flag, "no",                                                                                \
+	  "what others send waits at its senders until the program finds an event queue empty or calls "               \
+	  "PtlNicReadyToReceive, at most for PTL_CONNECT_TIMEOUT")                                                     \
 	X(verified_uid, "PTL_REQUIRE_VERIFIED_UID", flag, "no",                                                        \
 	  "refuse transports that cannot prove a peer's user id; makes auto mean node")                                \
 	X(timing, "PTL_NIC_TIMING", flag, "no", "measure the stages of every message from the start")                  \
-	X(log, "PTL_LOG", log_level, "warn", "what is printed to p3_out (stderr): off, error, warn, info, debug")
+	X(log, "PTL_LOG", log_level, "warn", "what is printed to p3_out (stderr): off, error, warn, info, debug")      \
+	X(debug, "PTL_DEBUG", debug, "",                                                                               \
+	  "what interfaces trace to p3_out, as PtlNIDebug has them do: all, or of api, parse, move, drop, request "    \
+	  "(match), delivery, md, me, unlink, eq, event, memory, setup, shutdown some, separated by commas")           \
+	X(dump_signal, "PTL_DUMP_SIGNAL", signal, "",                                                                  \
+	  "a signal that has match entries and event queues of all interfaces printed to p3_out: HUP, QUIT, USR1, "    \
+	  "USR2, WINCH")
 
 typedef enum nic_mode setting_nic_mode;
 typedef enum dialect setting_dialect;
 typedef enum launch setting_launch;
 typedef enum addresses setting_addresses;
+typedef enum open_time setting_open_time;
 typedef enum log_level setting_log_level;
+typedef uint32_t setting_debug; /* PTL_DBG_* */
+typedef int setting_signal;     /* 0: none */
 typedef const char *setting_string;
 typedef const char *setting_cpus; /* numbers and ranges */
 typedef char setting_late;        /* of any length; read by its user, when needed */

@@ -3,6 +3,7 @@
 #ifndef P3UTILS_H
 #define P3UTILS_H
 
+#include <p3/inline.h>
 #include <stdio.h>
 #include <sys/time.h>
 
@@ -25,15 +26,11 @@ extern FILE *p3_out;
 }
 #endif
 
-/* A moment to be compared with: set_timeout() makes one `milliseconds` from now, test_timeout() is 1 once it is past. */
+/*
+ * A moment to be compared with: set_timeout() makes one `milliseconds` from now, test_timeout() is 1 once it is past.
+ * clear_timeout() makes one that never passes; timeout_set() is 1 for a moment made by set_timeout(), 0 for a cleared one.
+ */
 typedef struct timeval timeout_val_t;
-
-/* Old programs are compiled as C89 too, which has no `inline`. */
-#ifdef __GNUC__
-#define P3_INLINE static __inline__
-#else
-#define P3_INLINE static inline
-#endif
 
 P3_INLINE void set_timeout(timeout_val_t *timeout, unsigned int milliseconds)
 {
@@ -46,10 +43,23 @@ P3_INLINE void set_timeout(timeout_val_t *timeout, unsigned int milliseconds)
 	}
 }
 
+P3_INLINE void clear_timeout(timeout_val_t *timeout)
+{
+	timeout->tv_sec = 0;
+	timeout->tv_usec = 0;
+}
+
+P3_INLINE int timeout_set(const timeout_val_t *timeout)
+{
+	return timeout->tv_sec != 0 || timeout->tv_usec != 0;
+}
+
 P3_INLINE int test_timeout(const timeout_val_t *timeout)
 {
 	struct timeval now;
 
+	if (!timeout_set(timeout))
+		return 0;
 	gettimeofday(&now, NULL);
 	return now.tv_sec > timeout->tv_sec || (now.tv_sec == timeout->tv_sec && now.tv_usec >= timeout->tv_usec);
 }

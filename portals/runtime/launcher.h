@@ -37,6 +37,14 @@ int launcher_look_up(unsigned rank, const char *key, unsigned timeout_s, void *b
 typedef void launcher_answered(void *context, const void *bytes, size_t length);
 int launcher_ask(unsigned rank, const char *key, launcher_answered *, void *context);
 
+/*
+ * All processes of the job come to a fence; at most one at a time.  0, and ended() is called by a thread of the launcher's
+ * library once they have, with 0, or with a negative errno value if they never will.  A negative errno value: ended() will
+ * not be called.
+ */
+typedef void launcher_fence_ended(int result);
+int launcher_fence(launcher_fence_ended *);
+
 /* In a forked child, which is not the process that was launched if that had joined, or was about to. */
 void launcher_forked(bool in_use);
 

@@ -2,9 +2,14 @@
 #include "base/loader.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/report.h"
 
 /*
  * The executable comes first, without a name of its own.  Only it is asked: a static one that has loaded something (NSS,
@@ -21,12 +26,30 @@ static int executable_lacks_loader(struct dl_phdr_info *object, size_t size, voi
 	return 1;
 }
 
+static bool no_loader(void)
+{
+	bool lacks = false;
+
+	dl_iterate_phdr(executable_lacks_loader, &lacks);
+	return lacks;
+}
+
+const char *load_library_remedy(const char *package)
+{
+	static _Thread_local char text[192];
+	const char *hint = report_descriptor_hint(-EIO);
+
+	if (no_loader())
+		return "link it without -static (libportals3.a is as good there)";
+	if (*hint)
+		return hint + strlen("; ");
+	snprintf(text, sizeof(text), "install %s", package);
+	return text;
+}
+
 void *load_library(const char *name, int flags, const char **why)
 {
-	bool alone = false;
-
-	dl_iterate_phdr(executable_lacks_loader, &alone);
-	if (alone) {
+	if (no_loader()) {
 		*why = "the executable is linked with -static, without a dynamic loader";
 		return NULL;
 	}

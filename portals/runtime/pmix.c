@@ -53,6 +53,7 @@ static struct {
 				void *);
 	pmix_status_t (*put)(pmix_scope_t, const char *, pmix_value_t *);
 	pmix_status_t (*commit)(void);
+	pmix_status_t (*fence_nb)(const pmix_proc_t *, size_t, const pmix_info_t *, size_t, pmix_op_cbfunc_t, void *);
 	const char *(*text)(pmix_status_t);
 	pmix_proc_t self;
 	struct launcher_job job;
@@ -68,7 +69,7 @@ static int load(void)
 	} symbols[] = {
 		{"PMIx_Init", &pmix.init},     {"PMIx_Finalize", &pmix.finalize}, {"PMIx_Get", &pmix.get},
 		{"PMIx_Put", &pmix.put},       {"PMIx_Commit", &pmix.commit},     {"PMIx_Error_string", &pmix.text},
-		{"PMIx_Get_nb", &pmix.get_nb},
+		{"PMIx_Get_nb", &pmix.get_nb}, {"PMIx_Fence_nb", &pmix.fence_nb},
 	};
 	const char *why;
 	/* Global: its components look for its symbols. */
@@ -76,9 +77,9 @@ static int load(void)
 
 	if (!handle)
 		return report_error(-ELIBACC,
-				    "a launcher started this process, but PMIx cannot be loaded: %s; install "
-				    "libpmix2, or set PTL_LAUNCH=none",
-				    why);
+				    "a launcher started this process, but PMIx cannot be loaded: %s; %s, or set "
+				    "PTL_LAUNCH=none",
+				    why, load_library_remedy("libpmix2"));
 	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
 		void *symbol = dlsym(handle, symbols[i].name);
 		if (!symbol)
@@ -271,6 +272,33 @@ int launcher_ask(unsigned rank, const char *key, launcher_answered *answered, vo
 	return -EIO;
 }
 
+static launcher_fence_ended *fence_ended; /* of the one fence there may be */
+
+static void end_fence(pmix_status_t status, void *unused)
+{
+	(void)unused;
+	if (status != PMIX_SUCCESS)
+		report(LOG_WARN, "the launcher's fence failed: %s", pmix.text(status));
+	fence_ended(status == PMIX_SUCCESS ? 0 : -EIO);
+}
+
+int launcher_fence(launcher_fence_ended *ended)
+{
+	static pmix_proc_t all; /* PMIx may look at it until all have come */
+
+	if (!pmix.joined)
+		return -ESHUTDOWN;
+	all = process_of(PMIX_RANK_WILDCARD);
+	fence_ended = ended;
+	pmix_status_t status = pmix.fence_nb(&all, 1, NULL, 0, end_fence, NULL);
+
+	if (status == PMIX_OPERATION_SUCCEEDED)
+		ended(0);
+	else if (status != PMIX_SUCCESS)
+		return report_error(-EIO, "the launcher's PMIx server takes no fence: %s", pmix.text(status));
+	return 0;
+}
+
 void launcher_forked(bool in_use)
 {
 	pmix.forked = pmix.forked || pmix.joined || in_use;
@@ -324,6 +352,12 @@ int launcher_ask(unsigned rank, const char *key, launcher_answered *answered, vo
 	(void)key;
 	(void)answered;
 	(void)context;
+	return -ENOTSUP;
+}
+
+int launcher_fence(launcher_fence_ended *ended)
+{
+	(void)ended;
 	return -ENOTSUP;
 }
 

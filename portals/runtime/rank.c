@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <p3rt/p3rt.h>
+#include <portals3_nic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include "base/report.h"
 #include "portals/process.h"
 #include "portals/refuse.h"
+#include "portals/runtime/fence.h"
 #include "portals/runtime/group.h"
 #include "portals/runtime/job.h"
 #include "portals/runtime/launcher.h"
@@ -397,6 +399,47 @@ int PtlGetRankId(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id_t *id)
 	int code = get_id(ni_handle, rank, id, &launched);
 	process_unlock();
 	return launched && code == PTL_OK ? ask_launcher(ni_handle, rank, id) : code;
+}
+
+static void drive(void *ni_handle)
+{
+	PtlProgress(*(const ptl_handle_ni_t *)ni_handle, 0);
+}
+
+/* PTL_OK; *launched: and the launcher counts the job's processes. */
+static int can_fence(ptl_handle_ni_t ni_handle, bool *launched)
+{
+	if (!process_ready())
+		return refuse_uninitialised();
+	if (!process_ni(ni_handle))
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
+	const struct group *group = &groups[handle_interface(ni_handle)];
+
+	*launched = group->size > 1 && group->source == LAUNCHER;
+	return group->size <= 1 || *launched
+		       ? PTL_OK
+		       : report_error(PTL_FAIL, "the job of %u processes has no launcher that could count them",
+				      group->size);
+}
+
+int PtlNicFence(ptl_handle_ni_t ni_handle, ptl_time_t timeout)
+{
+	bool launched = false;
+
+	if (!process_lock())
+		return PTL_FAIL;
+	int code = can_fence(ni_handle, &launched);
+	const struct nic *nic = process_ni(ni_handle);
+	bool host_mode = nic && nic->mode == NIC_MODE_HOST;
+	process_unlock();
+	if (code || !launched)
+		return code;
+	int rc = fence_wait(timeout == PTL_TIME_FOREVER ? UINT64_MAX : (uint64_t)timeout * 1000000u,
+			    host_mode ? drive : NULL, &ni_handle);
+
+	if (rc == 0)
+		return PTL_OK;
+	return rc == -ETIMEDOUT ? PTL_EQ_EMPTY : PTL_FAIL;
 }
 
 int PtlSetJID(ptl_jid_t jid)

@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/cancel.h"
 
@@ -16,6 +18,7 @@ static _Atomic int level_now = LOG_WARN;
 static _Atomic bool errors_aloud;
 
 #define TEXT_SIZE 512
+#define FEW       8 /* descriptors, so that whoever could not say what was missing may have meant them */
 
 static _Thread_local char own_text[TEXT_SIZE];
 static _Thread_local char *other_text; /* of the thread for which this one works just now */
@@ -28,6 +31,11 @@ static char *last_error(void)
 void report_set_level(enum log_level level)
 {
 	atomic_store_explicit(&level_now, level, memory_order_relaxed);
+}
+
+bool report_wanted(enum log_level level)
+{
+	return (int)level <= atomic_load_explicit(&level_now, memory_order_relaxed);
 }
 
 void report_errors_aloud(bool aloud)
@@ -98,7 +106,7 @@ void report(enum log_level level, const char *format, ...)
 	char text[TEXT_SIZE];
 	va_list arguments;
 
-	if ((int)level > atomic_load_explicit(&level_now, memory_order_relaxed))
+	if (!report_wanted(level))
 		return;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
@@ -115,6 +123,34 @@ const char *report_lock_hint(int error)
 		return "";
 	snprintf(text, sizeof(text), "; this process may lock %llu KiB in all: raise RLIMIT_MEMLOCK (ulimit -l)",
 		 (unsigned long long)limit.rlim_cur >> 10);
+	return text;
+}
+
+/* Whether so many more descriptors can be had now. */
+static bool can_open(int count)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+	bool more = fd >= 0 && (count == 1 || can_open(count - 1));
+
+	if (fd >= 0)
+		close(fd);
+	return more;
+}
+
+const char *report_descriptor_hint(int error)
+{
+	static _Thread_local char text[128];
+	UNCANCELLED; /* for close(); callers may own an engine */
+	struct rlimit limit;
+
+	if (error == -ENFILE)
+		return "; the whole system has as many open as it may: raise fs.file-max";
+	if (error == -EIO && !can_open(FEW))
+		error = -EMFILE;
+	if (error != -EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return "";
+	snprintf(text, sizeof(text), "; this process may have %llu descriptors: raise RLIMIT_NOFILE (ulimit -n)",
+		 (unsigned long long)limit.rlim_cur);
 	return text;
 }
 

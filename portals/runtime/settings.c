@@ -2,22 +2,27 @@
 #include "portals/runtime/settings.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/debug_names.h"
+#include "base/nearest.h"
 #include "base/report.h"
-
-extern char **environ;
 
 enum setting_type {
 	TYPE_nic_mode,
 	TYPE_dialect,
 	TYPE_launch,
 	TYPE_addresses,
+	TYPE_open_time,
 	TYPE_log_level,
 	TYPE_string,
 	TYPE_late,
 	TYPE_cpus,
+	TYPE_debug,
+	TYPE_signal,
 	TYPE_number,
 	TYPE_bytes,
 	TYPE_duration,
@@ -51,10 +56,21 @@ static const struct word modes[] = {{"auto", NIC_MODE_AUTO},
 				    {NULL, 0}};
 static const struct word dialects[] = {{"standard", DIALECT_STANDARD}, {"cray", DIALECT_CRAY}, {NULL, 0}};
 static const struct word launches[] = {{"auto", LAUNCH_AUTO}, {"none", LAUNCH_NONE}, {NULL, 0}};
+static const struct word open_times[] = {
+	{"auto", OPEN_AUTO}, {"wait", OPEN_WAIT}, {"background", OPEN_BACKGROUND}, {NULL, 0}};
 static const struct word addresses[] = {{"auto", ADDRESSES_AUTO}, {"published", ADDRESSES_PUBLISHED}, {NULL, 0}};
 static const struct word levels[] = {{"off", LOG_OFF},   {"error", LOG_ERROR}, {"warn", LOG_WARN},
 				     {"info", LOG_INFO}, {"debug", LOG_DEBUG}, {NULL, 0}};
 static const struct word flags[] = {{"no", 0}, {"yes", 1}, {"0", 0}, {"1", 1}, {"off", 0}, {"on", 1}, {NULL, 0}};
+static const struct word debug_names[] = {
+#define DEBUG_NAME(name, bit) {name, bit},
+	PORTALS_DEBUG_NAMES(DEBUG_NAME)
+#undef DEBUG_NAME
+		{"match", PTL_DBG_REQUEST},
+	{"all", PTL_DBG_ALL},
+	{NULL, 0}};
+static const struct word signals[] = {{"", 0},           {"HUP", SIGHUP},     {"QUIT", SIGQUIT}, {"USR1", SIGUSR1},
+				      {"USR2", SIGUSR2}, {"WINCH", SIGWINCH}, {NULL, 0}};
 static const struct word byte_units[] = {{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {NULL, 0}};
 static const struct word time_units[] = {{"", 1000000000}, {"s", 1000000000}, {"ms", 1000000}, {"us", 1000}, {NULL, 0}};
 static const struct word plain[] = {{"", 1}, {NULL, 0}};
@@ -109,6 +125,27 @@ static bool parse_list(const char *text)
 	return true;
 }
 
+/* "drop,match": bits of these names together. */
+static bool parse_names(const char *text, const struct word *words, uint32_t *bits)
+{
+	*bits = 0;
+	while (*text) {
+		size_t length = strcspn(text, ",");
+		char name[16];
+		uint64_t bit;
+
+		if (length >= sizeof(name) || (text[length] && !text[length + 1]))
+			return false;
+		memcpy(name, text, length);
+		name[length] = '\0';
+		if (!find_word(words, name, &bit))
+			return false;
+		*bits |= (uint32_t)bit;
+		text += length + (text[length] != '\0');
+	}
+	return true;
+}
+
 /* What is wanted, where the text of the row does not say it. */
 static const char *form(enum setting_type type)
 {
@@ -148,6 +185,12 @@ static bool parse(const struct setting *setting, const char *text, struct settin
 		return parse_list(text) && (*(const char **)field = keep(setting, text)) != NULL;
 	case TYPE_string:
 		return (*(const char **)field = keep(setting, text)) != NULL;
+	case TYPE_debug:
+		return parse_names(text, debug_names, field);
+	case TYPE_signal:
+		good = find_word(signals, strncmp(text, "SIG", 3) == 0 && text[3] ? text + 3 : text, &value);
+		*(int *)field = (int)value;
+		return good;
 	case TYPE_nic_mode:
 		good = find_word(modes, text, &value);
 		*(enum nic_mode *)field = (enum nic_mode)value;
@@ -163,6 +206,10 @@ static bool parse(const struct setting *setting, const char *text, struct settin
 	case TYPE_addresses:
 		good = find_word(addresses, text, &value);
 		*(enum addresses *)field = (enum addresses)value;
+		return good;
+	case TYPE_open_time:
+		good = find_word(open_times, text, &value);
+		*(enum open_time *)field = (enum open_time)value;
 		return good;
 	case TYPE_late:
 		return true;
@@ -187,39 +234,6 @@ static bool parse(const struct setting *setting, const char *text, struct settin
 
 /* --- names --- */
 
-/* Levenshtein distance; both names are short. */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[64];
-	size_t length = strnlen(b, 62);
-
-	for (unsigned j = 0; j <= length; j++)
-		row[j] = j;
-	for (unsigned i = 1; *a; a++, i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = i;
-		for (unsigned j = 1; j <= length; j++) {
-			unsigned replaced = diagonal + (*a != b[j - 1]);
-
-			diagonal = row[j];
-			row[j] = row[j] + 1 < row[j - 1] + 1 ? row[j] + 1 : row[j - 1] + 1;
-			row[j] = replaced < row[j] ? replaced : row[j];
-		}
-	}
-	return row[length];
-}
-
-static const struct setting *nearest(const char *name)
-{
-	const struct setting *best = &table[0];
-
-	for (size_t i = 1; i < SETTINGS; i++)
-		if (distance(name, table[i].variable) < distance(name, best->variable))
-			best = &table[i];
-	return best;
-}
-
 static bool known(const char *name)
 {
 	for (size_t i = 0; i < SETTINGS; i++)
@@ -243,9 +257,15 @@ static void warn_of_unknown(void)
 			continue;
 		memcpy(name, *at, (size_t)(equals - *at));
 		name[equals - *at] = '\0';
-		if (!known(name))
-			report(LOG_WARN, "unknown variable %s in the environment; did you mean %s?", name,
-			       nearest(name)->variable);
+		const char *meant = name_nearest(name, strlen("PTL_"), &table[0].variable, SETTINGS, sizeof(table[0]));
+
+		if (known(name))
+			continue;
+		if (meant)
+			report(LOG_WARN, "unknown variable %s in the environment; did you mean %s?", name, meant);
+		else
+			report(LOG_WARN,
+			       "unknown variable %s in the environment; \"ptlbench info\" lists those there are", name);
 	}
 }
 

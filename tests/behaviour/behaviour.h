@@ -9,9 +9,15 @@
 	X(setting_tests)                                                                                               \
 	X(error_tests)                                                                                                 \
 	X(wait_tests)                                                                                                  \
+	X(broken_tests)                                                                                                \
+	X(told_tests)                                                                                                  \
+	X(event_fd_tests)                                                                                              \
 	X(revoke_tests)                                                                                                \
 	X(contact_tests)                                                                                               \
+	X(hold_tests)                                                                                                  \
+	X(spoiled_tests)                                                                                               \
 	X(failure_tests)                                                                                               \
+	X(bound_tests)                                                                                                 \
 	X(life_tests)                                                                                                  \
 	X(process_tests)                                                                                               \
 	X(cost_tests)

@@ -2,8 +2,12 @@
 /* First contact: with processes that start later, at the same instant, again, or never. */
 #include "tests/behaviour/behaviour.h"
 
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Everybody puts to everybody else as the first thing ever said between them. */
@@ -170,6 +174,70 @@ static void only_a_transport_that_proves_user_ids_will_do_if_that_is_required(vo
 		FAIL("\"%s\" does not name the setting", PtlNicErrorText());
 }
 
+/* ---- Where others compute, whoever yields gets its core back when each of them has used up its time slice. ---- */
+
+#define TIME_SLICE_NS 4000000
+
+static _Atomic bool others_compute;
+static _Atomic unsigned yields;
+
+/* The library's calls come here too. */
+int sched_yield(void)
+{
+	if (!atomic_load(&others_compute))
+		return (int)syscall(SYS_sched_yield);
+	atomic_fetch_add(&yields, 1);
+	return nanosleep(&(struct timespec){.tv_nsec = TIME_SLICE_NS}, NULL);
+}
+
+static void wait_for_ack(ptl_handle_eq_t eq)
+{
+	take(eq, PTL_EVENT_ACK);
+}
+
+static void poll_for_ack(ptl_handle_eq_t eq)
+{
+	ptl_event_t event;
+	int rc;
+	while ((rc = PtlEQGet(eq, &event)) == PTL_EQ_EMPTY)
+		CHECK_LESS(atomic_load(&yields), 100000);
+	CHECK_OK(rc);
+	CHECK_EQUAL(event.type, PTL_EVENT_ACK);
+}
+
+/* So many slices, rather than a time, because how long the other side takes is the machine's affair. */
+static void meet_in_few_slices(void (*await)(ptl_handle_eq_t), unsigned most)
+{
+	static char area[8];
+	ptl_handle_eq_t in = new_eq(8), out = new_eq(8);
+	unsigned options = PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE;
+	if (am_target())
+		open_window(BITS, md_over(area, 8, options, in));
+	ptl_handle_md_t md = bind_md(md_over(area, 8, QUIET, out));
+	atomic_store(&others_compute, true);
+	barrier();
+	if (am_initiator()) {
+		put(md, PTL_ACK_REQ, BITS);
+		await(out);
+	} else {
+		take(in, PTL_EVENT_PUT_END);
+	}
+	atomic_store(&others_compute, false);
+	if (atomic_load(&yields) > most)
+		lose_race("first contact took too many time slices; perhaps the other side waited for its core");
+	barrier();
+}
+
+static void first_contact_takes_few_time_slices_where_others_compute(void)
+{
+	meet_in_few_slices(wait_for_ack, 40);
+}
+
+static void first_contact_of_one_that_polls_takes_few_time_slices_where_others_compute(void)
+{
+	meet_in_few_slices(poll_for_ack, 60);
+}
+
 #define MEETING(test, count)                                                                                           \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = count, .traits = TRAIT_SEVERAL | TRAIT_BARE                   \
@@ -190,6 +258,14 @@ const struct test contact_tests[] = {
 	 .processes = 1,
 	 .traits = TRAIT_NETWORK | TRAIT_BARE,
 	 .environment = "PTL_REQUIRE_VERIFIED_UID=1"},
+	{.name = "first_contact_takes_few_time_slices_where_others_compute",
+	 .run = first_contact_takes_few_time_slices_where_others_compute,
+	 .processes = 2,
+	 .traits = TRAIT_SEVERAL | TRAIT_NODE},
+	{.name = "first_contact_of_one_that_polls_takes_few_time_slices_where_others_compute",
+	 .run = first_contact_of_one_that_polls_takes_few_time_slices_where_others_compute,
+	 .processes = 2,
+	 .traits = TRAIT_SEVERAL | TRAIT_NODE},
 	MEETING(a_process_that_reopens_its_interface_can_be_reached_again, 2),
 	MEETING(a_process_restarted_under_the_same_pid_can_be_talked_to_again, 3),
 	{0},

@@ -2,6 +2,7 @@
 /* What a message costs beyond time: memory, system calls; and whether the stage clocks tell the truth. */
 #include "tests/behaviour/allocations.h"
 #include "tests/behaviour/behaviour.h"
+#include "tests/resources.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -143,6 +144,86 @@ static void short_messages_make_no_system_call(void)
 	_exit(0);
 }
 
+/* ---- Memory of event queues ---- */
+
+#define EVENTS     (1u << 22) /* 512 MiB */
+#define NEGLIGIBLE (6u << 20) /* bytes; a page may have 2 MiB */
+#define FILL       (12u << 20)
+
+/* Puts to ourselves, of which each leaves at least four events of 128 bytes. */
+static void fill_queue(ptl_handle_eq_t eq)
+{
+	ptl_process_id_t self;
+	CHECK_OK(PtlGetId(ni, &self));
+	struct window window = open_window(BITS, md_over(far, sizeof far, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, eq));
+	ptl_handle_md_t md = bind_md(md_over(near, sizeof near, 0, eq));
+	ptl_handle_eq_t none = new_eq(1);
+	for (unsigned i = 0; i < FILL / (4 * 128); i++) {
+		CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
+		CHECK_EMPTY(none); /* drives: what waits for its turn has memory, too */
+	}
+	put_to_myself();
+	CHECK_OK(PtlEQFree(none));
+	CHECK_OK(PtlMDUnlink(md));
+	close_window(window);
+}
+
+static ptl_handle_eq_t large_queue(ptl_size_t count)
+{
+	ptl_handle_eq_t eq = PTL_EQ_NONE;
+	const int code = PtlEQAlloc(ni, count, PTL_EQ_HANDLER_NONE, &eq);
+	if (code == PTL_NO_SPACE)
+		skip_test("this system gives no address space that it may not have memory for");
+	CHECK_OK(code);
+	return eq;
+}
+
+static void a_freed_event_queue_gives_its_memory_back(void)
+{
+	CHECK_OK(PtlNicReady(ni));
+	for (int i = 0; i < 3; i++) {
+		const uint64_t before = resident_bytes();
+		ptl_handle_eq_t eq = large_queue(EVENTS);
+		CHECK_LESS(resident_bytes(), before + NEGLIGIBLE);
+		fill_queue(eq);
+		const uint64_t full = resident_bytes();
+		CHECK_LESS(before + FILL - NEGLIGIBLE, full);
+		CHECK_OK(PtlEQFree(eq));
+		CHECK_LESS(resident_bytes(), full - FILL + NEGLIGIBLE);
+	}
+}
+
+static void a_large_event_queue_costs_what_is_used_of_it(void)
+{
+	static const ptl_size_t counts[] = {EVENTS, 1u << 28};
+	CHECK_OK(PtlNicReady(ni));
+	const uint64_t before = resident_bytes(), faults = page_faults();
+	for (int i = 0; i < 40; i++)
+		CHECK_OK(PtlEQFree(large_queue(counts[i % 2])));
+	CHECK_LESS(page_faults() - faults, 1000);
+	CHECK_LESS(resident_bytes(), before + NEGLIGIBLE);
+}
+
+/* ---- Handles ---- */
+
+/* One after the other, far more than once took to come back to the first; few of them ever have memory. */
+static void a_dead_handle_stays_dead_while_others_come_and_go(void)
+{
+	ptl_md_t md = md_over(near, sizeof near, 0, PTL_EQ_NONE);
+	ptl_handle_md_t dead = bind_md(md);
+	CHECK_OK(PtlMDUnlink(dead));
+	const uint64_t before = resident_bytes();
+	for (int i = 0; i < 550000; i++) {
+		ptl_handle_md_t other;
+		CHECK_OK(PtlMDBind(ni, md, PTL_RETAIN, &other));
+		if (other == dead)
+			FAIL("it names the descriptor bound %d others later", i);
+		CHECK_OK(PtlMDUnlink(other));
+	}
+	CHECK_RC(PtlMDUnlink(dead), PTL_MD_INVALID);
+	CHECK_LESS(resident_bytes(), before + NEGLIGIBLE);
+}
+
 /* ---- The instrument ---- */
 
 static void check_stages(const ptl_nic_timing_t *timing)
@@ -262,6 +343,19 @@ const struct test cost_tests[] = {
 	 .run = short_messages_make_no_system_call,
 	 .processes = 1,
 	 .traits = TRAIT_SELF | TRAIT_HOST_MODE | TRAIT_NO_SANITIZER},
+	{.name = "a_freed_event_queue_gives_its_memory_back",
+	 .run = a_freed_event_queue_gives_its_memory_back,
+	 .processes = 1,
+	 .traits = TRAIT_NO_SANITIZER},
+	{.name = "a_large_event_queue_costs_what_is_used_of_it",
+	 .run = a_large_event_queue_costs_what_is_used_of_it,
+	 .processes = 1,
+	 .traits = TRAIT_NO_SANITIZER},
+	{.name = "a_dead_handle_stays_dead_while_others_come_and_go",
+	 .run = a_dead_handle_stays_dead_while_others_come_and_go,
+	 .processes = 1,
+	 .traits = TRAIT_NO_SANITIZER,
+	 .seconds = 120},
 	PAIR(the_stages_of_a_message_add_up_to_its_total),
 	PAIR(the_counters_say_who_drove),
 	{.name = "an_idle_process_uses_no_cpu",

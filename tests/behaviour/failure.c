@@ -2,6 +2,7 @@
 /* Peers that stand still, or whose connections outlive them.  What becomes of operations whose peer dies is a chapter of the conformance suite. */
 #include "tests/behaviour/behaviour.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -161,7 +162,86 @@ static void who_stood_still_too_long_takes_nothing_wrong_for_right(void)
 	barrier();
 }
 
+static ptl_nic_peer_state_t known_of(ptl_process_id_t id, const char **evidence)
+{
+	ptl_nic_peer_state_t state;
+	CHECK_OK(PtlNicPeerState(ni, id, &state, evidence));
+	return state;
+}
+
+/* The survivor sleeps on its descriptor, or in PtlEQPoll where nobody drives meanwhile. */
+static ptl_event_t next_death(ptl_handle_eq_t eq)
+{
+	struct pollfd wait = {.events = POLLIN};
+	ptl_event_t event;
+	int which, rc;
+	if (in_mode("host")) {
+		CHECK_OK(PtlEQPoll(&eq, 1, PATIENCE, &event, &which));
+		return event;
+	}
+	CHECK_OK(PtlNicEventFd(eq, &wait.fd));
+	while ((rc = PtlEQGet(eq, &event)) == PTL_EQ_EMPTY)
+		CHECK_EQUAL(poll(&wait, 1, PATIENCE), 1);
+	CHECK_EQUAL(rc, PTL_OK);
+	return event;
+}
+
+static void a_peer_is_known_to_be_unknown_connected_or_dead_and_an_event_tells_of_its_death(void)
+{
+	ptl_handle_eq_t deaths = new_eq(4), eq = new_eq(8);
+	const char *evidence = NULL;
+	open_door();
+	CHECK_EQUAL(known_of(nobody(), &evidence), PTL_NIC_PEER_UNKNOWN);
+	CHECK_STRING(evidence, "");
+	barrier();
+	expect_death(1);
+	if (am_target()) {
+		for (;;)
+			lend_time(); /* where there is no NIC thread */
+	}
+	CHECK_OK(PtlNicPeerEvents(ni, deaths));
+	knock(target_id());
+	CHECK_EQUAL(known_of(target_id(), &evidence), PTL_NIC_PEER_CONNECTED);
+	CHECK_STRING(evidence, "");
+	stop_process(1);
+	ptl_handle_md_t md = bind_md(md_over(memory(64), 64, PTL_MD_EVENT_START_DISABLE, eq));
+	CHECK_OK(PtlGet(md, target_id(), INDEX_SIDE, 0, BITS,
+			0)); /* under way, so that every transport looks after it */
+	CHECK(kill(pid_of(1), SIGKILL) == 0);
+	ptl_event_t event = next_death(deaths);
+	CHECK_EQUAL(event.type, PTL_NIC_EVENT_PEER_DIED);
+	CHECK_STRING(PtlEventKindStr(event.type), "PTL_NIC_EVENT_PEER_DIED");
+	CHECK_ID(event.initiator, target_id());
+	CHECK_EQUAL(event.ni_fail_type, PTL_NI_PEER_DIED);
+	CHECK_EQUAL(event.md_handle, PTL_INVALID_HANDLE);
+	CHECK_EQUAL(known_of(target_id(), &evidence), PTL_NIC_PEER_DEAD);
+	CHECK(*evidence != '\0');
+	take_failed(eq, PTL_EVENT_REPLY_END);
+	CHECK_EMPTY(deaths);
+	/* Somebody asks for it again, and for no more events. */
+	CHECK_OK(PtlNicPeerEvents(ni, PTL_EQ_NONE));
+	CHECK_OK(PtlGet(md, target_id(), INDEX_SIDE, 0, BITS, 0));
+	CHECK_EQUAL(known_of(target_id(), NULL), PTL_NIC_PEER_CONTACTING);
+	CHECK_EMPTY(deaths);
+}
+
+static void questions_about_peers_return_the_right_code(void)
+{
+	ptl_nic_peer_state_t state;
+	CHECK_RC(PtlNicPeerState(ni, nobody(), NULL, NULL), PTL_SEGV);
+	CHECK_RC(PtlNicPeerState(PTL_INVALID_HANDLE, nobody(), &state, NULL), PTL_NI_INVALID);
+	CHECK_RC(PtlNicPeerEvents(PTL_INVALID_HANDLE, PTL_EQ_NONE), PTL_NI_INVALID);
+	CHECK_RC(PtlNicPeerEvents(ni, PTL_INVALID_HANDLE), PTL_EQ_INVALID);
+	ptl_handle_eq_t eq = new_eq(4);
+	CHECK_OK(PtlNicPeerEvents(ni, eq));
+	CHECK_OK(PtlEQFree(eq));
+	CHECK_RC(PtlNicPeerEvents(ni, eq), PTL_EQ_INVALID);
+	CHECK_OK(PtlNicPeerEvents(ni, PTL_EQ_NONE));
+}
+
 const struct test failure_tests[] = {
+	TWO(a_peer_is_known_to_be_unknown_connected_or_dead_and_an_event_tells_of_its_death),
+	ALONE(questions_about_peers_return_the_right_code),
 	{.name = "who_stood_still_too_long_takes_nothing_wrong_for_right",
 	 .run = who_stood_still_too_long_takes_nothing_wrong_for_right,
 	 .processes = 2,

@@ -2,8 +2,10 @@
 /* Settings from the environment as a program meets them. */
 #include "tests/behaviour/behaviour.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static void a_setting_that_makes_no_sense_is_refused_by_name(void)
 {
@@ -17,6 +19,63 @@ static void a_setting_that_makes_no_sense_is_refused_by_name(void)
 		FAIL("\"%s\" does not name %s", PtlNicErrorText(), nonsense);
 }
 
+/* --- PTL_OPEN --- */
+
+static bool is_listening(int fd)
+{
+	socklen_t size = sizeof(int);
+	int yes = 0;
+	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &size) == 0 && yes;
+}
+
+/* Of this process, whose processes talk by no other TCP. */
+static unsigned listening_sockets(void)
+{
+	unsigned count = 0;
+	DIR *directory = opendir("/proc/self/fd");
+	CHECK(directory != NULL);
+	for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+		count += entry->d_name[0] != '.' && is_listening(atoi(entry->d_name));
+	closedir(directory);
+	return count;
+}
+
+static void when_an_interface_is_open_so_is_its_network(void)
+{
+	if (!over_transport("ofi:tcp") && !over_transport("ofi:net"))
+		skip_test("how others are reached is not to be seen");
+	unsigned before = listening_sockets();
+	open_interface(PTL_PID_ANY);
+	CHECK_EQUAL(listening_sockets(), before + 1);
+}
+
+static void a_network_that_cannot_be_opened_is_told_by_PtlNIInit(void)
+{
+	int interfaces;
+	CHECK_OK(PtlInit(&interfaces));
+	for (int i = 0; i < 3; i++)
+		CHECK_RC(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni), PTL_IFACE_INVALID);
+	if (!strstr(PtlNicErrorText(), "pigeon"))
+		FAIL("\"%s\" does not name the provider", PtlNicErrorText());
+	CHECK_EQUAL(PtlNIInitialized(PTL_IFACE_DEFAULT), 0);
+}
+
+static void a_network_that_opens_in_the_background_is_told_by_PtlNicReady(void)
+{
+	int interfaces;
+	CHECK_OK(PtlInit(&interfaces));
+	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));
+	CHECK_RC(PtlNicReady(ni), PTL_FAIL);
+	if (!strstr(PtlNicErrorText(), "pigeon"))
+		FAIL("\"%s\" does not name the provider", PtlNicErrorText());
+	put_to_myself();
+}
+
+#define OPENING(test, settings)                                                                                        \
+	{                                                                                                              \
+		.name = #test, .run = test, .processes = 1, .traits = TRAIT_BARE | TRAIT_OFI, .environment = settings  \
+	}
+
 #define NONSENSE(variable, value)                                                                                      \
 	{                                                                                                              \
 		.name = "a_setting_that_makes_no_sense_is_refused_by_name: " variable,                                 \
@@ -29,5 +88,10 @@ const struct test setting_tests[] = {
 	NONSENSE("PTL_NIC_MODE", "lazy"),
 	NONSENSE("PTL_IFACE", "no-such-device0"),
 	NONSENSE("PTL_PEER_TIMEOUT", "soon"),
+	NONSENSE("PTL_OPEN", "later"),
+	OPENING(when_an_interface_is_open_so_is_its_network, "PTL_OPEN=auto"),
+	OPENING(a_network_that_cannot_be_opened_is_told_by_PtlNIInit, "PTL_TRANSPORT=ofi:pigeon PTL_LOG=off"),
+	OPENING(a_network_that_opens_in_the_background_is_told_by_PtlNicReady,
+		"PTL_TRANSPORT=ofi:pigeon PTL_OPEN=background PTL_LOG=off"),
 	{0},
 };

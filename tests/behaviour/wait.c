@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
 
 static char area[64];
@@ -271,7 +273,111 @@ static void a_call_from_a_signal_handler_does_not_hang(void)
 	CHECK_EQUAL(atomic_load(&handler_other), 0);
 }
 
+/* ---- A core to spend ---- */
+
+static unsigned long long chunks_written_for_readers(void)
+{
+	static const char name[] = "chunks written for readers ";
+	char text[4096];
+	CHECK_OK(PtlNicInfo(ni, text, sizeof text));
+	if (!strstr(text, "cross-memory attach;"))
+		skip_test("processes here may not read each other");
+	const char *at = strstr(text, name);
+	CHECK(at != NULL);
+	return strtoull(at + strlen(name), NULL, 10);
+}
+
+static int by_get(ptl_handle_eq_t eq, ptl_event_t *event)
+{
+	return PtlEQGet(eq, event);
+}
+
+static int by_progress(ptl_handle_eq_t eq, ptl_event_t *event)
+{
+	CHECK_OK(PtlProgress(ni, 0));
+	int rc = PtlEQPeek(eq, event);
+	return rc == PTL_OK ? PtlEQGet(eq, event) : rc;
+}
+
+/* Until a chunk was: with both processes on one core, the reader may have done it all before this one runs again. */
+static void put_until_a_chunk_is_lent(int (*poll)(ptl_handle_eq_t, ptl_event_t *))
+{
+	const size_t length = 4 * LONG;
+	const uint64_t end = now_ns() + 3 * PATIENCE * 1000000ull;
+	ptl_handle_eq_t eq = new_eq(64);
+	unsigned long long lent = 0;
+	if (am_target())
+		open_window(BITS,
+			    md_over(memory(length), length, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | QUIET, PTL_EQ_NONE));
+	open_door();
+	barrier();
+	ptl_handle_md_t md =
+		bind_md(md_over(memory(length), length, PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE, eq));
+	while (am_initiator() && lent == 0 && now_ns() < end) {
+		ptl_event_t event;
+		int rc;
+		CHECK_OK(PtlPut(md, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
+		while ((rc = poll(eq, &event)) == PTL_EQ_EMPTY)
+			;
+		CHECK_EQUAL(rc, PTL_OK);
+		CHECK_EQUAL(event.type, PTL_EVENT_ACK);
+		lent = chunks_written_for_readers();
+	}
+	CHECK(!am_initiator() || lent > 0);
+	barrier();
+}
+
+static void who_polls_by_PtlEQGet_lends_its_core_to_a_split_copy(void)
+{
+	put_until_a_chunk_is_lent(by_get);
+}
+
+static void who_polls_by_PtlProgress_lends_its_core_to_a_split_copy(void)
+{
+	put_until_a_chunk_is_lent(by_progress);
+}
+
+/* A poller that never comes back owes nothing. */
+static void a_split_copy_ends_without_the_poller_who_began_it(void)
+{
+	const size_t length = 4 * LONG;
+	ptl_handle_eq_t eq = new_eq(64), in = new_eq(64);
+	ptl_event_t event;
+	char *bytes = memory(length);
+	if (am_target())
+		open_window(BITS, md_over(bytes, length,
+					  PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE, in));
+	else
+		fill_pattern(bytes, length, 3);
+	open_door();
+	for (int round = 0; round < FEWER(40); round++) {
+		barrier();
+		if (am_initiator()) {
+			ptl_handle_md_t md = bind_md(md_over(bytes, length, PTL_MD_EVENT_START_DISABLE, eq));
+			CHECK_OK(PtlPut(md, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
+			for (int i = 0; i < round % 4; i++)
+				(void)PtlEQGet(eq, &event);
+		}
+		harness_while_waiting(NULL); /* from here on the initiator calls nothing, until the target has it all */
+		if (am_target()) {
+			take(in, PTL_EVENT_PUT_END);
+			CHECK_PATTERN(bytes, length, 3);
+			memset(bytes, 0, length);
+		}
+		barrier();
+		drive_while_waiting();
+	}
+}
+
+#define OVER_NODE(test, more)                                                                                          \
+	{                                                                                                              \
+		.name = #test, .run = test, .processes = 2, .traits = TRAIT_NODE | (more)                              \
+	}
+
 const struct test wait_tests[] = {
+	OVER_NODE(who_polls_by_PtlEQGet_lends_its_core_to_a_split_copy, 0),
+	OVER_NODE(who_polls_by_PtlProgress_lends_its_core_to_a_split_copy, 0),
+	OVER_NODE(a_split_copy_ends_without_the_poller_who_began_it, TRAIT_NIC_THREAD),
 	PAIR(a_sleeping_waiter_is_woken_by_every_message),
 	PAIR(waiters_on_overlapping_sets_of_queues_share_the_events),
 	TWO(the_last_of_three_sleepers_is_woken_too),

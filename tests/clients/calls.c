@@ -164,6 +164,19 @@ static void time_limits_pass(void)
 	CHECK_LESS(29000000, now_ns() - start);
 }
 
+static void a_cleared_time_limit_never_passes(void)
+{
+	timeout_val_t limit;
+	set_timeout(&limit, 0);
+	CHECK_EQUAL(timeout_set(&limit), 1);
+	CHECK_EQUAL(test_timeout(&limit), 1);
+	clear_timeout(&limit);
+	CHECK_EQUAL(timeout_set(&limit), 0);
+	CHECK_EQUAL(test_timeout(&limit), 0);
+	set_timeout(&limit, 0);
+	CHECK_EQUAL(test_timeout(&limit), 1);
+}
+
 static void the_node_id_of_a_device_is_known_before_init(void)
 {
 	unsigned nid = 5;
@@ -192,6 +205,7 @@ static void dumps_show_what_there_is(void)
 	static char bytes[8];
 	char *text = NULL;
 	size_t size = 0;
+	ptl_process_id_t self;
 	ptl_handle_eq_t eq = new_eq(5);
 	struct window window = open_window(BITS, md_over(bytes, 8, PTL_MD_OP_PUT, eq));
 	CHECK_RC(PtlTblDump(PTL_INVALID_HANDLE, 0), PTL_NI_INVALID);
@@ -199,6 +213,12 @@ static void dumps_show_what_there_is(void)
 	CHECK_RC(PtlTblDump(ni, -1), PTL_PT_INDEX_INVALID);
 	CHECK_RC(PtlMEDump(window.md), PTL_ME_INVALID);
 	CHECK_RC(PtlNIEqDump(PTL_INVALID_HANDLE), PTL_NI_INVALID);
+	CHECK_OK(PtlGetId(ni, &self));
+	ptl_handle_md_t md = bind_md(md_over(bytes, 1, 0, PTL_EQ_NONE));
+	for (int i = 0; i < 5; i++) /* two events each */
+		CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
+	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, BITS + 1, 0, 0));
+	await_drops(1);
 	p3_out = open_memstream(&text, &size);
 	CHECK_OK(PtlTblDump(ni, INDEX));
 	CHECK_OK(PtlMEDump(window.me));
@@ -206,7 +226,7 @@ static void dumps_show_what_there_is(void)
 	CHECK(fclose(p3_out) == 0);
 	p3_out = NULL;
 	CHECK(strstr(text, "0x000000005ca1ab1e") != NULL);
-	CHECK(strstr(text, "room for 8 events") != NULL);
+	CHECK(strstr(text, "room for 8 events, 8 unread, 2 lost") != NULL);
 	free(text);
 }
 
@@ -336,6 +356,7 @@ const struct test call_tests[] = {
 	 .traits = TRAIT_BARE,
 	 .environment = "PTL_IFACE=no-such-device0 PTL_IFACE1=lo PTL_IFACE3=127.0.0.1"},
 	ALONE(time_limits_pass),
+	ALONE(a_cleared_time_limit_never_passes),
 	{.name = "the_node_id_of_a_device_is_known_before_init",
 	 .run = the_node_id_of_a_device_is_known_before_init,
 	 .processes = 1,

@@ -11,12 +11,15 @@
 #define CLIENT_TABLES(X)                                                                                               \
 	X(mpi_tests)                                                                                                   \
 	X(btl_tests)                                                                                                   \
+	X(block_tests)                                                                                                 \
 	X(rpc_tests)                                                                                                   \
 	X(storage_tests)                                                                                               \
 	X(runtime_tests)                                                                                               \
 	X(lock_tests)                                                                                                  \
 	X(job_tests)                                                                                                   \
 	X(call_tests)                                                                                                  \
+	X(cray_tests)                                                                                                  \
+	X(lustre_tests)                                                                                                \
 	X(dialect_tests)
 
 #define DECLARE_TABLE(table) extern const struct test table[];

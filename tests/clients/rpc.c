@@ -126,7 +126,41 @@ static void remote_procedures_are_called(void)
 	}
 }
 
+/*
+ * A client of the kind that gives up what is not acknowledged after 100 ms.  Its server is up when it starts, and it calls as
+ * soon as its own interface is open, which may have to load a network library first.
+ */
+static void a_call_just_after_PtlNIInit_is_in_time(void)
+{
+	uint64_t word = 1;
+	announce_ids(0);
+	if (am_target()) {
+		open_interface(target_id().pid);
+		drive_while_waiting();
+		open_window_on(REQUESTS, BITS,
+			       md_over(&word, sizeof word, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, PTL_EQ_NONE));
+	}
+	barrier();
+	if (am_initiator()) {
+		ptl_event_t event;
+		int which;
+		open_interface(initiator_id().pid);
+		ptl_handle_eq_t eq = new_eq(4);
+		put(bind_md(md_over(&word, sizeof word, QUIET, eq)), PTL_ACK_REQ, BITS);
+		int rc = PtlEQPoll(&eq, 1, SLICE, &event, &which);
+		if (rc == PTL_EQ_EMPTY)
+			lose_race("others had the processors");
+		CHECK_RC(rc, PTL_OK);
+		CHECK_EQUAL(event.type, PTL_EVENT_ACK);
+	}
+	barrier();
+}
+
 const struct test rpc_tests[] = {
 	TWO(remote_procedures_are_called),
+	{.name = "a_call_just_after_PtlNIInit_is_in_time",
+	 .run = a_call_just_after_PtlNIInit_is_in_time,
+	 .processes = 2,
+	 .traits = TRAIT_SEVERAL | TRAIT_BARE},
 	{0},
 };

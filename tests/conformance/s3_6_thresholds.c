@@ -23,9 +23,14 @@ static const struct row rows[] = {
 	{"3.6/14", "from the operation on that makes the threshold 0, when it starts, the descriptor takes no new one"},
 	{"3.6/15", "operations under way when the threshold becomes 0 finish and log their END"},
 	{"3.6/16", "a threshold never runs below 0, and PTL_MD_THRESH_INF never runs down"},
-	{"3.6/17", "the threshold in an event's md is that after the operation"},
+	{"3.6/17",
+	 "the threshold in the md of an event is that right after its operation took its unit, in START and END alike, "
+	 "whatever others have taken since: of N operations one tells N - 1, ... and one tells 0"},
+	{"3.6/18", "PTL_MD_THRESH_INF stays so in events; UNLINK tells what the descriptor has left"},
 	{0},
 };
+
+#define MANY 8
 
 static char near[LONG], far[LONG];
 
@@ -268,6 +273,52 @@ static void c3_6_local_and_refused_calls_use_no_unit(void)
 	CHECK_EQUAL(state_of(md).threshold, 3);
 }
 
+/* ---- What events tell ---- */
+
+/* Each of so many operations tells a threshold of its own, in all its events. */
+static void take_operations(ptl_handle_eq_t eq, int operations, int events)
+{
+	ptl_seq_t links[3 * MANY];
+	bool told[3 * MANY] = {false};
+	for (int i = 0; i < events; i++) {
+		ptl_event_t event = take_any(eq);
+		CHECK(event.md.threshold >= 0 && event.md.threshold < operations);
+		if (told[event.md.threshold])
+			CHECK_EQUAL(event.link, links[event.md.threshold]);
+		told[event.md.threshold] = true;
+		links[event.md.threshold] = event.link;
+	}
+	for (int i = 0; i < operations; i++)
+		CHECK(told[i]);
+	CHECK_EMPTY(eq);
+}
+
+/* Long ones, so that they are under way together. */
+static void c3_6_operations_that_overlap_tell_each_its_own_threshold(void)
+{
+	for (int quiet = 0; quiet < 2; quiet++) {
+		const unsigned options = quiet ? PTL_MD_EVENT_START_DISABLE : 0;
+		const int pair = quiet ? 1 : 2; /* events */
+		ptl_handle_eq_t out = new_eq(8 * MANY), in = new_eq(8 * MANY);
+		struct window window = {0};
+		if (am_target())
+			window = target_window(LONG, 2 * MANY, options, in);
+		barrier();
+		ptl_handle_md_t md = initiator_md(LONG, 3 * MANY, options, out);
+		for (int i = 0; i < MANY && am_initiator(); i++) {
+			put(md, PTL_ACK_REQ, BITS);
+			get(md, BITS);
+		}
+		if (am_initiator())
+			take_operations(out, 3 * MANY, 2 * MANY * pair + MANY); /* SEND and REPLY, ACK */
+		if (am_target()) {
+			take_operations(in, 2 * MANY, 2 * MANY * pair); /* PUT and GET */
+			close_window(window);
+		}
+		barrier();
+	}
+}
+
 /* ---- When ---- */
 
 /* The target stands still, so that none of the messages gets further than into the network. */
@@ -457,15 +508,16 @@ static const struct test tests[] = {
 	CASE_PAIR(c3_6_acks_and_replies_cost_the_target_nothing, "3.6/11"),
 	CASE_PAIR(c3_6_refused_requests_cost_the_target_nothing, "3.6/10"),
 	CASE_PAIR(c3_6_units_are_used_without_events, "3.6/2"),
-	CASE_PAIR(c3_6_unlink_uses_no_unit, "3.6/3 3.6/17"),
+	CASE_PAIR(c3_6_unlink_uses_no_unit, "3.6/3 3.6/17 3.6/18"),
 	CASE_ALONE(c3_6_local_and_refused_calls_use_no_unit, "3.6/4"),
+	CASE_PAIR(c3_6_operations_that_overlap_tell_each_its_own_threshold, "3.6/17"),
 	CASE_TWO(c3_6_units_of_requests_are_used_by_the_call_itself, "3.6/5 3.6/7 3.6/9 3.6/14 3.6/15"),
 	CASE_PAIR(c3_6_used_up_window_takes_nothing_new_but_finishes_what_it_has, "3.6/14 3.6/15"),
 	CASE_PAIR(c3_6_put_that_wants_its_ack_needs_two_units, "3.6/12"),
 	CASE_TWO(c3_6_acks_beyond_the_threshold_are_discarded, "3.6/6 3.6/12"),
 	CASE_PAIR(c3_6_getput_with_one_descriptor_at_both_ends_needs_two_units, "3.6/13"),
 	CASE_ALONE(c3_6_threshold_never_runs_below_zero, "3.6/16"),
-	CASE_PAIR(c3_6_unlimited_threshold_never_runs_down, "3.6/16"),
+	CASE_PAIR(c3_6_unlimited_threshold_never_runs_down, "3.6/16 3.6/18"),
 	{0},
 };
 

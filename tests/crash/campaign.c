@@ -5,6 +5,7 @@
  */
 #include "tests/crash/crash.h"
 #include "tests/crash/points.h"
+#include "tests/tuning.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -69,6 +70,7 @@ static enum verdict run(char *text, size_t size)
 	enum verdict verdict = LOST_RACE;
 
 	peers_choose("node", plan.mode);
+	tuning_choose(plan.stage ? "staged" : plan.traits & POINT_SPLITS ? "split" : NULL);
 	for (int i = 0; verdict == LOST_RACE && i < MOST_TRIES; i++) {
 		memset(stage, 0, sizeof(*stage));
 		verdict = harness_attempt(&harness, &test, text, size);
@@ -93,10 +95,13 @@ static void choose_circumstances(struct point *point, uint64_t *random)
 	plan.passage = 1 + (unsigned)(next_number(random) % most);
 	plan.kill = next_number(random) % 2;
 	plan.refuse = next_number(random) % 4 == 0;
-	if (point->traits & POINT_PULLS)
-		plan.refuse = true;
+	plan.stage = next_number(random) % 4 == 0;
+	if (point->traits & POINT_PULLS) {
+		plan.stage = next_number(random) % 2;
+		plan.refuse = !plan.stage;
+	}
 	if (point->traits & (POINT_SPLITS | POINT_COPIES))
-		plan.refuse = false;
+		plan.refuse = plan.stage = false;
 	plan.mode = modes[next_number(random) % (sizeof modes / sizeof modes[0])];
 }
 
@@ -111,8 +116,9 @@ static void choose(uint64_t seed)
 
 static void say(FILE *to)
 {
-	fprintf(to, "seed %" PRIu64 ": %s at %s, passage %u, mode %s%s\n", plan.seed, plan.kill ? "SIGKILL" : "SIGSTOP",
-		plan.point, plan.passage, plan.mode, plan.refuse ? ", no cross-memory attach" : "");
+	fprintf(to, "seed %" PRIu64 ": %s at %s, passage %u, mode %s%s%s\n", plan.seed,
+		plan.kill ? "SIGKILL" : "SIGSTOP", plan.point, plan.passage, plan.mode,
+		plan.refuse ? ", no cross-memory attach" : "", plan.stage ? ", staged" : "");
 }
 
 static bool run_seed(uint64_t seed, bool aloud)

@@ -24,6 +24,7 @@ struct plan {
 	unsigned passage;
 	bool kill;   /* or stop */
 	bool refuse; /* process_vm_readv() and process_vm_writev() */
+	bool stage;  /* long messages go through slabs nevertheless */
 	const char *mode;
 };
 extern struct plan plan;

@@ -6,7 +6,7 @@
 enum trait_of_point {
 	POINT_BLOCKS = 1, /* who stands still there holds up everybody who sends to the same process: some 20 ns */
 	POINT_SPLITS = 2, /* passed only where processes may write into each other's memory */
-	POINT_PULLS = 4,  /* ... may not read each other's memory */
+	POINT_PULLS = 4,  /* ... may not read each other's memory, or have chosen not to */
 	POINT_COPIES = 8, /* ... may read each other's memory */
 	POINT_ALONE = 16, /* passed a few times in the life of a process: first contact */
 };

@@ -26,6 +26,12 @@ int report_error(int error, const char *format, ...)
 	return error;
 }
 
+const char *report_descriptor_hint(int error)
+{
+	(void)error;
+	return "";
+}
+
 void report(enum log_level level, const char *format, ...)
 {
 	(void)level, (void)format;
@@ -47,7 +53,8 @@ static void clear(struct node_peer *peer, uint32_t nid, uint32_t pid, uint32_t i
 				   .bell = -1,
 				   .index = index,
 				   .sender = NODE_NO_SENDER,
-				   .number = NODE_NO_SENDER};
+				   .number = NODE_NO_SENDER,
+				   .former = NODE_NO_SENDER};
 }
 
 struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
@@ -61,6 +68,11 @@ struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
 	return peer;
 }
 
+void node_peer_rest(struct node *node, struct node_peer *peer)
+{
+	(void)node, (void)peer;
+}
+
 void node_peer_met(struct node *node, struct node_peer *peer)
 {
 	(void)node;
@@ -71,7 +83,7 @@ void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 {
 	(void)tell;
 	if (peer->number != NODE_NO_SENDER)
-		node->senders[peer->number] = NULL;
+		node_number_return(node, peer->number);
 	if (peer->segment)
 		node_segment_unmap(peer->segment);
 	node_unwatch(node, peer);
@@ -113,10 +125,10 @@ static void stop(struct node *node)
 		node_peer_lost(node, node->peers[i], false);
 		free(node->peers[i]);
 	}
+	node_numbers_free(node);
 	node_segment_unmap(node->segment);
 	close(node->segment_fd);
 	node_name_release(node);
-	free(node->senders);
 	free(node->peers);
 	free(node);
 }

@@ -23,7 +23,7 @@
 			__builtin_trap();                                                                              \
 	} while (0)
 
-enum { PEERS = 2, SEGMENTS = PEERS + 1, BUFFERS = 8, STEPS = 4000, NID = 1, PID = 100 };
+enum { PEERS = 2, SEGMENTS = PEERS + 3, BUFFERS = 8, STEPS = 4000, NID = 1, PID = 100 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
@@ -75,6 +75,12 @@ int report_error(int error, const char *format, ...)
 	return error;
 }
 
+const char *report_descriptor_hint(int error)
+{
+	(void)error;
+	return "";
+}
+
 void report(enum log_level level, const char *format, ...)
 {
 	(void)level, (void)format;
@@ -98,6 +104,12 @@ int node_segment_make(struct node *of)
 {
 	of->segment = new_segment();
 	return 0;
+}
+
+bool node_segment_spoiled(const struct node *of)
+{
+	(void)of;
+	return false;
 }
 
 int node_segment_map(int fd, const struct node_peer *peer, struct node_segment **out)
@@ -151,6 +163,22 @@ void node_unwatch(struct node *of, struct node_peer *peer)
 	if (peer->pidfd >= 0)
 		close(peer->pidfd);
 	peer->pidfd = -1;
+}
+
+void node_peer_ended(struct node *of, struct node_peer *peer)
+{
+	node_unwatch(of, peer);
+}
+
+void node_close_bell(struct node_peer *peer)
+{
+	REQUIRE(peer->bell < 0);
+}
+
+bool node_pidfd_ended(const struct node_peer *peer)
+{
+	(void)peer;
+	return all_dead;
 }
 
 bool node_peer_dead(struct node *of, struct node_peer *peer)
@@ -412,7 +440,7 @@ static void step(void)
 
 static void open_node(void)
 {
-	static const struct settings settings = {.short_max = SETTING_AUTO};
+	static const struct settings settings = {.short_max = SETTING_AUTO, .tuning_file = "", .tuning_save = ""};
 	struct transport_config config = {.settings = &settings, .nid = NID, .pid = PID, .sink = &sink};
 	struct transport *transport;
 
@@ -420,8 +448,8 @@ static void open_node(void)
 	config.lends = take(1) % 2;
 	REQUIRE(transport_node.claim(&config, &transport) == 0);
 	node = node_of(transport);
-	node->senders = calloc(PEERS, sizeof(*node->senders));
-	node->sender_count = PEERS;
+	for (uint32_t index = 0; index < PEERS; index++)
+		REQUIRE(node_number_give(node, &(struct node_peer){.number = NODE_NO_SENDER}));
 	for (uint32_t index = 0; index < PEERS; index++)
 		meet(index);
 }

@@ -33,6 +33,12 @@ int report_error(int error, const char *format, ...)
 	return error;
 }
 
+const char *report_descriptor_hint(int error)
+{
+	(void)error;
+	return "";
+}
+
 void report(enum log_level level, const char *format, ...)
 {
 	(void)level, (void)format;

@@ -12,15 +12,15 @@ cd "$(dirname "$0")/../.."
 mkdir -p "$directory"
 rm -f "$directory"/broke-*
 
-flags=(-std=gnu11 -D_GNU_SOURCE -g -O1 -Wall -Wextra -Werror -I. -Iinclude -Iinclude/compat "-fsanitize=address,undefined" -fno-sanitize-recover=all)
+flags=(-std=gnu11 -D_GNU_SOURCE '-DPORTALS_VERSION="fuzz"' -g -O1 -Wall -Wextra -Werror -I. -Iinclude -Iinclude/compat "-fsanitize=address,undefined" -fno-sanitize-recover=all)
 
 # What a target is linked with besides tests/fuzz/fuzz_TARGET.c, and the length of its longest input.
 sources_of() # TARGET
 {
 	case $1 in
 	wire) echo offload/wire.c ;;
-	node) echo transports/node.c transports/node_{copy,copy_life,expose,pull,queue,split}.c ;;
-	letter) echo transports/node_{name,segment}.c ;;
+	node) echo transports/memory.c transports/node.c transports/node_{choice,copy,copy_life,expose,number,peers,place,pull,queue,renew,split,tuning}.c ;;
+	letter) echo transports/node_{name,number,segment}.c ;;
 	shm) echo transports/ofi_{address,shm_page}.c ;;
 	settings) echo portals/runtime/{settings,report}.c ;;
 	engine) echo portals/*.c portals/runtime/*.c offload/*.c transports/*.c tests/scripted.c -ldl -lpthread \

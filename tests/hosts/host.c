@@ -60,6 +60,13 @@ int host_enter(int namespace)
 	return setns(namespace, CLONE_NEWNET);
 }
 
+bool host_alone(bool loopback)
+{
+	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		return false;
+	return !loopback || raise_loopback() == 0;
+}
+
 int host_create(void)
 {
 	int home = own_namespace(), made = -1;

@@ -6,6 +6,7 @@
 #ifndef TESTS_HOSTS_HOST_H
 #define TESTS_HOSTS_HOST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define HOST_DEVICE "portals0" /* its name on every host, for PTL_IFACE */
@@ -21,6 +22,9 @@ int host_create(void);
 
 /* Moves the calling thread there; from then on its sockets are that host's.  0, or -1. */
 int host_enter(int namespace);
+
+/* Takes the calling thread away from every network, its own loopback apart if that is to be up.  False: not allowed. */
+bool host_alone(bool loopback);
 
 /* On the host that the calling thread is on: hardware address, address, up.  0, or -1. */
 int host_configure(int host);

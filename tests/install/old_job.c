@@ -100,8 +100,10 @@ static void handshake(ptl_handle_eq_t eq, ptl_handle_md_t md)
 	while (heard_us != all || heard != all) {
 		if (test_timeout(&again)) {
 			say_hello(md, heard_us);
-			set_timeout(&again, 200);
+			clear_timeout(&again); /* once we were heard there is nothing to repeat */
 		}
+		if (heard_us != all && !timeout_set(&again))
+			set_timeout(&again, 200);
 		if (PtlEQGet(eq, &ev) != PTL_OK) {
 			if (test_timeout(&give_up))
 				exit(EXIT_FAILURE);

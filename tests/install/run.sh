@@ -19,6 +19,7 @@ description=$(find "$stage/root" -name portals3.pc -print -quit)
 check "portals3.pc is installed" test -n "$description"
 [ $failed -eq 0 ] || { summary; exit 1; }
 
+[ ! -d "$build/docs/man" ] || check "manual pages are installed" test -s "$(find "$stage/root" -path '*/man3/PtlPut.3' -print -quit)"
 # The place it was configured for is the prefix in portals3.pc; the place it lies in is below the stage.
 prefix=$stage/root$(sed -n 's/^prefix=//p' "$description")
 export PKG_CONFIG_PATH=${description%/*}
@@ -79,6 +80,20 @@ old_cc() # STANDARD PROGRAM
 		old_service.cc -o "$2" "-L$libraries" -lportals
 }
 
+driver() # PROGRAM COMPILER...: the job is asked of libcnos.a too, where that is installed
+{
+	local program=$1 kernel=() flags=()
+	shift
+	[ ! -f "$libraries/libcnos.a" ] || { flags=(-DWITH_CNOS) kernel=(-lcnos); }
+	"$@" -Wall -Wextra -Werror "${flags[@]}" "${cflags[@]}" old_driver.c -x none -o "$program" "-L$libraries" "${kernel[@]}" \
+		-lportals
+}
+
+node_id()
+{
+	[ "$(use "$prefix/bin/utcp_nid" lo)" = 0x7f000001 ] && ! use "$prefix/bin/utcp_nid" no-such-device0
+}
+
 job() # TRANSPORT PROGRAM: three ranks, which know each other from the environment
 {
 	local pid rank ranks=() status=0
@@ -105,10 +120,15 @@ use() # COMMAND...: with the installed shared library
 	LD_LIBRARY_PATH=$libraries timeout 60 "$@"
 }
 
-refused_alone() # PROGRAM STATUS VARIABLE=VALUE...
+refused_alone() # PROGRAM VARIABLE=VALUE...
 {
-	env "${@:3}" timeout 60 "$1" >"$stage/refusal" 2>&1
-	[ $? -eq "$2" ] && grep -F "linked with -static" "$stage/refusal"
+	env "${@:2}" timeout 60 "$1" >"$stage/refusal" 2>&1
+	[ $? -eq 1 ] && grep -F "linked with -static" "$stage/refusal" && ! grep -F "install" "$stage/refusal"
+}
+
+silent_alone() # PROGRAM TRANSPORT: where libfabric is not wanted, nothing is said of it
+{
+	PTL_TRANSPORT=$2 timeout 60 "$1" 2>"$stage/said" && [ ! -s "$stage/said" ]
 }
 
 # A program may call what it likes by the names of our own functions.
@@ -151,9 +171,12 @@ done
 check "compile one that has loaded something itself" \
 	cc -static -std=c11 "${strict[@]}" "${cflags[@]}" program.c preload.c -o "$stage/loaded" "${static[@]}"
 for alone in alone loaded; do
-	check "$alone: it says why it does without libfabric" refused_alone "$stage/$alone" 0 PTL_TRANSPORT=ofi:tcp
+	check "$alone: it says why it does without libfabric" refused_alone "$stage/$alone" PTL_TRANSPORT=ofi:tcp
+	for transport in self node; do
+		check "$alone: nothing is said over $transport" silent_alone "$stage/$alone" $transport
+	done
 	check "$alone: it says why it cannot join a job" \
-		refused_alone "$stage/$alone" 1 PMIX_RANK=1 PMIX_NAMESPACE=x
+		refused_alone "$stage/$alone" PMIX_RANK=1 PMIX_NAMESPACE=x
 done
 
 for names in "-lp3utcp -lp3api -lp3lib -lp3rt -lp3utcp" "-lportals3 -lportals3-utcp" \
@@ -176,7 +199,39 @@ for standard in c++98 c++17; do
 	done
 done
 
-for example in hello_put hello_get; do
+for compiler in "cc -std=gnu89" "cc -std=c89" "cc -std=c11" "c++ -std=c++98 -x c++" "c++ -std=c++17 -x c++"; do
+	read -ra command < <(echo "$compiler")
+	check "compile a program of Cray's and Lustre's manner with $compiler" driver "$stage/old_driver" "${command[@]}"
+	check "run it" use env PTL_TRANSPORT=node "$stage/old_driver"
+done
+check "utcp_nid prints the node id of a device" node_id
+
+# The library is not compiled for the sanitizer, the program is.
+# Where both threads always come to it in turn, as on a busy machine, the sanitizer sees an order: several tries.
+reported() # PROGRAM ARGUMENT...
+{
+	local tries
+	for tries in {1..20}; do
+		echo "try $tries"
+		use env TSAN_OPTIONS=exitcode=66:halt_on_error=1 "$@" >"$stage/races.log" 2>&1
+		[ $? -ne 66 ] || break
+	done
+	grep -F "WARNING: ThreadSanitizer: data race" "$stage/races.log"
+}
+
+check "compile a program for the thread sanitizer" \
+	cc -std=gnu11 -g -O1 "${strict[@]}" "${cflags[@]}" -fsanitize=thread races.c -o "$stage/races" "${shared[@]}"
+for mode in shared dedicated; do
+	check "within a process its delivered buffers are no races, $mode" \
+		use env PTL_TRANSPORT=self PTL_NIC_MODE=$mode TSAN_OPTIONS=exitcode=66 "$stage/races" self
+	for transport in node ofi:tcp ofi:net; do
+		check "between two over $transport they are none, $mode" \
+			use env PTL_TRANSPORT=$transport PTL_NIC_MODE=$mode TSAN_OPTIONS=exitcode=66 "$stage/races"
+	done
+done
+check "a race is one all the same" reported env PTL_TRANSPORT=self "$stage/races" self early
+
+for example in hello_put hello_get hello_epoll; do
 	check "compile $example as a user would" \
 		cc -std=gnu11 "${cflags[@]}" "../../examples/$example.c" -o "$stage/$example" "${shared[@]}"
 	for transport in ofi:tcp ofi:net; do

@@ -96,6 +96,60 @@ published_tests() # NAME COMMAND...; the command is to be followed by -n and the
 	unset PTL_ADDRESSES PTL_TRANSPORT
 }
 
+# ptlbench of N processes prints one table; what more is to be said: TEXT.
+one_table() # TEXT N TEST...
+{
+	local text=$1 ranks=$2
+	shift 2
+	run mpirun --oversubscribe -x PTL_IFACE -n "$ranks" "$build/bench/ptlbench" "$@" --iterations 20 || return 1
+	[ "$(grep -c '^# version' "$stage/out")" -eq 1 ] && grep -qFe "$text" "$stage/out" && ! grep -q improperly "$stage/out"
+}
+
+bench_tests()
+{
+	local transport pair=(put-latency --sizes 8 --repeat 1)
+	[ -x "$build/bench/ptlbench" ] || { skip "mpirun ptlbench" "ptlbench was not built"; return; }
+	for transport in node ofi:tcp ofi:net; do
+		check "mpirun -n 2 ptlbench measures one pair over $transport" \
+			one_table "job: rank 0 of 2" 2 "${pair[@]}" --transport $transport
+	done
+	check "mpirun -n 2 ptlbench, with raw libfabric" one_table "ours/raw" 2 "${pair[@]}" --transport ofi:tcp --raw msg
+	check "mpirun -n 3 ptlbench: a rank is left over" one_table "rank 2 of 3 has nothing to do" 3 "${pair[@]}"
+	check "mpirun -n 2 ptlbench: a test of one process" one_table "rank 1 of 2 has nothing to do" 2 open
+	check "mpirun -n 2 ptlbench: a test that forks" one_table "rank 1 of 2 has nothing to do" 2 "${pair[@]}" --raw slots
+	check "mpirun -n 1 ptlbench forks its pair" one_table "# pinning: initiator" 1 "${pair[@]}"
+}
+
+# Each run is a new job, because what is tested happens once in a process.
+first_puts_arrive() # RUNS ARGUMENT... -- COMMAND...
+{
+	local runs=$1 arguments=() i
+	shift
+	while [ "$1" != -- ]; do
+		arguments+=("$1")
+		shift
+	done
+	shift
+	for ((i = 0; i < runs; i++)); do
+		is_done 2 "$@" -n 2 "$build/tests/launched-first" "${arguments[@]}" || return 1
+	done
+}
+
+first_put_tests() # COMMAND...
+{
+	local runs=6 mode transport
+	[ "${PORTALS_TEST_NIGHTLY:-no}" = no ] || runs=1000
+	check "mpirun: PtlGetRankId, attach, put, $runs times with PTL_HOLD=1" \
+		first_puts_arrive $runs -- "$@" -x PTL_HOLD=1
+	check "mpirun: a first put behind cnos_barrier()" first_puts_arrive 1 cnos -- "$@"
+	for mode in shared dedicated host; do
+		for transport in node ofi:tcp; do
+			check "mpirun: a first put behind a fence, $mode over $transport" \
+				first_puts_arrive 1 fence -- "$@" -x PTL_NIC_MODE=$mode -x PTL_TRANSPORT=$transport
+		done
+	done
+}
+
 mpirun_tests()
 {
 	local transport ranks late what launcher=(mpirun --oversubscribe -x PTL_IFACE)
@@ -110,6 +164,7 @@ mpirun_tests()
 	done
 	check "mpirun, ranks that come one after the other" \
 		goes_round 3 "${launcher[@]}" -n 3 bash -c "$late" "$ring"
+	first_put_tests "${launcher[@]}"
 	check "mpirun, children of processes that have done with Portals" run "${launcher[@]}" -n 2 "$build/tests/launched-forks"
 	check "PTL_LAUNCH=none: jobs of one" alone 2 "${launcher[@]}" -x PTL_LAUNCH=none -n 2 "$ring"
 	for transport in auto ofi:tcp ofi:net; do
@@ -122,6 +177,7 @@ mpirun_tests()
 	check "mpirun: efa is refused for other reasons" fails_with "efa: not available" \
 		"${launcher[@]}" -x PTL_TRANSPORT=ofi:efa -n 2 "$job" ready
 	published_tests mpirun "${launcher[@]}"
+	bench_tests
 }
 
 # No launcher but this shell, which tells both who they are.
@@ -180,6 +236,8 @@ slurm_tests()
 	# shellcheck disable=SC2016 # for the shell that srun starts
 	late='sleep $SLURM_PROCID; exec "$0"'
 	for ranks in 2 4; do
+		check "srun --mpi=pmix -n $ranks, a fence" \
+			is_done $ranks srun --mpi=pmix -n $ranks "$build/tests/launched-first" fence
 		check "srun --mpi=pmix -n $ranks" goes_round $ranks srun --mpi=pmix -n $ranks "$ring"
 	done
 	check "srun: rank and local rank" each_says ", local rank RANK of 2, by its launcher" 2 srun --mpi=pmix -n 2 "$job" exchange
@@ -214,6 +272,9 @@ hosts_tests()
 	for transport in auto ofi:tcp; do
 		check "mpirun -n 4 over two hosts, $transport" goes_round 4 "${launcher[@]}" -x PTL_TRANSPORT=$transport -n 4 "$ring"
 	done
+	check "mpirun over two hosts: a first put behind a fence" is_done 4 "${launcher[@]}" -n 4 "$build/tests/launched-first" fence
+	check "mpirun over two hosts: first puts with PTL_HOLD=1" \
+		is_done 4 "${launcher[@]}" -x PTL_HOLD=1 -n 4 "$build/tests/launched-first"
 	check "mpirun over two hosts: rank and local rank" each_says ", local rank [01] of 2, by its launcher" 4 \
 		"${launcher[@]}" -n 4 "$job" exchange
 	published_tests "mpirun over two hosts" "${launcher[@]}" -x PTL_ADDRESSES -x PTL_TRANSPORT -x PTL_CONNECT_TIMEOUT

@@ -61,6 +61,8 @@ static void call_eq_free(const struct step *step)
 bool exact_take(unsigned ni, const struct slot *queue)
 {
 	ptl_event_t actual, expected;
+
+	reference_eq_await(exact.reference, queue->number);
 	int code = PtlEQGet(queue->handle, &actual);
 
 	observe_conversations(ni);
@@ -104,6 +106,8 @@ static void call_eq_poll(const struct step *step)
 
 	for (unsigned i = 0; i < step->count; i++)
 		handles[i] = own_slots(step)->queue[step->queue + i].handle;
+	if (step->count == 1)
+		reference_eq_await(exact.reference, own_slots(step)->queue[step->queue].number);
 	int code = PtlEQPoll(handles, (int)step->count, 0, &actual, &which);
 
 	observe_conversations(step->ni);

@@ -281,8 +281,8 @@ void observe_closed(unsigned ni)
  * When one side gives up a conversation the other one goes on with it until it hears of that, by a HELLO with another
  * tag or by STALE; so what is said meanwhile is not understood, and what is exposed may be withdrawn.  That is over as
  * soon as both are in the same conversation, or both in none, and everything on its way belongs to that: what does not
- * is dropped, and an old HELLO or WELCOME would part them again.  A STALE or WELCOME to a tag that is no more is
- * ignored.
+ * is dropped, and an old HELLO or WELCOME would part them again.  A WELCOME to a tag that is no more is ignored, and so is a
+ * STALE about another conversation.
  * Reads and requests of earlier conversations need not have ended by then: each is excused by itself, because it was
  * lost with its conversation (reading.lost, and the model's request.excused).
  */
@@ -314,8 +314,8 @@ static bool is_harmless(const struct passage *passage, uint16_t source_tag, uint
 		return from_now;
 	case WIRE_WELCOME:
 		return from_now || !to_now;
-	case WIRE_STALE: /* comes from nobody's tag */
-		return !to_now;
+	case WIRE_STALE: /* names the tags of what was dropped */
+		return !(from_now && to_now);
 	default:
 		return from_now && to_now;
 	}

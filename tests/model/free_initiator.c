@@ -86,6 +86,7 @@ static void send_started(enum queue which, const struct subject *subject, const 
 	AGREE_EQUAL(subject, event->mlength, event->rlength);
 	subject->record->send_started = 1;
 	subject->record->send_link = event->link;
+	subject->record->send_left = event->md.threshold;
 	origin->open += origin_hears(origin, PTL_MD_EVENT_END_DISABLE);
 	use_unit(subject, event, origin);
 }
@@ -110,6 +111,7 @@ static void send_ended(enum queue which, const struct subject *subject, const pt
 	if (origin_hears(origin, PTL_MD_EVENT_START_DISABLE)) {
 		AGREE(subject, subject->record->send_started);
 		AGREE_EQUAL(subject, event->link, subject->record->send_link);
+		AGREE_EQUAL(subject, event->md.threshold, subject->record->send_left);
 		origin->open--;
 	} else {
 		use_unit(subject, event, origin);
@@ -150,6 +152,7 @@ static void reply_started(enum queue which, const struct subject *subject, const
 	AGREE(subject, event->mlength <= event->rlength);
 	subject->record->reply_started = 1;
 	subject->record->reply_link = event->link;
+	subject->record->reply_left = event->md.threshold;
 	seen++;
 	origin->open += origin_hears(origin, PTL_MD_EVENT_END_DISABLE);
 	use_unit(subject, event, origin);
@@ -200,6 +203,7 @@ static void reply_ended(enum queue which, const struct subject *subject, const p
 	if (origin_hears(origin, PTL_MD_EVENT_START_DISABLE)) {
 		AGREE(subject, subject->record->reply_started);
 		AGREE_EQUAL(subject, event->link, subject->record->reply_link);
+		AGREE_EQUAL(subject, event->md.threshold, subject->record->reply_left);
 		origin->open--;
 	} else {
 		seen++;

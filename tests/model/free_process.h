@@ -13,10 +13,12 @@ struct record {
 	/* the initiator's */
 	uint8_t issued, send_end_due, send_started, send_ended, acked, reply_started, replied;
 	uint32_t send_link, reply_link, acked_length, reply_length;
+	int send_left, reply_left; /* of the descriptor's threshold, as START told it */
 	/* the target's */
 	uint8_t started, ended;
 	uint32_t link, mlength;
 	uint64_t offset;
+	int left;
 	uint32_t serial;        /* of the descriptor */
 	_Atomic uint32_t taken; /* whoever got a swapped-in value back */
 };

@@ -108,6 +108,7 @@ static void remember(struct posted *posted, const ptl_event_t *event, const stru
 	record->link = event->link;
 	record->mlength = (uint32_t)event->mlength;
 	record->offset = event->offset;
+	record->left = event->md.threshold;
 	record->serial = posted->serial;
 	posted->cause = event->link;
 	posted->cause_bits = event->match_bits;
@@ -202,6 +203,7 @@ static void end(struct posted *posted, const ptl_event_t *event, const struct su
 		AGREE_EQUAL(subject, event->link, subject->record->link);
 		AGREE_EQUAL(subject, event->offset, subject->record->offset);
 		AGREE_EQUAL(subject, event->mlength, subject->record->mlength);
+		AGREE_EQUAL(subject, event->md.threshold, subject->record->left);
 		open_operations--;
 	} else {
 		accepted(posted, event, subject);

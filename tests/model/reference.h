@@ -59,6 +59,8 @@ int reference_ac_entry(struct reference *, unsigned ni, ptl_ac_index_t, ptl_proc
 
 int reference_eq_alloc(struct reference *, unsigned ni, uint64_t count, unsigned *number);
 int reference_eq_free(struct reference *, unsigned number);
+/* A call that takes from this queue alone drives until reference_eq_get(). */
+void reference_eq_await(struct reference *, unsigned number);
 int reference_eq_get(struct reference *, unsigned number, ptl_event_t *);
 
 struct reference_entry {

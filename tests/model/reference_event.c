@@ -37,10 +37,26 @@ int reference_eq_free(struct reference *reference, unsigned number)
 /* The oldest events are overwritten when there is no room. */
 static void post(struct queue *queue, const ptl_event_t *event)
 {
+	if (queue->awaited) {
+		queue->direct = *event;
+		queue->direct.sequence = (ptl_seq_t)++queue->posted;
+		queue->taken = queue->posted;
+		queue->awaited = false;
+		queue->handed = true;
+		return;
+	}
 	ptl_event_t *slot = &queue->slots[queue->posted % queue->size];
 
 	*slot = *event;
 	slot->sequence = (ptl_seq_t)++queue->posted;
+}
+
+void reference_eq_await(struct reference *reference, unsigned number)
+{
+	struct queue *queue = (struct queue *)find(reference, REFERENCE_QUEUE, number);
+
+	if (queue)
+		queue->awaited = queue->posted == queue->taken;
 }
 
 int reference_eq_get(struct reference *reference, unsigned number, ptl_event_t *event)
@@ -49,6 +65,12 @@ int reference_eq_get(struct reference *reference, unsigned number, ptl_event_t *
 
 	if (!queue)
 		return PTL_EQ_INVALID;
+	queue->awaited = false;
+	if (queue->handed) {
+		*event = queue->direct;
+		queue->handed = false;
+		return PTL_OK;
+	}
 	if (queue->posted == queue->taken)
 		return PTL_EQ_EMPTY;
 	bool lost = queue->posted - queue->taken > queue->size;
@@ -77,7 +99,8 @@ static bool is_disabled(const struct terms *terms, ptl_event_kind_t kind)
 	return terms->stated.options & (is_start(kind) ? PTL_MD_EVENT_START_DISABLE : PTL_MD_EVENT_END_DISABLE);
 }
 
-void log_event(const struct terms *terms, ptl_event_kind_t kind, const ptl_event_t *facts, ptl_ni_fail_t failure)
+static void log_event(const struct terms *terms, int threshold, ptl_event_kind_t kind, const ptl_event_t *facts,
+		      ptl_ni_fail_t failure)
 {
 	ptl_event_t event = *facts;
 
@@ -86,8 +109,14 @@ void log_event(const struct terms *terms, ptl_event_kind_t kind, const ptl_event
 	event.type = kind;
 	event.md_handle = terms->md->object.number;
 	event.md = terms->stated;
+	event.md.threshold = threshold;
 	event.ni_fail_type = failure;
 	post(terms->queue, &event);
+}
+
+void log_part(const struct part *part, ptl_event_kind_t kind, ptl_ni_fail_t failure)
+{
+	log_event(part->terms, part->left, kind, &part->facts, failure);
 }
 
 /* max_size means nothing to a descriptor whose offsets come with the requests. */
@@ -107,6 +136,7 @@ void begin(struct part *part, struct terms *terms, const ptl_event_t *facts, boo
 		terms->queue->underway++;
 	if (terms->stated.threshold != PTL_MD_THRESH_INF)
 		terms->stated.threshold--;
+	part->left = terms->stated.threshold;
 	if (served && !(terms->stated.options & PTL_MD_MANAGE_REMOTE))
 		terms->local_offset += facts->mlength;
 	if (terms->stated.threshold == 0 || (served && is_too_full(terms))) {
@@ -124,9 +154,9 @@ void end(struct part *part, ptl_event_kind_t kind, ptl_ni_fail_t failure)
 	md->pending--;
 	if (part->terms->queue)
 		part->terms->queue->underway--;
-	log_event(part->terms, kind, &part->facts, failure);
+	log_part(part, kind, failure);
 	if (md->pending == 0 && md->unlink_due) {
-		log_event(md->terms, PTL_EVENT_UNLINK, &md->cause, PTL_NI_OK);
+		log_event(md->terms, md->terms->stated.threshold, PTL_EVENT_UNLINK, &md->cause, PTL_NI_OK);
 		unlink_md(md, false);
 	}
 }

@@ -84,7 +84,7 @@ unsigned enlist(struct reference *reference, struct request *request)
 static void begin_send(struct reference *reference, struct request *request)
 {
 	begin(&request->send, request->md->terms, &request->facts, false);
-	log_event(request->send.terms, PTL_EVENT_SEND_START, &request->facts, PTL_NI_OK);
+	log_part(&request->send, PTL_EVENT_SEND_START, PTL_NI_OK);
 	request->facts.link = ++reference->links; /* of the answer; the parts keep their own */
 }
 
@@ -224,7 +224,7 @@ static bool begin_reply(struct reference *reference, struct request *request, ui
 	const ptl_event_t facts = answer_facts(reference, request, mlength < room ? mlength : room);
 
 	begin(&request->reply, md->terms, &facts, false);
-	log_event(md->terms, PTL_EVENT_REPLY_START, &facts, PTL_NI_OK);
+	log_part(&request->reply, PTL_EVENT_REPLY_START, PTL_NI_OK);
 	return true;
 }
 
@@ -288,7 +288,7 @@ static void serve_put(struct reference *reference, struct request *request)
 	struct part *served = &request->served;
 	bool grants = request->wants_ack && !(served->terms->stated.options & PTL_MD_ACK_DISABLE);
 
-	log_event(served->terms, PTL_EVENT_PUT_START, &served->facts, PTL_NI_OK);
+	log_part(served, PTL_EVENT_PUT_START, PTL_NI_OK);
 	if (request->with_data) {
 		region_put(reference, served->terms, served->facts.offset, served->facts.mlength, request->data);
 		end(served, PTL_EVENT_PUT_END, PTL_NI_OK);
@@ -302,7 +302,7 @@ static void serve_put(struct reference *reference, struct request *request)
 
 static void serve_get(struct reference *reference, struct request *request)
 {
-	log_event(request->served.terms, PTL_EVENT_GET_START, &request->served.facts, PTL_NI_OK);
+	log_part(&request->served, PTL_EVENT_GET_START, PTL_NI_OK);
 	request->debt = OWED_REPLY;
 	request->owing = ++reference->time;
 }
@@ -312,7 +312,7 @@ static void serve_getput(struct reference *reference, struct request *request)
 	struct part *served = &request->served;
 	const ptl_event_t *facts = &served->facts;
 
-	log_event(served->terms, PTL_EVENT_GETPUT_START, facts, PTL_NI_OK);
+	log_part(served, PTL_EVENT_GETPUT_START, PTL_NI_OK);
 	request->reply_data = region_copy(reference, served->terms, facts->offset, facts->mlength);
 	region_put(reference, served->terms, facts->offset, facts->mlength, request->data);
 	end(served, PTL_EVENT_GETPUT_END, PTL_NI_OK);

@@ -21,6 +21,9 @@ struct queue {
 	uint64_t size, posted, taken;
 	unsigned underway; /* operations begun whose end is still to be logged here */
 	ptl_event_t *slots;
+	bool awaited; /* a call waits at the empty queue: the next event is its own, and takes no room */
+	bool handed;  /* and has come: */
+	ptl_event_t direct;
 };
 
 /* What one MDAttach, MDBind or MDUpdate said of a descriptor, and what has become of it. */
@@ -76,6 +79,7 @@ struct interface {
 struct part {
 	struct terms *terms; /* those in force when it began */
 	ptl_event_t facts;
+	int left; /* of the threshold, when it had taken its unit: all its events say so */
 	bool pending;
 };
 
@@ -130,9 +134,10 @@ void *zeroed(size_t size);
 
 /* --- descriptors and their events (reference_event.c) --- */
 
-void log_event(const struct terms *, ptl_event_kind_t, const ptl_event_t *facts, ptl_ni_fail_t);
+/* START or END of an operation. */
+void log_part(const struct part *, ptl_event_kind_t, ptl_ni_fail_t);
 
-/* START of an operation: takes a unit; `served` if it is another's on this memory. */
+/* An operation begins: takes a unit; `served` if it is another's on this memory. */
 void begin(struct part *, struct terms *, const ptl_event_t *facts, bool served);
 /* END: logs it, and unlinks the descriptor if that was due. */
 void end(struct part *, ptl_event_kind_t, ptl_ni_fail_t);

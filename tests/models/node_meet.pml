@@ -6,6 +6,8 @@
  *     -DRESTARTS=n    of each side
  *     -DLOSSES=n      letters that are lost besides those that find a full mailbox or nobody with that name
  *     -DWATCHED=0     no pidfd: the end of an incarnation is learnt from its successor's letters only
+ *     -DRENEWS=n      of each side besides, which keeps its name and what is in its mailbox (transports/node_renew.c);
+ *                     with WATCHED=0 only, for the process does not end
  *     -DFORGETS=n     times that a side gives up a peer that lives; then records may be dropped until the peer notices
  *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
  *
@@ -29,6 +31,9 @@
 #ifndef WATCHED
 #define WATCHED 1
 #endif
+#ifndef RENEWS
+#define RENEWS 0
+#endif
 #ifndef FORGETS
 #define FORGETS 0
 #endif
@@ -36,7 +41,7 @@
 #define KNOCKS 1
 #endif
 #define OTHER (1 - me)
-#define ENOUGH (LOSSES + 4)
+#define ENOUGH (LOSSES + 4 + RENEWS)
 
 mtype = { KNOCK, INTRODUCTION };
 #define STRANGER 0
@@ -230,28 +235,40 @@ inline read_letter()
 
 /* --- one side --- */
 
-inline begin_anew()
+inline forget_all()
 {
-	do
-	:: nempty(mail[me]) -> mail[me]?kind, from, to, to_us, its_number, its_open, with_it
-	:: empty(mail[me]) -> break
-	od;
 	do
 	:: nempty(queue[me]) -> queue[me]?appender, from
 	:: empty(queue[me]) -> break
 	od;
 	repeats = 0;
-	bound[me] = false;
 	incarnation[me]++;
 	meeting[me] = STRANGER; known[me] = 0; segment[me] = 0; sender[me] = 0; number[me] = 0; numbers[me] = 0;
 	kind = 0; from = 0; to = 0; to_us = 0; its_number = 0; its_open = false; with_it = false;
 	appender = 0; knocks = 0; appended = false
 }
 
+inline begin_anew()
+{
+	do
+	:: nempty(mail[me]) -> mail[me]?kind, from, to, to_us, its_number, its_open, with_it
+	:: empty(mail[me]) -> break
+	od;
+	bound[me] = false;
+	forget_all()
+}
+
+/* Under the same name: the letters for the former incarnation are there. */
+inline renew()
+{
+	renewals++;
+	forget_all()
+}
+
 proctype side(byte me)
 {
 	mtype kind;
-	byte from, to, to_us, its_number, appender, spare, knocks;
+	byte from, to, to_us, its_number, appender, spare, knocks, renewals;
 	bool its_open, with_it, with_segment, advanced, appended;
 
 end:	do
@@ -262,7 +279,8 @@ end:	do
 	:: atomic { bound[me] && meeting[me] == OPEN && !appended && nfull(queue[OTHER]) -> append() }
 	:: atomic { bound[me] && GONE -> let_go(); appender = 0; from = 0 } /* bury() */
 	:: atomic { segment[me] && forgets < FORGETS -> forgets++; repeats = 0; let_go(); appender = 0; from = 0 } /* doomed */
-	:: atomic { incarnation[me] <= RESTARTS -> begin_anew() }
+	:: atomic { incarnation[me] - renewals <= RESTARTS -> begin_anew() }
+	:: atomic { bound[me] && renewals < RENEWS -> renew() }
 	od
 }
 

@@ -4,12 +4,14 @@
  *
  *     (nothing)       shared mode: the NIC thread takes ownership now and then, as hosts do
  *     -DDEDICATED     it keeps ownership, and sleeps with it (SLEEPING)
+ *     -DCLAIM         host 1 wants the engine itself, as fork does: a claim
  *     -DMUTANT_...    one thing wrong, see the list in run.sh; verification has to fail
  *
  * Claimed: one owner at a time; every command runs exactly once, on the arguments its caller wrote and on the engine
  * as the previous owner left it; every caller returns, with its own result or because the interface is closed (no
  * invalid end state: all processes end); FREE never comes with a command; the NIC thread never falls asleep over a
- * command, and is kicked at most once for each sleep.
+ * command, and is kicked at most once for each sleep.  Whoever gives back has served at most PATIENCE times those who
+ * waited; after the first time (PTL_SPIN is over at any moment) it may hand on, and in the end it does.
  *
  * Memory.  Stores are buffered in their thread until they are flushed at any time, in any order: weaker than x86,
  * where they leave in order.  An operation with release semantics, and a system call, flushes those of its thread
@@ -18,24 +20,47 @@
  * read-modify-writes ever changes it.
  */
 #define HOSTS 2
+#ifdef DEDICATED
+#define CALLS(host) 1
+#else
 #define CALLS(host) (2 - (host)) /* the second of host 0 reuses its command's address (ABA) */
+#endif
 #define NIC HOSTS /* the NIC thread as a thread */
 #define THREADS (HOSTS + 1)
+#ifdef DEDICATED
+#define PATIENCE 1
+#else
+#define PATIENCE 2
+#endif
 
 mtype = { FREE, HOST, THREAD, SLEEPING, DEAD };
 
-/* The word: state and newest command; command c + 1 belongs to host c and lives on its stack: reused at every call. */
+/*
+ * The word: state and newest command; command c + 1 belongs to thread c and lives on its stack: reused at every call.  The
+ * NIC thread's is a claim.
+ */
 mtype own = FREE;
 byte head;
+
+#ifdef CLAIM
+#define IS_CLAIM(c) ((c) != 0)
+#else
+#define IS_CLAIM(c) ((c) == NIC)
+#endif
+#define OWNER_FOR(c) ((c) == NIC -> THREAD : HOST)
+
+/* Commands taken and not run yet, oldest first. */
+byte backlog[THREADS];
+byte waiting;
 
 /* --- memory --- */
 
 #define ARGUMENT(c) (c)
-#define NEXT(c) (HOSTS + (c))
-#define STATE(c) (2 * HOSTS + (c))
-#define RESULT(c) (3 * HOSTS + (c))
-#define ENGINE (4 * HOSTS) /* all that owners read and write: how often it was touched */
-#define PLACES (4 * HOSTS + 1)
+#define RESULT(c) (HOSTS + (c))
+#define NEXT(c) (2 * HOSTS + (c))
+#define STATE(c) (2 * HOSTS + THREADS + (c))
+#define ENGINE (2 * HOSTS + 2 * THREADS) /* all that owners read and write: how often it was touched */
+#define PLACES (2 * HOSTS + 2 * THREADS + 1)
 
 byte memory[PLACES];
 byte buffer[THREADS * PLACES]; /* value + 1, or 0 */
@@ -58,8 +83,9 @@ inline flush(t, place)
 
 inline flush_all(t)
 {
-	flush(t, ARGUMENT(0)); flush(t, ARGUMENT(1)); flush(t, NEXT(0)); flush(t, NEXT(1)); flush(t, STATE(0));
-	flush(t, STATE(1)); flush(t, RESULT(0)); flush(t, RESULT(1)); flush(t, ENGINE)
+	flush(t, ARGUMENT(0)); flush(t, ARGUMENT(1)); flush(t, NEXT(0)); flush(t, NEXT(1)); flush(t, NEXT(2));
+	flush(t, STATE(0)); flush(t, STATE(1)); flush(t, STATE(2)); flush(t, RESULT(0)); flush(t, RESULT(1));
+	flush(t, ENGINE)
 }
 
 #define FLUSHABLE(t, place) :: atomic { SLOT(t, place) -> flush(t, place) }
@@ -73,6 +99,8 @@ end:	do
 	FLUSHABLE(1, ARGUMENT(1))
 	FLUSHABLE(1, NEXT(1))
 	FLUSHABLE(1, STATE(1))
+	FLUSHABLE(NIC, NEXT(NIC))
+	FLUSHABLE(NIC, STATE(NIC))
 	FLUSHABLE(0, RESULT(1))
 	FLUSHABLE(1, RESULT(0))
 	FLUSHABLE(NIC, RESULT(0))
@@ -99,6 +127,11 @@ end:	do
 #else
 #define COMPLETE_RELEASE(t) flush_all(t)
 #endif
+#ifdef MUTANT_HAND_ON_RELAXED
+#define HAND_ON_RELEASE(t) skip
+#else
+#define HAND_ON_RELEASE(t) flush_all(t)
+#endif
 
 /* --- what is claimed --- */
 
@@ -109,7 +142,7 @@ bool ran[HOSTS];     /* it has run */
 bool kick_due;       /* the NIC thread sleeps and nobody has undertaken to kick it */
 bool early;          /* the interface is closed while hosts still call */
 
-#define FREE_MEANS_EMPTY assert(own != FREE || head == 0)
+#define FREE_MEANS_EMPTY assert(own != FREE || (head == 0 && waiting == 0))
 
 inline now_owner()
 {
@@ -122,8 +155,9 @@ inline now_owner()
 #define PENDING 0
 #define DONE 1
 #define SLEEPER 2
+#define GRANTED 3
 
-bool blocked[HOSTS]; /* in futex_wait() on the state of its command */
+bool blocked[THREADS]; /* in futex_wait() on the state of its command */
 bool bell;           /* the NIC thread's eventfd */
 bool stop, nic_ended, dead;
 byte returned;       /* hosts that have made all their calls */
@@ -139,12 +173,10 @@ inline touch_engine(t)
 
 inline execute(t, c)
 {
-	atomic {
-		assert(LOAD(t, ARGUMENT(c)) == asked[c] && !ran[c]);
-		ran[c] = true;
-		touch_engine(t);
-		store(t, RESULT(c), asked[c] + 10)
-	}
+	assert(LOAD(t, ARGUMENT(c)) == asked[c] && !ran[c]);
+	ran[c] = true;
+	touch_engine(t);
+	store(t, RESULT(c), asked[c] + 10)
 }
 
 inline complete(t, c)
@@ -159,39 +191,119 @@ inline complete(t, c)
 		memory[STATE(c)] = DONE
 	};
 #endif
+	atomic {
+		if
+		:: woke -> blocked[c] = false; woke = false
+		:: else
+		fi;
+		chosen = 0
+	}
+}
+
+inline append(c)
+{
 	if
-	:: woke -> blocked[c] = false; woke = false
+	:: c != 0 -> backlog[waiting] = c; waiting++
 	:: else
 	fi
 }
 
-/* The stack is newest first, and has two at most. */
-inline drain(t, owner)
+#define WANTED (waiting > 0 || head != 0)
+
+/* The stack is newest first, and has three at most. */
+inline take_waiting(t, owner)
 {
-	do
-	:: head == 0 -> break
-	:: else ->
+	if
+	:: waiting == 0 && head != 0 ->
 #ifdef MUTANT_DRAIN_BY_STORE
 		newest = head;
 		head = 0;
 #else
 		atomic { newest = head; own = owner; head = 0 };
 #endif
-		oldest = LOAD(t, NEXT(newest - 1));
+		atomic {
+			older = LOAD(t, NEXT(newest - 1));
+			if
+			:: older != 0 -> oldest = LOAD(t, NEXT(older - 1))
+			:: else
+			fi;
+			append(oldest);
+			append(older);
+			append(newest);
+			newest = 0; older = 0; oldest = 0
+		}
+	:: else
+	fi
+}
+
+inline shift(c)
+{
+	c = backlog[0] - 1;
+	backlog[0] = backlog[1];
+	backlog[1] = backlog[2];
+	backlog[2] = 0;
+	waiting--
+}
+
+inline tell_granted(t, c)
+{
+	atomic {
+		HAND_ON_RELEASE(t);
+		woke = (memory[STATE(c)] == SLEEPER);
+		memory[STATE(c)] = GRANTED
+	};
+	atomic {
 		if
-		:: oldest != 0 -> execute(t, oldest - 1); complete(t, oldest - 1)
+		:: woke ->
+#ifndef MUTANT_HEIR_NOT_WOKEN
+			blocked[c] = false;
+#endif
+			woke = false
 		:: else
 		fi;
-		execute(t, newest - 1);
-		complete(t, newest - 1);
-		atomic { newest = 0; oldest = 0 }
+		chosen = 0
+	}
+}
+
+/* The state changes under those who push; the backlog goes along. */
+inline hand_on(t, owner)
+{
+	atomic { owners--; shift(chosen) };
+#ifdef MUTANT_HAND_ON_BY_STORE
+	atomic { own = OWNER_FOR(chosen); head = 0 };
+#else
+	atomic { assert(own == owner); own = OWNER_FOR(chosen) };
+#endif
+	tell_granted(t, chosen)
+}
+
+/* Those who wait now.  In `lost`: one of them wanted the engine, and has it. */
+inline serve(t, owner)
+{
+	take_waiting(t, owner);
+	do
+	:: atomic { waiting == 0 -> break }
+	:: atomic { waiting > 0 && IS_CLAIM(backlog[0] - 1) -> lost = true }; hand_on(t, owner); break
+	:: atomic { waiting > 0 && !IS_CLAIM(backlog[0] - 1) -> shift(chosen); execute(t, chosen) };
+		complete(t, chosen)
 	od
 }
 
 inline give_back(t, owner)
 {
 	do
-	:: drain(t, owner);
+	:: WANTED && served > 0 -> take_waiting(t, owner); hand_on(t, owner); break
+#ifdef MUTANT_SERVES_FOR_EVER
+	:: atomic { WANTED -> served++; assert(served <= PATIENCE) };
+#else
+	:: atomic { WANTED && served < PATIENCE -> served++ };
+#endif
+		serve(t, owner);
+		if
+		:: lost -> break
+		:: else
+		fi
+	:: !WANTED ->
 #ifdef MUTANT_GIVE_BACK_BY_STORE
 		atomic { flush_all(t); owners--; own = FREE; FREE_MEANS_EMPTY; head = 0; break }
 #elif defined(MUTANT_GIVE_BACK_BLIND)
@@ -200,12 +312,13 @@ inline give_back(t, owner)
 		atomic {
 			GIVE_BACK_RELEASE(t);
 			if
-			:: own == owner && head == 0 -> owners--; own = FREE; break
+			:: own == owner && head == 0 -> owners--; own = FREE; FREE_MEANS_EMPTY; break
 			:: else
 			fi
 		}
 #endif
-	od
+	od;
+	atomic { served = 0; lost = false }
 }
 
 /* --- caller's side --- */
@@ -213,7 +326,7 @@ inline give_back(t, owner)
 inline await(c)
 {
 	if
-	:: LOAD(c, STATE(c)) == DONE
+	:: LOAD(c, STATE(c)) == DONE || LOAD(c, STATE(c)) == GRANTED
 	:: true -> /* patience is over */
 #ifdef MUTANT_AWAIT_BY_STORE
 		atomic { flush_all(c); memory[STATE(c)] = SLEEPER };
@@ -227,8 +340,8 @@ inline await(c)
 		};
 #endif
 		do
-		:: atomic { memory[STATE(c)] == DONE -> break }
-		:: atomic { memory[STATE(c)] != DONE -> skip };
+		:: atomic { memory[STATE(c)] == DONE || memory[STATE(c)] == GRANTED -> break }
+		:: atomic { memory[STATE(c)] == PENDING || memory[STATE(c)] == SLEEPER -> skip };
 			atomic {
 				if
 				:: memory[STATE(c)] == SLEEPER -> blocked[c] = true
@@ -238,7 +351,10 @@ inline await(c)
 			!blocked[c]
 		od
 	fi;
-	assert(ran[c] && LOAD(c, RESULT(c)) == asked[c] + 10)
+	if
+	:: LOAD(c, STATE(c)) == GRANTED -> now_owner()
+	:: LOAD(c, STATE(c)) == DONE -> assert(ran[c] && LOAD(c, RESULT(c)) == asked[c] + 10)
+	fi
 }
 
 /* True in `pushed` if the word was still what the caller had seen. */
@@ -277,9 +393,9 @@ inline push(c)
 
 proctype host(byte me)
 {
-	byte newest, oldest, seen_head, calls;
+	byte newest, older, oldest, chosen, served, seen_head, calls;
 	mtype seen;
-	bool woke, pushed, kicks;
+	bool woke, lost, pushed, kicks;
 
 	do
 	:: calls == CALLS(me) || dead -> break
@@ -304,10 +420,7 @@ proctype host(byte me)
 				fi
 #else
 				if
-				:: atomic { own == FREE && head == 0 -> own = HOST; now_owner() };
-					atomic { touch_engine(me) };
-					give_back(me, HOST);
-					break
+				:: atomic { own == FREE && head == 0 -> own = HOST; now_owner() }; break
 				:: atomic { own != FREE || head != 0 -> skip }
 				fi
 #endif
@@ -319,6 +432,13 @@ proctype host(byte me)
 				fi
 			fi
 		od;
+		if
+		:: seen == DEAD
+		:: seen != DEAD && pushed && LOAD(me, STATE(me)) == DONE
+		:: else ->
+			atomic { touch_engine(me); ran[me] = true };
+			give_back(me, HOST)
+		fi;
 		atomic { seen = 0; seen_head = 0; pushed = false }
 	od;
 	returned++
@@ -362,17 +482,36 @@ inline sleep_as_owner()
 	fi
 }
 
+/* Waits for ownership in its turn. */
+inline claim()
+{
+	do
+	:: atomic { own == FREE && head == 0 -> own = THREAD; now_owner(); break }
+	:: atomic { own != FREE -> seen = own; seen_head = head; store(NIC, STATE(NIC), PENDING) };
+		push(NIC);
+		if
+		:: pushed -> await(NIC); break
+		:: else
+		fi
+	od;
+	atomic { seen = 0; seen_head = 0; pushed = false; lost = false }
+}
+
 proctype nic()
 {
-	byte newest, oldest;
-	bool woke, slept, arrival = true;
+	byte newest, older, oldest, chosen, served, seen_head;
+	mtype seen;
+	bool woke, lost, pushed, kicks, slept, arrival = true;
 
-	atomic { own == FREE && head == 0 -> own = THREAD; now_owner() };
+	claim();
 	do
 	:: stop -> break
 	:: else ->
-		drain(NIC, THREAD);
-		sleep_as_owner()
+		serve(NIC, THREAD);
+		if
+		:: lost -> claim()
+		:: else -> sleep_as_owner()
+		fi
 	od;
 	give_back(NIC, THREAD);
 	nic_ended = true
@@ -382,8 +521,8 @@ proctype nic()
 
 proctype nic()
 {
-	byte newest, oldest, turns;
-	bool woke;
+	byte newest, older, oldest, chosen, served, turns;
+	bool woke, lost;
 
 	do
 	:: turns == 2 -> break
@@ -392,8 +531,11 @@ proctype nic()
 		if
 		:: atomic { own == FREE && head == 0 -> own = THREAD; now_owner() };
 			atomic { touch_engine(NIC) };
-			drain(NIC, THREAD);
-			give_back(NIC, THREAD)
+			serve(NIC, THREAD);
+			if
+			:: lost -> lost = false
+			:: else -> give_back(NIC, THREAD)
+			fi
 		:: stop
 		fi
 	od;
@@ -412,6 +554,7 @@ active proctype closer()
 #ifdef MUTANT_BURY_BY_STORE
 	atomic { own = DEAD; head = 0 };
 #else
+	/* It claims first, as others do, so that it need not wait for a word that is FREE; that is not followed here. */
 	atomic { own == FREE && head == 0 -> own = DEAD };
 #endif
 	dead = true;

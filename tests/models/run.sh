@@ -56,7 +56,7 @@ fails() # MODEL OPTIONS...: the last one names the mutant
 	verify "$@"
 	if grep -qs '^pan:1: \(assertion violated\|invalid end state\)' pan.out; then
 		report ok "$name fails as it must"
-	elif ! grep -q "${*: -1:1}" <<<"$known"; then
+	elif ! grep -q -- "${*: -1:1}" <<<"$known"; then
 		report FAIL "$name" "no such mutant"
 	else
 		report FAIL "$name" "a mutant passes: $(verdict)"
@@ -102,10 +102,17 @@ done
 # --- the ownership word ---
 
 job holds own
+job holds own -DCLAIM
 job holds own -DDEDICATED
+job holds own -DDEDICATED -DCLAIM
 for mutant in PUSH_RELAXED GIVE_BACK_RELAXED COMPLETE_RELAXED DRAIN_BY_STORE GIVE_BACK_BY_STORE GIVE_BACK_BLIND \
-	COMPLETE_BY_STORE AWAIT_BY_STORE PUSH_ON_FREE BURY_BY_STORE; do
+	COMPLETE_BY_STORE AWAIT_BY_STORE PUSH_ON_FREE BURY_BY_STORE HAND_ON_BY_STORE HEIR_NOT_WOKEN \
+	SERVES_FOR_EVER; do
 	job fails own -DMUTANT_$mutant
+done
+job fails own -DCLAIM -DMUTANT_HAND_ON_RELAXED
+for mutant in HAND_ON_RELAXED HAND_ON_BY_STORE HEIR_NOT_WOKEN; do
+	job fails own -DDEDICATED -DCLAIM -DMUTANT_$mutant
 done
 for mutant in PUSH_RELAXED COMPLETE_RELAXED PUSH_KICKS_NOBODY PUSH_STAYS_ASLEEP SLEEP_BY_STORE WAKE_BY_STORE; do
 	job fails own -DDEDICATED -DMUTANT_$mutant
@@ -124,6 +131,10 @@ job holds sleepers -DNIC=1 -DHOSTS=1 -DMESSAGES=0 -DSTOP=1 -DBUFFERS=1 -DOTHERS=
 job holds sleepers -DNIC=2 -DTIMER=1 -DOTHERS=1
 job holds sleepers -DNIC=2 -DLATE=1 -DMESSAGES=2
 
+job holds sleepers -DNIC=1 -DHOSTS=1 -DLOOP=1 -DMESSAGES=2
+job holds sleepers -DNIC=1 -DHOSTS=1 -DLOOP=1 -DTIMER=1
+job holds sleepers -DNIC=2 -DHOSTS=1 -DLOOP=1 -DMESSAGES=3
+
 for mutant in ENTER_BLIND ENTER_BLIND_AFTER_DRIVE SLEEP_UNARMED NO_REARMING REARMING_FAILS_SILENTLY \
 	EVENTS_NOT_PASSED_ON SLEEPER_NOT_KICKED ROLE_NOT_HANDED_ON PUT_TELLS_NOBODY; do
 	job fails sleepers -DNIC=0 -DMESSAGES=2 -DOTHERS=2 -DMUTANT_$mutant
@@ -134,6 +145,10 @@ job fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_EARLIER_TIMER_KICKS_NOBODY
 job fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_ARM_FORGETS_WHAT_TIMERS_DID
 job fails sleepers -DNIC=2 -DTIMER=1 -DMUTANT_ARM_FORGETS_WHAT_TIMERS_DID
 job fails sleepers -DNIC=2 -DMESSAGES=2 -DOTHERS=1 -DMUTANT_EVENTS_NOT_PASSED_ON
+for mutant in POST_ANNOUNCES_NOTHING ARMED_WITHOUT_OWNERSHIP REST_NOT_ANNOUNCED; do
+	job fails sleepers -DNIC=1 -DHOSTS=1 -DLOOP=1 -DMESSAGES=3 -DMUTANT_$mutant
+done
+job fails sleepers -DNIC=2 -DHOSTS=1 -DLOOP=1 -DMESSAGES=3 -DMUTANT_ARMED_WITHOUT_OWNERSHIP
 job fails sleepers -DNIC=1 -DHOSTS=1 -DTIMER=1 -DMUTANT_ONE_BELIEF
 for mutant in ATTACH_KICKS_NOBODY ATTACH_KICKS_ONE; do
 	job fails sleepers -DNIC=1 -DHOSTS=1 -DLATE=1 -DMUTANT_$mutant
@@ -184,6 +199,10 @@ done
 job holds node_meet
 job holds node_meet -DWATCHED=0 -DLOSSES=2 -DKNOCKS=2
 job holds node_meet -DWATCHED=0 -DLOSSES=2 -DFORGETS=1
+job holds node_meet -DWATCHED=0 -DRENEWS=1
+for mutant in LET_GO_AT_ONCE MAPPED_BY_ANY_INCARNATION SUCCESSOR_TAKEN_FOR_THE_SAME; do
+	job fails node_meet -DWATCHED=0 -DRESTARTS=0 -DRENEWS=1 -DMUTANT_$mutant
+done
 for mutant in KNOCKS_ONCE KNOCK_ANSWERED_BY_NEWS_ONLY LET_GO_AT_ONCE MAPPED_BY_ANY_INCARNATION OPEN_WHEN_MET; do
 	job fails node_meet -DWATCHED=0 -DMUTANT_$mutant
 done

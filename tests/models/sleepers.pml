@@ -15,13 +15,15 @@
  *     -DTIMER=1       there is a timer
  *     -DLATE=1        the network's transport is attached when somebody may be asleep already
  *     -DSTOP=1        the NIC thread is told to end (shared mode)
+ *     -DLOOP=1        a thread sleeps in an epoll of its own, on the first queue's descriptor (offload/event_fd.c)
  *     -DBUFFERS=1     stores to `lease` and `sleeper` are buffered, see below
  *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
  *
  * Claimed, whenever nobody can do anything any more (process `rest`): no message is pending in a transport and no
  * timer is due, unless there is no NIC thread and no host waits; no waiter is blocked over an unread event of its
  * queues; if any is blocked, one of them sleeps for the engine, and `sleeper` says so; the NIC thread is parked
- * without a timer only while that is so.  Messages may come last, so this says that there is always somebody who will
+ * without a timer only while that is so; there is nothing in a queue whose descriptor somebody sleeps on.  Messages may come
+ * last, so this says that there is always somebody who will
  * be woken by them.
  *
  * Endless repetition is no rest, so what can only repeat is cut off: a tick after which the NIC thread would park
@@ -55,6 +57,9 @@
 #ifndef STOP
 #define STOP 0
 #endif
+#ifndef LOOP
+#define LOOP 0
+#endif
 #ifndef BUFFERS
 #define BUFFERS 0
 #endif
@@ -76,6 +81,11 @@ bool attached;
 #define attached true
 #endif
 #define NOTHING_PENDING (!attached || pending[0] + pending[1] == 0)
+
+#if LOOP
+bool announced = true;    /* the first queue's descriptor is readable; at first it is */
+bool polled;              /* the loop drives, and looks at that queue next */
+#endif
 
 bool sleeper;             /* a host sleeps for the engine */
 bool nic_asleep;
@@ -144,6 +154,9 @@ inline notify(q)
 inline post(q)
 {
 	unread[q]++;
+#if LOOP && !defined(MUTANT_POST_ANNOUNCES_NOTHING)
+	announced = announced || q == 0 && !polled;
+#endif
 	notify(q)
 }
 
@@ -593,6 +606,88 @@ active proctype others()
 }
 #endif
 
+/*
+ * A loop on the first queue: PtlEQGet; then it sleeps, or if there was an event perhaps not.  LOOP times it is something
+ * else that wakes it.
+ */
+#if LOOP
+
+/* Finds nothing, says the queue.  Under ownership, so that nothing comes between that and the descriptor. */
+inline look_at_announced()
+{
+#ifdef MUTANT_ARMED_WITHOUT_OWNERSHIP
+	if
+	:: unread[0] == 0 -> announced = false
+	:: else
+	fi
+#else
+	atomic {
+		OWN;
+		if
+		:: unread[0] > 0 -> unread[0]--
+		:: else -> announced = false
+		fi;
+		give_back()
+	};
+	wake_up()
+#endif
+}
+
+inline look_by_driving()
+{
+#if NIC == 2
+	skip
+#else
+	if
+	:: atomic { !owned -> polled = true; drive(); polled = false;
+			host_drove = (NIC == 1);
+			work = false;
+			if
+			:: unread[0] > 0 -> unread[0]--; got = true
+			:: else
+			fi;
+#ifndef MUTANT_REST_NOT_ANNOUNCED
+			announced = announced || unread[0] > 0;
+#endif
+			give_back()
+		};
+		wake_up()
+	:: owned
+	fi
+#endif
+}
+
+active proctype loop()
+{
+	bool work, kick, got;
+	bool wake[3];
+	byte others;
+
+	do
+	:: atomic {
+			if
+			:: unread[0] > 0 -> unread[0]--; got = true
+			:: else
+			fi
+		};
+		if
+		:: got
+		:: !got && announced -> look_at_announced()
+		:: else -> look_by_driving()
+		fi;
+		if
+		:: atomic { got -> got = false }
+		:: true ->
+			got = false;
+end_loop:		if
+			:: others < LOOP -> others++
+			:: announced
+			fi
+		fi
+	od
+}
+#endif
+
 active proctype network()
 {
 	byte sent;
@@ -855,6 +950,9 @@ active proctype rest()
 {
 	timeout;
 	assert(!OVERSLEEPS(0) && !OVERSLEEPS(1) && !OVERSLEEPS(2));
+#if LOOP
+	assert(unread[0] == 0);
+#endif
 	assert(sleeper == (SLEEPS(0) || SLEEPS(1) || SLEEPS(2)));
 #if NIC == 0
 	assert(sleeper || !registered[0] && !registered[1] && !registered[2]);

@@ -16,7 +16,7 @@
 #define PAGE         ((size_t)4096)
 #define PERIOD       (4099 * PAGE) /* bytes until the source repeats itself */
 #define NEEDED_KIB   (long)((LARGE_LENGTH + GIB) >> 10)
-#define LARGE_MS     60000
+#define LARGE_MS     300000
 
 static long available_kib(void)
 {
@@ -184,7 +184,7 @@ static void offsets_beyond_4_gib_are_where_they_should_be(void)
 
 #define LARGE(test)                                                                                                    \
 	{                                                                                                              \
-		.name = #test, .run = test, .processes = 2, .traits = TRAIT_PAIR, .seconds = 120                       \
+		.name = #test, .run = test, .processes = 2, .traits = TRAIT_PAIR, .seconds = 600                       \
 	}
 
 static const struct test large_tests[] = {

@@ -2,9 +2,10 @@
 # shellcheck shell=bash
 #
 # What scripts in a guest share.  Lines that begin with ok, FAIL or skip count; run.sh adds them up.
-# From outside: $build, the compiled library; $net, the network interface of the device.
+# From outside: $build, the compiled library; $net, the network interface of the device; $transport, if not ofi:verbs.
 cd "${build:?}" || exit 1
 export PTL_IFACE=${net:?}
+transport=${transport:-ofi:verbs}
 
 check() # NAME COMMAND...
 {
@@ -16,10 +17,10 @@ check() # NAME COMMAND...
 	[ $status -eq 0 ] && echo "ok   $name" || echo "FAIL $name: status $status"
 }
 
-# The table is kept: README's figures come from it.
+# The table is kept: the figures of docs/performance.md come from it.
 bench() # TEST OPTION...
 {
-	check "ptlbench $*" bench/ptlbench "$@" --transport ofi:verbs --iface "$net"
+	check "ptlbench $*" bench/ptlbench "$@" --transport "$transport" --iface "$net"
 }
 
 # Root may pin what it likes with this capability only.
@@ -31,7 +32,7 @@ tests() # PROGRAM OPTION...
 	local name=$1 status log
 	shift
 	log=$(mktemp)
-	timeout "${limit:-150}" "${as[@]}" "tests/$name" "$@" --transport ofi:verbs --iface "$net" --cold --slowness 4 \
+	timeout "${limit:-150}" "${as[@]}" "tests/$name" "$@" --transport "$transport" --iface "$net" --cold --slowness 4 \
 		2>&1 </dev/null | grep --line-buffered -Ev '^(n/a |[0-9]+ passed,|transport )' | tee "$log"
 	status=${PIPESTATUS[0]}
 	[ "$status" -eq 0 ] || grep -q ^FAIL "$log" || echo "FAIL $name $*: ended with status $status"

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# QEMU guests with soft-RoCE devices, for run.sh.  A guest is Debian's stock kernel with an initramfs of busybox, the
-# modules and ./init; everything else it uses is the host's own, over 9p.  Nothing is installed on the host for it and
+# QEMU guests, with soft-RoCE devices or without, for run.sh.  A guest is Debian's stock kernel with an initramfs of
+# busybox, the modules and ./init; everything else it uses is the host's own, over 9p.  Nothing is installed on the host for it and
 # no privilege is needed.  $scratch holds what is made: the kernel stays there for the next time; $share is the folder
 # that guests and host share.
-: "${scratch:?}" "${share:?}"
+: "${scratch:?}" "${share:?}" "${build:?}" "${here:?}"
 
 MODULES="crc32_generic virtio_pci virtio_net 9pnet_virtio 9p overlay dummy sch_netem ib_uverbs rdma_ucm rdma_rxe"
 BOOT_SECONDS=900 # a guest that lives longer hangs
+shape=(-smp 2 -m 1G) # of its processors and memory
 
 kernel_package()
 {
@@ -82,7 +83,8 @@ make_initramfs()
 	(cd "$tree" && find . | cpio -o -H newc --quiet) >"$scratch/initramfs"
 }
 
-# Boots a guest in the background: its number, what bash runs in it, and arguments for QEMU (a network card).
+# Boots a guest in the background: its number, what bash runs in it, and arguments for QEMU (a network card).  $device
+# is no: it gets no device.  no_timer_check: on a busy machine the timer ticks later than a booting kernel allows.
 declare -A guests
 boot() # NUMBER SCRIPT [QEMU-ARGUMENT...]
 {
@@ -91,10 +93,11 @@ boot() # NUMBER SCRIPT [QEMU-ARGUMENT...]
 	rm -f "$share/guest$number".{log,status}
 	shift 2
 	[ $# -eq 0 ] || net=eth0
-	timeout -k 5 $BOOT_SECONDS qemu-system-x86_64 -machine pc -accel tcg,thread=multi -cpu max -smp 2 -m 1G \
+	[ "${device:-yes}" = yes ] || net=lo
+	timeout -k 5 $BOOT_SECONDS qemu-system-x86_64 -machine pc -accel tcg,thread=multi -cpu max "${shape[@]}" \
 		-nodefaults -no-user-config -display none -serial stdio -no-reboot \
 		-kernel "$kernel/vmlinux" -initrd "$scratch/initramfs" \
-		-append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable guest=$number net=$net" \
+		-append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check guest=$number net=$net" \
 		-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
 		-device virtio-9p-pci,fsdev=host,mount_tag=host \
 		-fsdev "local,id=share,path=$share,security_model=none" \
@@ -114,4 +117,63 @@ await_guest() # NUMBER
 end_guests()
 {
 	[ ${#guests[@]} -eq 0 ] || kill "${guests[@]}" 2>/dev/null
+}
+
+# What has passed, failed and was skipped, in the guests and before.
+summary()
+{
+	echo "$(count 'ok  ') passed, $(count FAIL) failed, $(count skip) skipped"
+	[ "$(count FAIL)" -eq 0 ]
+}
+
+count() # WORD
+{
+	cat "$share"/*.log "$scratch/own" | grep -c "^$1 "
+}
+
+tell() # RESULT NAME [REASON]
+{
+	printf '%-4s %s\n' "$1" "$2${3:+: $3}" | tee -a "$scratch/own"
+}
+
+# The script of a guest, with what it has to know from outside.
+script() # FILE NAME=VALUE...
+{
+	local file=$1
+	shift
+	printf '%s\n' "build='$build' here='$here'" "$@"
+	cat "$file" || tell FAIL "$file" "is not there" >&2
+}
+
+show() # NUMBER
+{
+	cat "$share/guest$1.log" 2>/dev/null
+	if [ -f "$share/guest$1.status" ]; then
+		grep -Eq '^(ok|FAIL) ' "$share/guest$1.log" || tell FAIL "guest $1" "did nothing"
+		return
+	fi
+	tail -n 20 "$share/console$1.txt"
+	tell FAIL "guest $1" "did not come to its end"
+}
+
+# Empties the folder of results, and makes what guests boot from; ends with a skip where that cannot be had.
+prepare_guests() # NAME [TOOL...]
+{
+	local name=$1 tool
+	shift
+	rm -rf "$share"
+	mkdir -p "$share" || exit 1
+	: >"$scratch/own"
+	for tool in qemu-system-x86_64 busybox cpio modprobe depmod dpkg-deb "$@"; do
+		command -v "$tool" >/dev/null && continue
+		tell skip "$name" "no $tool on this machine"
+		summary
+		exit 0
+	done
+	if ! { fetch_kernel && make_initramfs; } >"$scratch/kernel.txt" 2>&1; then
+		cat "$scratch/kernel.txt"
+		tell skip "$name" "the distribution's kernel cannot be had"
+		summary
+		exit 0
+	fi
 }

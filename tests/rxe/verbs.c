@@ -109,8 +109,7 @@ static void a_forked_child_is_told_that_it_cannot_open_verbs_again(void)
 		int interfaces;
 		PtlFini();
 		CHECK_OK(PtlInit(&interfaces));
-		CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));
-		CHECK_RC(PtlNicReady(ni), PTL_FAIL);
+		CHECK_RC(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni), PTL_IFACE_INVALID);
 		CHECK(strstr(PtlNicErrorText(), "fork") != NULL);
 		_exit(0);
 	}
@@ -146,8 +145,7 @@ static void an_interface_without_memory_to_lock_says_so(void)
 	int interfaces;
 	lock_no_more_than(64 << 10);
 	CHECK_OK(PtlInit(&interfaces));
-	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));
-	CHECK_RC(PtlNicReady(ni), PTL_FAIL);
+	CHECK_RC(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni), PTL_NO_SPACE);
 	if (!strstr(PtlNicErrorText(), "RLIMIT_MEMLOCK"))
 		FAIL("\"%s\" does not name RLIMIT_MEMLOCK", PtlNicErrorText());
 }

@@ -97,7 +97,7 @@ static bool replay(const struct victims *victims, unsigned again)
 	static size_t length;
 	uint8_t bytes[sizeof greeting];
 
-	/* Over net each of these costs the target a descriptor for good: see README. */
+	/* Over net each of these costs the target a descriptor for good: see docs/security.md. */
 	if (over_transport("ofi:net") && again > SIEGE_SILENT) {
 		usleep(1000);
 		return false;

@@ -2,35 +2,35 @@
 /* CPUs for NIC threads are claimed for the life of an interface, not of the process. */
 #include "tests/threads/threads.h"
 
+#include <p3utils.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-/* Four CPUs that no other test claims until this process ends.  Most machines do not have them: then nothing is pinned. */
-static int reserve_cpus(void)
-{
-	enum { FIRST = 16, BLOCKS = 225, IN_BLOCK = 4 };
-	const int reservation = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	CHECK(reservation >= 0);
-	for (int i = 0; i < BLOCKS; i++) {
-		struct sockaddr_un name = {.sun_family = AF_UNIX};
-		const int block = (getpid() + i) % BLOCKS;
-		snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "portals3-test-cpus-%d", block);
-		if (bind(reservation, (const struct sockaddr *)&name, sizeof name) == 0)
-			return FIRST + block * IN_BLOCK;
-	}
-	FAIL("%d tests claim CPUs", BLOCKS);
-}
+#include "tests/hosts/host.h"
 
+#define NOWHERE 1023 /* no machine has so many CPUs */
+
+/*
+ * Two CPUs that no other test claims: the names of claims are those of a network namespace.  One that is not there is
+ * passed over.
+ */
 static void open_with_cpus(void)
 {
-	char list[32];
-	const int first = reserve_cpus();
-	snprintf(list, sizeof list, "%d-%d", first, first + 3);
+	char list[64];
+	cpu_set_t given;
+	int cpus[2], count = 0;
+	CHECK(sched_getaffinity(0, sizeof given, &given) == 0);
+	for (int cpu = 0; cpu < CPU_SETSIZE && count < 2; cpu++)
+		if (CPU_ISSET(cpu, &given))
+			cpus[count++] = cpu;
+	if (count < 2 || !host_alone(true))
+		skip_test("two CPUs and a network namespace are needed");
+	snprintf(list, sizeof list, "%d,%d,%d", NOWHERE, cpus[0], cpus[1]);
 	setenv("PTL_NIC_CPUS", list, 1);
+	setenv("PTL_IFACE", "lo", 1);
 	open_interface(PTL_PID_ANY);
 }
 
@@ -90,6 +90,64 @@ static void a_forked_child_does_not_hold_its_parents_cpu(void)
 	join_child(child);
 }
 
+static void cpus_that_nobody_has_are_told_and_not_used(void)
+{
+	char *text = NULL, info[4096];
+	size_t length;
+	setenv("PTL_NIC_CPUS", "1023", 1);
+	setenv("PTL_LOG", "warn", 1);
+	p3_out = open_memstream(&text, &length);
+	open_interface(PTL_PID_ANY);
+	fflush(p3_out);
+	CHECK(strstr(text, "PTL_NIC_CPUS=1023: this process may run on no CPU of the list") != NULL);
+	CHECK(strstr(text, "cannot run") == NULL);
+	CHECK_OK(PtlNicInfo(ni, info, sizeof info));
+	CHECK(strstr(info, "NIC thread: any CPU, none of PTL_NIC_CPUS can be used\n") != NULL);
+}
+
+static int first_cpu_of_node(int node)
+{
+	char path[64];
+	int cpu = -1;
+	snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
+	FILE *file = fopen(path, "r");
+	CHECK(file != NULL && fscanf(file, "%d", &cpu) == 1);
+	fclose(file);
+	return cpu;
+}
+
+/* A sender on the other node touches the pages first. */
+static void the_queue_of_a_process_lies_on_the_numa_node_of_its_nic(void)
+{
+	cpu_set_t one;
+	char line[1024], list[16];
+	int found = 0;
+	const int node = am_target();
+	const int cpu = first_cpu_of_node(node);
+	CPU_ZERO(&one);
+	CPU_SET((size_t)cpu, &one);
+	CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+	snprintf(list, sizeof list, "%d", cpu);
+	if (am_target())
+		setenv("PTL_NIC_CPUS", list, 1);
+	open_interface(PTL_PID_ANY);
+	exchange_ids();
+	open_door();
+	barrier();
+	for (int i = 0; am_initiator() && i < 1000; i++)
+		knock(target_id());
+	barrier();
+	FILE *maps = fopen("/proc/self/numa_maps", "r");
+	CHECK(maps != NULL);
+	while (am_target() && fgets(line, sizeof line, maps))
+		if (strstr(line, "portals3-node") && strstr(line, "prefer:1")) {
+			CHECK(strstr(line, " N1=") != NULL && strstr(line, " N0=") == NULL);
+			found++;
+		}
+	fclose(maps);
+	CHECK_EQUAL(found, am_target());
+}
+
 #define WITH_CPUS(test)                                                                                                \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = 1, .traits = TRAIT_BARE | TRAIT_NIC_THREAD,                   \
@@ -99,6 +157,11 @@ static void a_forked_child_does_not_hold_its_parents_cpu(void)
 const struct test cpu_tests[] = {
 	WITH_CPUS(a_reopened_interface_gets_its_cpu_again),
 	WITH_CPUS(two_interfaces_of_a_process_get_two_cpus),
+	WITH_CPUS(cpus_that_nobody_has_are_told_and_not_used),
 	WITH_CPUS(a_forked_child_does_not_hold_its_parents_cpu),
+	{.name = "the_queue_of_a_process_lies_on_the_numa_node_of_its_nic",
+	 .run = the_queue_of_a_process_lies_on_the_numa_node_of_its_nic,
+	 .processes = 2,
+	 .traits = TRAIT_BARE | TRAIT_SEVERAL | TRAIT_NODE | TRAIT_NIC_THREAD | TRAIT_NUMA},
 	{0},
 };

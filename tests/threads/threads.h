@@ -21,6 +21,7 @@
 	X(interface_tests)                                                                                             \
 	X(exit_tests)                                                                                                  \
 	X(cancelled_tests)                                                                                             \
+	X(bare_tests)                                                                                                  \
 	X(cpu_tests)
 
 #define DECLARE_TABLE(table) extern const struct test table[];

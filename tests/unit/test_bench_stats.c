@@ -222,12 +222,60 @@ static void only_ofi_transports_name_a_provider(void **state)
 	assert_null(transport_provider(NULL));
 }
 
+/* As of a bare line between cores, ns, with some noise. */
+static void add_distances(struct samples *samples, double about, int count)
+{
+	for (int i = 0; i < count; i++)
+		samples_add(samples, about * (1 + 0.01 * (i % 10)));
+}
+
+static void near_and_distant_samples_are_told_apart(void **state)
+{
+	struct samples samples = {0};
+
+	(void)state;
+	add_distances(&samples, 370, 50);
+	add_distances(&samples, 70, 100);
+	double threshold = samples_threshold(&samples);
+	assert_true(threshold > 77 && threshold < 370);
+	samples_free(&samples);
+}
+
+static void one_place_at_two_speeds_is_one_class(void **state)
+{
+	struct samples samples = {0};
+
+	(void)state;
+	assert_true(isinf(samples_threshold(&samples)));
+	add_distances(&samples, 30, 100);
+	add_distances(&samples, 60, 100);
+	assert_true(isinf(samples_threshold(&samples)));
+	samples_free(&samples);
+}
+
+static void a_few_interrupted_samples_are_no_class_and_hide_none(void **state)
+{
+	struct samples samples = {0};
+
+	(void)state;
+	add_distances(&samples, 60, 200);
+	add_distances(&samples, 30000, 10);
+	assert_true(isinf(samples_threshold(&samples)));
+	add_distances(&samples, 370, 100);
+	double threshold = samples_threshold(&samples);
+	assert_true(threshold > 66 && threshold < 370);
+	samples_free(&samples);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quantiles_interpolate_between_neighbours),
 		cmocka_unit_test(summary_of_samples_in_any_order),
 		cmocka_unit_test(one_outlier_does_not_move_the_median),
+		cmocka_unit_test(near_and_distant_samples_are_told_apart),
+		cmocka_unit_test(one_place_at_two_speeds_is_one_class),
+		cmocka_unit_test(a_few_interrupted_samples_are_no_class_and_hide_none),
 		cmocka_unit_test(plans_fill_the_budget_with_short_batches),
 		cmocka_unit_test(plans_honour_a_given_number_of_iterations),
 		cmocka_unit_test(sizes_run_in_powers_and_end_with_the_greatest),

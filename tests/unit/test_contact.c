@@ -11,6 +11,7 @@
 #include <portals3.h>
 #include <portals3_nic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "offload/nic.h"
 #include "offload/peer.h"
@@ -164,28 +165,65 @@ static void an_answer_that_waits_is_read_before_the_deadline_is_judged(void **st
 	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
 }
 
-static void whoever_never_answers_fails_the_second_time(void **state)
+/* Whoever looks once an hour is given as many looks as others, who need a tenth of a second for them. */
+static void whoever_never_answers_fails_after_some_looks_beyond_the_deadline(void **state)
 {
 	ptl_handle_eq_t eq = put_to_a_stranger();
+	ptl_event_t event;
+	int looks = 0;
 
 	(void)state;
-	stand_still_and_look();
-	stand_still_and_look();
-	ptl_event_t event;
 	assert_int_equal(PtlEQGet(eq, &event), PTL_OK);
 	assert_int_equal(event.type, PTL_EVENT_SEND_START);
-	assert_int_equal(PtlEQGet(eq, &event), PTL_OK);
+	for (; PtlEQGet(eq, &event) == PTL_EQ_EMPTY; looks++)
+		stand_still_and_look();
 	assert_int_equal(event.ni_fail_type, PTL_NI_UNREACHABLE);
+	assert_in_range(looks, 8, 16);
+}
+
+static int look_at_the_clock(struct nic *nic, void *unused)
+{
+	(void)unused;
+	nic_timer_at(nic, 0);
+	return 0;
+}
+
+static uint64_t sleeps_until;
+
+static int go_to_sleep(struct nic *nic, void *unused)
+{
+	(void)unused;
+	return nic_arm(nic, &sleeps_until);
+}
+
+/* Another timer of the interface is due between two of the looks. */
+static void a_look_that_comes_too_early_does_not_put_off_the_next(void **state)
+{
+	struct nic *nic = process_ni(ni[0]);
+
+	(void)state;
+	put_to_a_stranger();
+	stand_still_and_look();
+	scripted_pass_time(3000000);
+	nic_call(nic, look_at_the_clock, NULL);
+	while (nic_call(nic, go_to_sleep, NULL))
+		;
+	assert_in_range(sleeps_until - monotonic_ns(), 1, 7000000);
 }
 
 /* --- strangers --- */
 
-static void inject(unsigned to, struct wire_message message)
+static void inject_from(unsigned from, unsigned to, struct wire_message message)
 {
 	uint8_t bytes[WIRE_MAX_HEADER];
 
-	scripted_inject(1, to, bytes, wire_encode(&message, bytes));
-	deliver(1, to);
+	scripted_inject(from, to, bytes, wire_encode(&message, bytes));
+	deliver(from, to);
+}
+
+static void inject(unsigned to, struct wire_message message)
+{
+	inject_from(1, to, message);
 }
 
 static void greet_as(uint32_t pid)
@@ -364,6 +402,356 @@ static void what_one_peer_can_hold_is_bounded(void **state)
 	assert_int_equal(nic_call(process_ni(ni[0]), count_operations, NULL), PEER_OWED_MAX);
 }
 
+/* --- who may hold how many operations --- */
+
+static ptl_handle_md_t bind_source(unsigned which, ptl_handle_eq_t eq)
+{
+	const ptl_md_t md = {
+		.start = source, .length = sizeof(source), .threshold = PTL_MD_THRESH_INF, .eq_handle = eq};
+	ptl_handle_md_t handle;
+
+	assert_int_equal(PtlMDBind(ni[which], md, PTL_RETAIN, &handle), PTL_OK);
+	return handle;
+}
+
+/* A window that takes whatever is asked of it. */
+static void open_memory(unsigned which)
+{
+	const ptl_md_t md = {.start = destination,
+			     .length = sizeof(destination),
+			     .threshold = PTL_MD_THRESH_INF,
+			     .options = PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE | PTL_MD_TRUNCATE,
+			     .eq_handle = PTL_EQ_NONE};
+	const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
+	ptl_handle_me_t me;
+	ptl_handle_md_t handle;
+
+	assert_int_equal(PtlMEAttach(ni[which], 0, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me), PTL_OK);
+	assert_int_equal(PtlMDAttach(me, md, PTL_RETAIN, &handle), PTL_OK);
+}
+
+static unsigned ask_until_refused(ptl_process_id_t whom)
+{
+	ptl_handle_md_t md = bind_memory(0, PTL_EQ_NONE);
+	unsigned count = 0;
+	int code;
+
+	while ((code = PtlGet(md, whom, 0, 0, 0, 0)) == PTL_OK)
+		count++;
+	assert_int_equal(code, PTL_NO_SPACE);
+	return count;
+}
+
+/* Somebody who is there and never answers, because nobody drives it. */
+static ptl_process_id_t open_mute(void)
+{
+	ptl_handle_ni_t mute;
+	ptl_process_id_t mute_id;
+
+	assert_int_equal(PtlNIInit(INTERFACES, SCRIPTED_PID + INTERFACES, NULL, NULL, &mute), PTL_OK);
+	assert_int_equal(PtlNicReady(mute), PTL_OK);
+	assert_int_equal(PtlGetId(mute, &mute_id), PTL_OK);
+	return mute_id;
+}
+
+/* Whoever is waited for gets half of what is left, so that there is always something left. */
+static void requests_that_wait_leave_room_for_others(void **state)
+{
+	(void)state;
+	assert_int_equal(ask_until_refused(open_mute()), NIC_MAX_REQUESTS / 2);
+	assert_int_equal(ask_until_refused(id[1]), NIC_MAX_REQUESTS / 4);
+	assert_int_equal(ask_until_refused(id[0]), NIC_MAX_REQUESTS / 8);
+}
+
+static void an_answer_has_a_place_though_requests_have_taken_all_of_theirs(void **state)
+{
+	ptl_handle_eq_t eq;
+
+	(void)state;
+	talk();
+	open_memory(0);
+	ask_until_refused(open_mute());
+	assert_int_equal(PtlEQAlloc(ni[1], 16, PTL_EQ_HANDLER_NONE, &eq), PTL_OK);
+	scripted_refuse_sends(0, 3);
+	assert_int_equal(PtlPut(bind_memory(1, eq), PTL_ACK_REQ, id[0], 0, 0, 0, 0, 0), PTL_OK);
+	assert_int_equal(wait_for(eq, PTL_EVENT_ACK).ni_fail_type, PTL_NI_OK);
+	scripted_refuse_sends(0, 3);
+	assert_int_equal(PtlPut(bind_source(1, eq), PTL_ACK_REQ, id[0], 0, 0, 0, 0, 0), PTL_OK);
+	for (unsigned read = 0; read < sizeof(source) / 1024; read++) {
+		while (!scripted_complete(0, 0, 0))
+			go_on();
+		nic_call(process_ni(ni[0]), drive, NULL);
+	}
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+	assert_int_equal(wait_for(eq, PTL_EVENT_ACK).ni_fail_type, PTL_NI_OK);
+	scripted_refuse_sends(0, 3);
+	assert_int_equal(PtlGet(bind_memory(1, eq), id[0], 0, 0, 0, 0), PTL_OK);
+	assert_int_equal(wait_for(eq, PTL_EVENT_REPLY_END).ni_fail_type, PTL_NI_OK);
+}
+
+static int take_all_operations(struct nic *nic, void *unused)
+{
+	(void)unused;
+	nic->operations.capacity = nic->operations.used;
+	while (pool_take(&nic->operations))
+		;
+	return 0;
+}
+
+/* All peers together may hold more than there is: nobody has broken a rule, so nothing may vanish. */
+static void what_cannot_be_served_at_all_fails_at_its_sender(void **state)
+{
+	ptl_handle_eq_t eq;
+
+	(void)state;
+	talk();
+	open_memory(0);
+	nic_call(process_ni(ni[0]), take_all_operations, NULL);
+	assert_int_equal(PtlEQAlloc(ni[1], 16, PTL_EQ_HANDLER_NONE, &eq), PTL_OK);
+	assert_int_equal(PtlPut(bind_source(1, eq), PTL_ACK_REQ, id[0], 0, 0, 0, 0, 0), PTL_OK);
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_PEER_DIED);
+}
+
+/* --- who is gone is forgotten --- */
+
+static void drive_often(unsigned which)
+{
+	for (unsigned i = 0; i < 4 * DRIVES; i++)
+		nic_call(process_ni(ni[which]), drive, NULL);
+}
+
+/* 1 does, owing 0 something. */
+static void die_before_answering(void)
+{
+	assert_int_equal(PtlGet(bind_memory(0, PTL_EQ_NONE), id[1], 0, 0, 0, 0), PTL_OK);
+	scripted_lose(0, 1);
+	scripted_gone(0, 1);
+	nic_call(process_ni(ni[0]), drive, NULL);
+	drive_often(0);
+}
+
+static void who_is_gone_is_forgotten_with_its_address(void **state)
+{
+	(void)state;
+	talk();
+	assert_int_equal(peers_of(0), 1);
+	assert_int_equal(scripted_users(0, 1), 1);
+	die_before_answering();
+	assert_int_equal(peers_of(0), 0);
+	assert_int_equal(scripted_users(0, 1), 0);
+	talk(); /* the other side goes on, is told, */
+	talk(); /* and begins anew */
+	assert_int_equal(peers_of(0), 1);
+	assert_int_equal(scripted_users(0, 1), 1);
+	assert_int_equal(scripted_users(1, 0), 1);
+}
+
+static void who_never_answers_is_forgotten_with_its_address(void **state)
+{
+	(void)state;
+	open_mute();
+	assert_int_equal(PtlGet(bind_memory(0, PTL_EQ_NONE), (ptl_process_id_t){id[0].nid, SCRIPTED_PID + INTERFACES},
+				0, 0, 0, 0),
+			 PTL_OK);
+	assert_int_equal(peers_of(0), 1);
+	for (int i = 0; i < 16; i++) {
+		scripted_pass_time(UINT64_C(60000000000));
+		drive_often(0);
+	}
+	assert_int_equal(peers_of(0), 0);
+	assert_int_equal(scripted_users(0, INTERFACES), 0);
+}
+
+/* A call that fails for want of room leaves nothing behind: neither do a million, of other processes each. */
+static void who_was_named_in_vain_is_forgotten(void **state)
+{
+	ptl_handle_md_t md = bind_memory(0, PTL_EQ_NONE);
+
+	(void)state;
+	nic_call(process_ni(ni[0]), take_all_operations, NULL);
+	for (uint32_t pid = 1000; pid < 1100; pid++)
+		assert_int_equal(PtlGet(md, (ptl_process_id_t){id[0].nid, pid}, 0, 0, 0, 0), PTL_NO_SPACE);
+	scripted_pass_time(ROUND_MS * UINT64_C(1000000));
+	drive_often(0);
+	assert_int_equal(peers_of(0), 0);
+}
+
+/* What was said in the conversation before is told so, and has no effect in the next one. */
+static void what_a_forgotten_process_had_said_is_stale(void **state)
+{
+	struct wire_message put = {.operation = WIRE_PUT, .source_nid = id[1].nid, .source_pid = id[1].pid};
+	const struct peer *peer;
+	ptl_nic_counters_t before, after;
+
+	(void)state;
+	open_memory(0);
+	talk();
+	peer = peer_find(process_ni(ni[0]), id[1]);
+	put.source_tag = peer->remote_tag;
+	put.target_tag = peer->local_tag;
+	die_before_answering();
+	assert_int_equal(PtlNicCounters(ni[0], &before), PTL_OK);
+	inject(0, put);
+	talk();
+	go_on();
+	inject(0, put);
+	assert_int_equal(PtlNicCounters(ni[0], &after), PTL_OK);
+	assert_true(after.stale - before.stale >= 2);
+	assert_int_equal(after.bytes_received, before.bytes_received);
+}
+
+/* Both have begun anew since; each conversation has a tag of its own at one side at least. */
+static void who_does_not_know_an_earlier_conversation_ends_no_later_one(void **state)
+{
+	struct wire_message stale = {.operation = WIRE_STALE, .source_nid = id[0].nid, .source_pid = id[0].pid};
+	const struct peer *peer;
+
+	(void)state;
+	talk();
+	peer = peer_find(process_ni(ni[1]), id[0]); /* nothing else runs: host mode */
+	stale.target_tag = peer->local_tag;
+	stale.source_tag = (uint16_t)(peer->remote_tag + 1);
+	inject_from(0, 1, stale);
+	assert_int_equal(peer->state, PEER_READY);
+	stale.source_tag = peer->remote_tag;
+	inject_from(0, 1, stale);
+	assert_int_equal(peer->state, PEER_UNKNOWN);
+}
+
+/* Nobody said that the first one has ended; a new conversation of the same process is no death. */
+static void who_greets_under_the_id_of_another_tells_of_its_death(void **state)
+{
+	struct wire_message hello = {.operation = WIRE_HELLO,
+				     .source_nid = id[1].nid,
+				     .source_pid = id[1].pid,
+				     .wanted_nid = id[0].nid,
+				     .wanted_pid = id[0].pid,
+				     .incarnation_high = process_ni(ni[1])->incarnation[0],
+				     .incarnation_low = process_ni(ni[1])->incarnation[1]};
+	ptl_handle_eq_t deaths;
+	ptl_nic_peer_state_t known;
+	ptl_event_t event;
+
+	(void)state;
+	assert_int_equal(PtlEQAlloc(ni[0], 8, PTL_EQ_HANDLER_NONE, &deaths), PTL_OK);
+	assert_int_equal(PtlNicPeerEvents(ni[0], deaths), PTL_OK);
+	talk();
+	hello.source_tag = (uint16_t)(peer_find(process_ni(ni[0]), id[1])->remote_tag + 1);
+	inject(0, hello);
+	assert_int_equal(PtlEQGet(deaths, &event), PTL_EQ_EMPTY);
+	hello.incarnation_high++;
+	inject(0, hello);
+	inject(0, hello);
+	assert_int_equal(PtlEQGet(deaths, &event), PTL_OK);
+	assert_int_equal(event.type, PTL_NIC_EVENT_PEER_DIED);
+	assert_int_equal(event.initiator.pid, id[1].pid);
+	assert_int_equal(PtlNicPeerState(ni[0], id[1], &known, NULL), PTL_OK);
+	assert_int_equal(known, PTL_NIC_PEER_CONNECTED);
+	assert_int_equal(PtlEQGet(deaths, &event), PTL_EQ_EMPTY);
+}
+
+static void pass_the_hand_over_everybody(void)
+{
+	for (uint32_t i = 0; i < 64; i++) { /* so that it has, twice */
+		scripted_pass_time(NIC_STRANGER_NS);
+		greet_as(10000 + i);
+	}
+}
+
+/* Nothing is under way with it, and nobody says that it has ended. */
+static void newcomers_find_the_gone(void **state)
+{
+	(void)state;
+	talk();
+	scripted_close_port(1);
+	scripted_lose(0, 1);
+	pass_the_hand_over_everybody();
+	assert_non_null(peer_find(process_ni(ni[0]), id[1]));
+	for (int i = 0; i < 20; i++) {
+		scripted_pass_time(UINT64_C(250000000));
+		drive_often(0);
+	}
+	assert_null(peer_find(process_ni(ni[0]), id[1]));
+	assert_int_equal(scripted_users(0, 1), 0);
+}
+
+/* The living are asked, answer, and keep their conversation. */
+static void newcomers_leave_the_living_alone(void **state)
+{
+	(void)state;
+	talk();
+	uint16_t tag = peer_find(process_ni(ni[0]), id[1])->local_tag;
+
+	for (int round = 0; round < 5; round++) {
+		pass_the_hand_over_everybody();
+		for (int i = 0; i < 40; i++)
+			go_on();
+	}
+	const struct peer *peer = peer_find(process_ni(ni[0]), id[1]);
+
+	assert_non_null(peer);
+	assert_int_equal(peer->local_tag, tag);
+	assert_false(peer->busy);
+}
+
+/* --- a way that is full --- */
+
+/* Requests that wait at 1, so that it has looked at its way `looks` times in as many drives, at the same instant. */
+static uint64_t looks_in(unsigned drives)
+{
+	ptl_nic_counters_t before, after;
+
+	assert_int_equal(PtlPut(bind_memory(1, PTL_EQ_NONE), PTL_NO_ACK_REQ, id[0], 0, 0, 0, 0, 0), PTL_OK);
+	assert_int_equal(PtlNicCounters(ni[1], &before), PTL_OK);
+	for (unsigned i = 0; i < drives; i++)
+		nic_call(process_ni(ni[1]), drive, NULL);
+	assert_int_equal(PtlNicCounters(ni[1], &after), PTL_OK);
+	return after.retries - before.retries;
+}
+
+static void room_is_noticed_at_the_next_drive(void **state)
+{
+	(void)state;
+	talk();
+	scripted_fill_sends(1, 5000);
+	assert_true(looks_in(4000) >= 4000);
+	nic_call(process_ni(ni[1]), drive, NULL);
+	scripted_fill_sends(1, 0);
+	assert_int_equal(scripted_waiting(1, 0), 0);
+	nic_call(process_ni(ni[1]), drive, NULL);
+	assert_int_equal(scripted_waiting(1, 0), 1);
+}
+
+/* Each look may cost an attempt to connect. */
+static void a_way_that_is_not_open_is_tried_less_and_less_often(void **state)
+{
+	(void)state;
+	talk();
+	scripted_refuse_sends(1, 5000);
+	assert_in_range(looks_in(4000), 1, 1000);
+}
+
+/* Nobody says when there is room: whoever sleeps looks again after a part of the time that it has been full. */
+static void who_sleeps_looks_for_room_in_time(void **state)
+{
+	const uint64_t least = 1000000, most = 60000000;
+
+	(void)state;
+	talk();
+	scripted_fill_sends(1, UINT32_MAX);
+	looks_in(1);
+	for (uint64_t full = 1000000; full < UINT64_C(20000000000); full *= 2) {
+		scripted_pass_time(full);
+		drive_often(1);
+		while (nic_call(process_ni(ni[1]), go_to_sleep, NULL))
+			;
+		uint64_t pause = sleeps_until - monotonic_ns();
+
+		assert_true(pause <= (full / 2 < least ? least : full / 2));
+		assert_true(pause <= most);
+	}
+}
+
 /* --- a process met on one path, and greeting over another --- */
 
 /* The first of two transports that name peers by their address, whatever comes of it. */
@@ -412,6 +800,114 @@ static void who_greets_over_another_path_leaves_nothing_behind(void **state)
 	nic->transports[PATH_NODE] = NULL;
 }
 
+/* --- an interface that wants no requests yet --- */
+
+static int open_held(void **state)
+{
+	setenv("PTL_HOLD", "1", 1);
+	open_interfaces(state);
+	unsetenv("PTL_HOLD");
+	return 0;
+}
+
+/* 0 has met 1, which holds, and has a put for it that does not go. */
+static ptl_handle_eq_t put_to_a_holder(void)
+{
+	ptl_handle_eq_t eq = put_to_a_stranger();
+
+	deliver(0, 1);
+	deliver(1, 0);
+	assert_int_equal(scripted_waiting(0, 1), 0);
+	return eq;
+}
+
+static void a_release_that_is_lost_is_asked_for(void **state)
+{
+	ptl_handle_eq_t eq = put_to_a_holder();
+
+	(void)state;
+	assert_int_equal(PtlNicReadyToReceive(ni[1]), PTL_OK);
+	assert_int_equal(scripted_waiting(1, 0), 1);
+	scripted_lose(0, 1);
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+}
+
+/* 0 learns of the hold by a HELLO whose sender does not know it yet, and so cannot tell it when the hold ends. */
+static void who_answers_when_the_hold_is_over_is_released(void **state)
+{
+	(void)state;
+	assert_int_equal(PtlGet(bind_memory(1, PTL_EQ_NONE), id[0], 0, 0, 0, 0), PTL_OK);
+	assert_int_equal(scripted_waiting(1, 0), 1);
+	assert_int_equal(PtlNicReadyToReceive(ni[1]), PTL_OK);
+	assert_int_equal(scripted_waiting(1, 0), 1);
+	deliver(1, 0);
+	put_to_a_stranger();
+	assert_int_equal(scripted_waiting(0, 1), 1); /* the answer, and no put */
+	deliver(0, 1);
+	deliver(1, 0);
+	assert_int_equal(scripted_waiting(0, 1), 1); /* the put */
+}
+
+/* Its interface may have been waiting for longer than its peers are willing to. */
+static void who_holds_beyond_the_deadline_of_its_peers_is_not_given_up(void **state)
+{
+	ptl_event_t event;
+	ptl_handle_eq_t eq = put_to_a_holder();
+
+	(void)state;
+	process_ni(ni[1])->hold_until = UINT64_MAX;
+	for (unsigned round = 0; round < 3 * ROUNDS; round++) /* 36 s */
+		go_on();
+	assert_int_equal(PtlEQGet(eq, &event), PTL_OK);
+	assert_int_equal(event.type, PTL_EVENT_SEND_START);
+	assert_int_equal(PtlEQGet(eq, &event), PTL_EQ_EMPTY);
+	assert_int_equal(PtlNicReadyToReceive(ni[1]), PTL_OK);
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+}
+
+/* Who has only said HELLO is a stranger, of whom only so many are remembered; one that is held back has said no more. */
+static void who_is_forgotten_while_held_back_is_released_all_the_same(void **state)
+{
+	ptl_handle_eq_t eq;
+
+	(void)state;
+	memcpy(memory, "request", sizeof(memory));
+	memset(destination, 0, sizeof(memory));
+	assert_int_equal(PtlEQAlloc(ni[1], 8, PTL_EQ_HANDLER_NONE, &eq), PTL_OK);
+	assert_int_equal(PtlPut(bind_memory(1, eq), PTL_NO_ACK_REQ, id[0], 0, 0, 0, 0, 0), PTL_OK);
+	deliver(1, 0);
+	deliver(0, 1);
+	assert_non_null(peer_find(process_ni(ni[0]), id[1]));
+	for (uint32_t pid = 1; pid <= 2 * NIC_STRANGERS; pid++) {
+		scripted_pass_time(NIC_STRANGER_NS);
+		greet_as(1000 + pid);
+	}
+	assert_null(peer_find(process_ni(ni[0]), id[1]));
+	open_memory(0);
+	assert_int_equal(PtlNicReadyToReceive(ni[0]), PTL_OK);
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+	go_on();
+	assert_memory_equal(destination, "request", sizeof(memory));
+}
+
+/* While it holds its peers find it dead as any that owes an answer. */
+static void who_dies_while_it_holds_is_given_up(void **state)
+{
+	ptl_handle_eq_t eq = put_to_a_holder();
+	ptl_event_t event = {.type = PTL_EVENT_SEND_START};
+
+	(void)state;
+	scripted_close_port(1);
+	for (int round = 0; round < ROUNDS && event.type == PTL_EVENT_SEND_START; round++) {
+		scripted_pass_time(ROUND_MS * UINT64_C(1000000));
+		scripted_lose(0, 1);
+		for (unsigned i = 0; i < DRIVES; i++)
+			PtlEQGet(eq, &event);
+	}
+	assert_int_equal(event.type, PTL_EVENT_SEND_END);
+	assert_int_equal(event.ni_fail_type, PTL_NI_PEER_DIED);
+}
+
 /* --- a transfer during which its reader stood still --- */
 
 static int forget(struct nic *nic, void *id_of_peer)
@@ -427,7 +923,7 @@ static ptl_handle_eq_t put_and_stand_still(ptl_handle_eq_t sender)
 	ptl_md_t to = {.start = destination,
 		       .length = sizeof(destination),
 		       .threshold = PTL_MD_THRESH_INF,
-		       .options = PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE};
+		       .options = PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE};
 	ptl_md_t from = {
 		.start = source, .length = sizeof(source), .threshold = PTL_MD_THRESH_INF, .eq_handle = sender};
 	ptl_handle_me_t me;
@@ -585,9 +1081,204 @@ static void what_hanging_reads_wait_for_is_sought_at_leisure(void **state)
 	assert_int_equal(scripted_severings(), before);
 }
 
+/* 1 has reads of the memory of 0 under way, and gives it up. */
+static void give_up_while_reading(ptl_handle_eq_t sender)
+{
+	put_and_stand_still(sender);
+	scripted_close_port(0);
+	tick_often(UINT64_C(3000000000), 12);
+	assert_int_equal(peer_find(process_ni(ni[1]), id[0])->state, PEER_UNKNOWN);
+	scripted_open_port(0);
+	scripted_lose(0, 1);
+}
+
+static struct peer *meet_again(void)
+{
+	struct peer *peer = peer_find(process_ni(ni[1]), id[0]);
+
+	assert_int_equal(PtlGet(bind_memory(1, PTL_EQ_NONE), id[0], 0, 0, 0, 0), PTL_OK);
+	for (int i = 0; i < 4; i++)
+		go_on();
+	assert_int_equal(peer->state, PEER_READY);
+	peer->abilities = WIRE_HAS_NIC_THREAD;
+	return peer;
+}
+
+/* It answers whatever it is asked, and no reads of its memory are under way. */
+static void a_successor_is_not_judged_by_reads_of_the_memory_of_the_former(void **state)
+{
+	ptl_handle_eq_t sender;
+
+	(void)state;
+	assert_int_equal(PtlEQAlloc(ni[0], 8, PTL_EQ_HANDLER_NONE, &sender), PTL_OK);
+	give_up_while_reading(sender);
+	assert_int_equal(peer_find(process_ni(ni[1]), id[0])->reads_stuck_since, 0); /* nor by how long they hung */
+	const struct peer *peer = meet_again();
+	uint16_t tag = peer->local_tag;
+
+	for (int i = 0; i < 10 * ROUNDS; i++) /* 120 s */
+		go_on();
+	assert_int_equal(peer->local_tag, tag);
+	assert_int_equal(scripted_reads(1), 1);
+	while (scripted_complete(1, 0, -ECANCELED))
+		nic_call(process_ni(ni[1]), drive, NULL);
+	assert_int_equal(peer->reads, 0);
+}
+
+/* It is where the job says that it is now, and its reads hang as those of the former do. */
+static void what_hangs_at_two_addresses_is_sought_at_both(void **state)
+{
+	const struct scripted_terms terms = {.short_max = 1024, .rma_chunk = 1024, .rma_depth = 1, .anonymous = true};
+
+	(void)state;
+	open_on(&terms, &scripted_blind);
+	give_up_while_reading(PTL_EQ_NONE);
+	scripted_move(0);
+	meet_again();
+	assert_int_equal(PtlPut(bind_source(0, PTL_EQ_NONE), PTL_NO_ACK_REQ, id[1], 0, 0, 0, 0, 0), PTL_OK);
+	go_on();
+	assert_int_equal(scripted_reads(1), 2);
+	scripted_close_port(0);
+	tick_often(UINT64_C(3000000000), 12);
+	assert_int_equal(scripted_severed_count(), 2);
+	while (scripted_complete(1, 0, -ECANCELED))
+		nic_call(process_ni(ni[1]), drive, NULL);
+	tick_often(UINT64_C(1000000000), 8);
+	assert_int_equal(scripted_users(1, 0), 0);
+	close_interfaces(NULL);
+}
+
+static struct wire_message greeting_of_a_new_conversation(void)
+{
+	const struct peer *peer = peer_find(process_ni(ni[1]), id[0]);
+
+	return (struct wire_message){.operation = WIRE_HELLO,
+				     .source_nid = id[0].nid,
+				     .source_pid = id[0].pid,
+				     .source_tag = (uint16_t)(peer->remote_tag + 1),
+				     .wanted_nid = id[1].nid,
+				     .wanted_pid = id[1].pid,
+				     .incarnation_high = peer->incarnation[0],
+				     .incarnation_low = peer->incarnation[1]};
+}
+
+/* What was severed, and what is sought further: until the reads have ended. */
+static void check_that_hanging_reads_are_cut(void)
+{
+	unsigned severed = scripted_severed_at_once(), before = scripted_severings();
+
+	assert_true(severed > 0);
+	tick_often(UINT64_C(60000000000), 200);
+	assert_true(scripted_severings() > before);
+	assert_int_equal(scripted_severed_last(), 0);
+	while (scripted_complete(1, 0, -ECANCELED))
+		nic_call(process_ni(ni[1]), drive, NULL);
+	before = scripted_severings();
+	tick_often(UINT64_C(1000000000), 4);
+	assert_int_equal(scripted_severings(), before);
+}
+
+/* It lives, and whether it answers them is not known: no watchdog is there for what no conversation waits for. */
+static void reads_that_a_new_conversation_leaves_behind_are_cut(void **state)
+{
+	(void)state;
+	put_and_stand_still(PTL_EQ_NONE);
+	inject_from(0, 1, greeting_of_a_new_conversation());
+	check_that_hanging_reads_are_cut();
+}
+
+static void reads_of_a_conversation_that_the_peer_has_forgotten_are_cut(void **state)
+{
+	struct wire_message stale = {.operation = WIRE_STALE, .source_nid = id[0].nid, .source_pid = id[0].pid};
+
+	(void)state;
+	put_and_stand_still(PTL_EQ_NONE);
+	stale.target_tag = peer_find(process_ni(ni[1]), id[0])->local_tag;
+	stale.source_tag = peer_find(process_ni(ni[1]), id[0])->remote_tag;
+	inject_from(0, 1, stale);
+	check_that_hanging_reads_are_cut();
+}
+
+static int break_with(struct nic *nic, void *id_of_peer)
+{
+	peer_break(nic, peer_find(nic, *(ptl_process_id_t *)id_of_peer));
+	return 0;
+}
+
+static void reads_of_a_conversation_that_we_end_are_cut(void **state)
+{
+	(void)state;
+	put_and_stand_still(PTL_EQ_NONE);
+	nic_call(process_ni(ni[1]), break_with, &id[0]);
+	tick_often(UINT64_C(1000000000), 4);
+	check_that_hanging_reads_are_cut();
+}
+
+/* What goes into a connection that has just been cut is lost: a greeting that came over it is not answered, the next one is. */
+static void who_greets_over_a_connection_that_is_cut_is_met_when_it_greets_again(void **state)
+{
+	struct wire_message hello;
+	const struct peer *peer;
+
+	(void)state;
+	put_and_stand_still(PTL_EQ_NONE);
+	scripted_lose(1, 0);
+	hello = greeting_of_a_new_conversation();
+	peer = peer_find(process_ni(ni[1]), id[0]);
+	inject_from(0, 1, hello);
+	inject_from(0, 1, hello); /* had been behind the first one all the time */
+	assert_int_equal(peer->state, PEER_UNKNOWN);
+	assert_int_equal(scripted_waiting(1, 0), 0);
+	scripted_pass_time(200000000);
+	inject_from(0, 1, hello);
+	assert_int_equal(peer->state, PEER_READY);
+	assert_true(scripted_waiting(1, 0) > 0);
+}
+
+/* It stood still; what has arrived meanwhile may be behind much else. */
+static void reads_are_looked_at_twice_and_not_at_once_before_they_count_as_stuck(void **state)
+{
+	ptl_handle_eq_t sender;
+
+	(void)state;
+	assert_int_equal(PtlEQAlloc(ni[0], 8, PTL_EQ_HANDLER_NONE, &sender), PTL_OK);
+	put_and_stand_still(sender);
+	struct peer *peer = peer_find(process_ni(ni[1]), id[0]);
+
+	peer->abilities = WIRE_HAS_NIC_THREAD;
+	tick_often(UINT64_C(1000000000), 4);
+	scripted_pass_time(UINT64_C(70000000000));
+	assert_int_equal(PtlPut(bind_memory(1, PTL_EQ_NONE), PTL_NO_ACK_REQ, id[0], 0, 0, 0, 0, 0), PTL_OK);
+	for (int i = 0; i < 20; i++) {
+		scripted_pass_time(10000000);
+		nic_call(process_ni(ni[1]), look_at_the_clock, NULL);
+		drive_often(1);
+	}
+	assert_int_equal(peer->state, PEER_READY);
+	tick_often(UINT64_C(300000000), 4);
+	assert_int_equal(peer->state, PEER_UNKNOWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_successor_is_not_judged_by_reads_of_the_memory_of_the_former,
+						open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(reads_are_looked_at_twice_and_not_at_once_before_they_count_as_stuck,
+						open_interfaces, close_interfaces),
+		cmocka_unit_test(what_hangs_at_two_addresses_is_sought_at_both),
+		cmocka_unit_test_setup_teardown(reads_that_a_new_conversation_leaves_behind_are_cut, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(reads_of_a_conversation_that_the_peer_has_forgotten_are_cut,
+						open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(reads_of_a_conversation_that_we_end_are_cut, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(who_greets_over_a_connection_that_is_cut_is_met_when_it_greets_again,
+						open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(a_look_that_comes_too_early_does_not_put_off_the_next, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(who_does_not_know_an_earlier_conversation_ends_no_later_one,
+						open_interfaces, close_interfaces),
 		cmocka_unit_test_setup_teardown(what_hanging_reads_wait_for_is_sought_at_leisure, open_interfaces,
 						close_interfaces),
 		cmocka_unit_test_setup_teardown(who_greets_over_another_path_leaves_nothing_behind, open_interfaces,
@@ -604,17 +1295,46 @@ int main(void)
 						close_interfaces),
 		cmocka_unit_test_setup_teardown(an_answer_that_waits_is_read_before_the_deadline_is_judged,
 						open_interfaces, close_interfaces),
-		cmocka_unit_test_setup_teardown(whoever_never_answers_fails_the_second_time, open_interfaces,
-						close_interfaces),
+		cmocka_unit_test_setup_teardown(whoever_never_answers_fails_after_some_looks_beyond_the_deadline,
+						open_interfaces, close_interfaces),
 		cmocka_unit_test_setup_teardown(invented_processes_are_forgotten_for_the_next, open_interfaces,
 						close_interfaces),
 		cmocka_unit_test_setup_teardown(no_more_strangers_are_answered_than_can_be_afforded, open_interfaces,
 						close_interfaces),
+		cmocka_unit_test_setup_teardown(a_release_that_is_lost_is_asked_for, open_held, close_interfaces),
+		cmocka_unit_test_setup_teardown(who_answers_when_the_hold_is_over_is_released, open_held,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(who_holds_beyond_the_deadline_of_its_peers_is_not_given_up, open_held,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(who_is_forgotten_while_held_back_is_released_all_the_same, open_held,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(who_dies_while_it_holds_is_given_up, open_held, close_interfaces),
 		cmocka_unit_test(questions_keep_the_pause_too),
 		cmocka_unit_test(no_silence_is_death_within_a_second),
 		cmocka_unit_test(silence_is_death_when_the_timeout_says_so),
 		cmocka_unit_test(pings_keep_the_pause_that_the_transport_wants),
 		cmocka_unit_test_setup_teardown(what_one_peer_can_hold_is_bounded, open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(who_is_gone_is_forgotten_with_its_address, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(who_never_answers_is_forgotten_with_its_address, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(who_was_named_in_vain_is_forgotten, open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(what_a_forgotten_process_had_said_is_stale, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(who_greets_under_the_id_of_another_tells_of_its_death, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(newcomers_find_the_gone, open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(newcomers_leave_the_living_alone, open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(room_is_noticed_at_the_next_drive, open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(a_way_that_is_not_open_is_tried_less_and_less_often, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(who_sleeps_looks_for_room_in_time, open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(requests_that_wait_leave_room_for_others, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(an_answer_has_a_place_though_requests_have_taken_all_of_theirs,
+						open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(what_cannot_be_served_at_all_fails_at_its_sender, open_interfaces,
+						close_interfaces),
 	};
 
 	return cmocka_run_group_tests_name("contact", tests, NULL, NULL);

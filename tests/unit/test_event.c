@@ -10,10 +10,15 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "offload/event.h"
+#include "tests/unit/resident.h"
 
 enum { GENERATION = 7, HANDLE = 0x1234567, SIZE = 4 };
 
@@ -40,9 +45,9 @@ static int close_queue(void **state)
 }
 
 /* Event number n: every word of it depends on n, so that one that is half another's shows. */
-static void post(uint64_t n)
+static struct event_record record_of(uint64_t n)
 {
-	const struct event_record record = {
+	return (struct event_record){
 		.info = {.initiator = {.nid = (uint32_t)n, .pid = (uint32_t)n + 1},
 			 .uid = (uint32_t)n + 2,
 			 .jid = (uint32_t)n + 3,
@@ -63,6 +68,11 @@ static void post(uint64_t n)
 		.kind = (uint16_t)(n % 12),
 		.ni_fail = (uint16_t)(n % 6),
 	};
+}
+
+static void post(uint64_t n)
+{
+	const struct event_record record = record_of(n);
 
 	event_post(&eq, &record);
 }
@@ -126,6 +136,66 @@ static void a_ring_given_back_serves_an_equal_request_without_its_events(void **
 	assert_ptr_equal(event_ring_get(SIZE), ring);
 	for (uint64_t i = 0; i < ring->size; i++)
 		assert_int_equal(atomic_load(&ring->slots[i].sequence), 0);
+}
+
+static size_t resident_bytes(struct event_ring *ring)
+{
+	return resident_in(ring, sizeof(*ring) + ring->size * sizeof(ring->slots[0]));
+}
+
+enum { LARGE = 1 << 20, USED = 1 << 18, FEW_BYTES = 4 << 20 }; /* a page may be 2 MiB */
+
+/* Neither what was used of it nor what was not is touched when it is taken again. */
+static void a_large_ring_given_back_gives_its_memory_back(void **state)
+{
+	struct event_ring *ring = event_ring_get(LARGE);
+
+	(void)state;
+	assert_non_null(ring);
+	for (int round = 0; round < 3; round++) {
+		assert_true(resident_bytes(ring) <= FEW_BYTES);
+		for (uint64_t i = 0; i < USED; i++) {
+			assert_int_equal(atomic_load(&ring->slots[i].sequence), 0);
+			atomic_store(&ring->slots[i].sequence, i + 1);
+		}
+		assert_true(resident_bytes(ring) >= USED * sizeof(ring->slots[0]));
+		event_ring_put(ring);
+		assert_true(resident_bytes(ring) <= FEW_BYTES);
+		assert_ptr_equal(event_ring_get(LARGE), ring);
+	}
+	event_ring_put(ring);
+}
+
+static void *take_an_event(void *rc)
+{
+	*(int *)rc = event_take(&eq, GENERATION, &event);
+	return rc;
+}
+
+/* A reader that finds the memory of its queue given back, before it can see that there is no ring, looks again. */
+static void a_reader_leaves_a_queue_that_is_freed_under_its_eyes(void **state)
+{
+	const struct timespec instant = {0, 1000000};
+	struct timespec used = {0};
+	struct event_ring *ring = atomic_load(&eq.ring);
+	pthread_t reader;
+	clockid_t clock;
+	int rc = 1;
+
+	(void)state;
+	post(0);
+	event_ring_put(ring);
+	assert_ptr_equal(event_ring_get(SIZE), ring);
+	assert_int_equal(pthread_create(&reader, NULL, take_an_event, &rc), 0);
+	assert_int_equal(pthread_getcpuclockid(reader, &clock), 0);
+	while (used.tv_sec == 0 && used.tv_nsec < 5000000) { /* it is inside by then */
+		nanosleep(&instant, NULL);
+		assert_int_equal(clock_gettime(clock, &used), 0);
+	}
+	atomic_store(&eq.ring, NULL);
+	pthread_join(reader, NULL);
+	assert_int_equal(rc, -EAGAIN);
+	atomic_store(&eq.ring, ring);
 }
 
 static void events_come_in_their_order_and_once(void **state)
@@ -271,8 +341,22 @@ static void *read_events(void *unused)
 	}
 }
 
+/* To a reader who drives: the writer itself.  False: older ones are unread. */
+static bool hand_over(uint64_t n)
+{
+	const struct event_record record = record_of(n);
+	ptl_event_t e;
+
+	if (!event_hand_over(&eq, &record, &e))
+		return false;
+	atomic_store(&race.verdicts[n], IN_ORDER);
+	if (!is_number(&e, n))
+		atomic_fetch_add(&race.torn, 1);
+	return true;
+}
+
 /* Posts all events, at first without readers; patient: only when there is room.  Returns how many nobody got. */
-static unsigned run_race(uint64_t size, uint64_t head_start, bool patient)
+static unsigned run_race(uint64_t size, uint64_t head_start, bool patient, bool takes)
 {
 	pthread_t readers[READERS];
 	unsigned lost = 0;
@@ -287,7 +371,8 @@ static unsigned run_race(uint64_t size, uint64_t head_start, bool patient)
 	for (uint64_t n = head_start; n < EVENTS; n++) {
 		while (patient && event_unread(&eq) == size)
 			sched_yield();
-		post(n);
+		if (!takes || !hand_over(n))
+			post(n);
 	}
 	atomic_store(&race.finished, true);
 	for (int i = 0; i < READERS; i++)
@@ -303,15 +388,61 @@ static unsigned run_race(uint64_t size, uint64_t head_start, bool patient)
 static void readers_share_all_events_of_a_writer_that_waits_for_them(void **state)
 {
 	(void)state;
-	assert_int_equal(run_race(64, 0, true), 0);
+	assert_int_equal(run_race(64, 0, true, false), 0);
 	for (int n = 0; n < EVENTS; n++)
 		assert_int_equal(race.verdicts[n], IN_ORDER);
+}
+
+static void an_event_is_handed_over_if_none_before_it_is_unread(void **state)
+{
+	const struct event_record first = record_of(0), second = record_of(1), third = record_of(2);
+
+	(void)state;
+	assert_true(event_hand_over(&eq, &first, &event));
+	assert_true(is_number(&event, 0));
+	assert_empty();
+	event_post(&eq, &second);
+	assert_false(event_hand_over(&eq, &third, &event));
+	event_post(&eq, &third);
+	assert_int_equal(event_take(&eq, GENERATION, &event), 0);
+	assert_true(is_number(&event, 1));
+	assert_int_equal(event_take(&eq, GENERATION, &event), 0);
+	assert_true(is_number(&event, 2));
+	assert_empty();
+}
+
+static void in_the_middle_of_a_hand_over_nothing_is_unread(void **state)
+{
+	(void)state;
+	for (uint64_t n = 0; n < SIZE; n++) { /* old events in every slot */
+		post(n);
+		assert_taken(n, 0);
+	}
+	atomic_store(&eq.taken, SIZE + 1);
+	assert_empty();
+	assert_int_equal(event_peek(&eq, GENERATION, &event), -EAGAIN);
+	assert_int_equal(atomic_load(&eq.taken), SIZE + 1);
+}
+
+/* The writer takes what it can, with readers in the middle of everything. */
+static void events_handed_over_are_nobody_elses(void **state)
+{
+	(void)state;
+	assert_int_equal(run_race(64, 0, true, true), 0);
+	for (int n = 0; n < EVENTS; n++)
+		assert_int_equal(race.verdicts[n], IN_ORDER);
+}
+
+static void nor_on_the_smallest_ring(void **state)
+{
+	(void)state;
+	assert_int_equal(run_race(2, 0, true, true), 0);
 }
 
 /* As small a ring as there is: the writer is as often as possible in the slot that a reader copies. */
 static void readers_get_whole_events_once_while_the_writer_overruns_them(void **state)
 {
-	unsigned lost = run_race(2, 6, false);
+	unsigned lost = run_race(2, 6, false, false);
 
 	(void)state;
 	assert_in_range(lost, 4, EVENTS - 2);
@@ -326,6 +457,103 @@ static void readers_get_whole_events_once_while_the_writer_overruns_them(void **
 	}
 }
 
+/* --- a reader that stands still while its queue is freed, and its place is another's --- */
+
+static struct event_queue *place;
+
+static void post_at_place(uint64_t hdr_data)
+{
+	const struct event_record record = {.info = {.hdr_data = hdr_data}};
+
+	event_post(place, &record);
+}
+
+/* As pool_give() and pool_take() do, and what PtlEQAlloc does then; the same ring comes first. */
+static void begin_another_queue(int signal, siginfo_t *info, void *context)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	struct event_ring *ring = atomic_load(&place->ring);
+
+	(void)signal, (void)context;
+	if (mprotect((void *)((uintptr_t)info->si_addr & ~(page - 1)), page, PROT_READ | PROT_WRITE))
+		_exit(1);
+	for (uint64_t i = 0; i < ring->size; i++)
+		atomic_store(&ring->slots[i].sequence, 0);
+	memset(&place->item + 1, 0, sizeof(*place) - sizeof(place->item));
+	atomic_store(&place->item.generation, GENERATION + 1);
+	event_number(place);
+	atomic_store(&place->ring, ring);
+	for (uint64_t i = 0; i < ring->size; i++)
+		post_at_place(2);
+}
+
+/* It stands still where it first touches the page of `where`. */
+static void stand_still_at(void *where, int (*read_event)(struct event_queue *, uint32_t, ptl_event_t *))
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	struct sigaction action = {.sa_sigaction = begin_another_queue, .sa_flags = SA_SIGINFO}, before;
+
+	event_number(place);
+	post_at_place(1);
+	assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+	assert_int_equal(mprotect((void *)((uintptr_t)where & ~(page - 1)), page, PROT_NONE), 0);
+	assert_int_equal(read_event(place, GENERATION, &event), -EBADF);
+	assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
+	assert_int_equal(atomic_load(&place->item.generation), GENERATION + 1);
+	assert_int_equal(event_take(place, GENERATION + 1, &event), 0);
+	assert_int_equal(event.hdr_data, 2);
+}
+
+static void who_reads_a_queue_that_was_freed_takes_nothing_of_its_successor(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(pages != MAP_FAILED);
+	for (int turn = 0; turn < 4; turn++) {
+		struct event_ring *ring = event_ring_get(2 * page / sizeof(struct event_slot));
+
+		assert_non_null(ring);
+		place = (struct event_queue *)(void *)(pages + page - offsetof(struct event_queue, posted));
+		memset(place, 0, sizeof(*place));
+		atomic_store(&place->item.generation, GENERATION);
+		atomic_store(&place->ring, ring);
+		/* Before it has seen how much was taken; after that, and before it has copied the event. */
+		stand_still_at(turn % 2 ? (void *)&place->posted : (void *)ring, turn < 2 ? event_take : event_peek);
+		event_ring_put(ring);
+	}
+	munmap(pages, 2 * page);
+}
+
+static atomic_bool over;
+
+static void *get_and_put_rings(void *unused)
+{
+	enum { ROUNDS = 20000 };
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct event_ring *first = event_ring_get(2), *second = event_ring_get(2);
+
+		event_ring_put(first);
+		event_ring_put(second);
+	}
+	atomic_store(&over, true);
+	return unused;
+}
+
+/* PtlEQFree and PtlFini in different threads. */
+static void rings_may_be_given_back_while_all_others_are_freed(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, get_and_put_rings, NULL), 0);
+	while (!atomic_load(&over))
+		event_rings_free();
+	pthread_join(thread, NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_queue, close_queue)
 
 int main(void)
@@ -333,6 +561,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_ring_has_room_for_as_many_as_asked),
 		TEST(a_ring_given_back_serves_an_equal_request_without_its_events),
+		TEST(a_large_ring_given_back_gives_its_memory_back),
+		TEST(a_reader_leaves_a_queue_that_is_freed_under_its_eyes),
 		TEST(events_come_in_their_order_and_once),
 		TEST(a_look_consumes_nothing),
 		TEST(a_full_queue_has_lost_nothing_and_one_more_loses_the_oldest),
@@ -341,7 +571,13 @@ int main(void)
 		TEST(a_freed_queue_is_stale),
 		TEST(the_greatest_values_of_a_record_reach_the_event),
 		TEST(readers_share_all_events_of_a_writer_that_waits_for_them),
+		TEST(an_event_is_handed_over_if_none_before_it_is_unread),
+		TEST(in_the_middle_of_a_hand_over_nothing_is_unread),
+		TEST(events_handed_over_are_nobody_elses),
+		TEST(nor_on_the_smallest_ring),
 		TEST(readers_get_whole_events_once_while_the_writer_overruns_them),
+		TEST(who_reads_a_queue_that_was_freed_takes_nothing_of_its_successor),
+		TEST(rings_may_be_given_back_while_all_others_are_freed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

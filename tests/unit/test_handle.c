@@ -37,7 +37,7 @@ static int open_nic(void **state)
 	nic.index = INTERFACE;
 	if (pool_open(&nic.entries, sizeof(*entry), OBJECTS, NIC_HANDLE_GENERATIONS, 0) ||
 	    pool_open(&nic.descriptors, sizeof(*descriptor), OBJECTS, NIC_HANDLE_GENERATIONS, 0) ||
-	    pool_open(&nic.queues, sizeof(*queue), NIC_MAX_QUEUES, NIC_HANDLE_GENERATIONS, 0))
+	    pool_open(&nic.queues, sizeof(*queue), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS, 0))
 		return -1;
 	entry = take(&nic.entries, ENTRY);
 	descriptor = take(&nic.descriptors, DESCRIPTOR);
@@ -206,6 +206,7 @@ static void a_slot_used_for_ever_never_issues_a_special_value(void **state)
 	nic.index = MAX_INTERFACES - 1;
 	pool_close(&nic.entries);
 	assert_int_equal(pool_open(&nic.entries, sizeof(*entry), 1, NIC_HANDLE_GENERATIONS, 0), 0);
+	nic.entries.restless = true;
 	for (int use = 0; use < 3 * NIC_HANDLE_GENERATIONS; use++) {
 		struct pool_item *item = pool_take(&nic.entries);
 		uint32_t handle = handle_of(&nic, HANDLE_ME, item);

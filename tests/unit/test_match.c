@@ -222,6 +222,153 @@ static void each_bit_decides_unless_it_is_ignored(void **state)
 	}
 }
 
+/* --- the index --- */
+
+enum { LONG = 3000, KEYS = 40, STEPS = 60000, SEARCHES = 40 };
+
+/* Kinds of entries: how many masks there are, and how many of a hundred leave their source open. */
+static const struct mixture {
+	unsigned masks, wild;
+} mixtures[] = {{1, 0}, {1, 10}, {4, 0}, {4, 50}, {64, 10}, {3000, 20}};
+
+static const ptl_process_id_t processes[] = {{1, 1}, {1, 2}, {2, 1}};
+
+static void make_up(struct match_entry *me, const struct mixture *mixture)
+{
+	ptl_process_id_t source = processes[rand() % 3];
+	unsigned mask = (unsigned)rand() % mixture->masks;
+
+	if ((unsigned)rand() % 100 < mixture->wild)
+		source.nid = PTL_NID_ANY;
+	if ((unsigned)rand() % 100 < mixture->wild)
+		source.pid = PTL_PID_ANY;
+	me->source = source;
+	me->match_bits = (uint64_t)(rand() % KEYS) << 32 | (uint64_t)(rand() & 0xffff);
+	me->must_match = ~(uint64_t)mask << 1 | (mask & 1);
+}
+
+/* Every match of a search, in its order, against a walk of the whole list; returns what the search has walked. */
+static uint32_t assert_finds_what_walking_finds(void)
+{
+	ptl_process_id_t from = processes[rand() % 3];
+	uint64_t bits = (uint64_t)(rand() % KEYS) << 32 | (uint64_t)(rand() & 0xffff);
+	struct match_search search;
+
+	if (rand() % 4 && list.tail)
+		bits = list.tail->match_bits;
+	match_begin(&search, &list, from, bits);
+	for (struct match_entry *me = list.head; me; me = me->next)
+		if (match_entry_matches(me, from, bits))
+			assert_ptr_equal(match_next(&search), me);
+	assert_null(match_next(&search));
+	match_end(&search);
+	return search.walked;
+}
+
+/* Inserted anywhere, removed anywhere; `insertions` of a hundred steps insert. */
+static void step(const struct mixture *mixture, int insertions)
+{
+	struct match_entry *me = &entries[rand() % LONG];
+	struct match_entry *base = rand() % 2 ? &entries[rand() % LONG] : NULL;
+
+	if (rand() % 100 >= insertions) {
+		if (me->list)
+			match_list_remove(me);
+	} else if (!me->list) {
+		make_up(me, mixture);
+		match_list_insert(&list, me, base && base->list ? base : NULL,
+				  rand() & 1 ? PTL_INS_AFTER : PTL_INS_BEFORE);
+	}
+}
+
+static void an_index_finds_what_walking_finds(void **state)
+{
+	(void)state;
+	srand(2);
+	for (size_t kind = 0; kind < sizeof(mixtures) / sizeof(mixtures[0]); kind++) {
+		bool indexed = false;
+
+		for (int i = 0; i < STEPS; i++) {
+			step(&mixtures[kind], i / 6000 % 2 ? 40 : 70);
+			if (i % SEARCHES == 0)
+				assert_finds_what_walking_finds();
+			indexed |= list.index != NULL;
+		}
+		assert_true(indexed);
+		assert_sound(NULL);
+		while (list.head)
+			match_list_remove(list.head);
+		assert_null(list.index);
+	}
+}
+
+static void append(struct match_entry *me, uint64_t bits, uint64_t must_match)
+{
+	me->source = processes[0];
+	me->match_bits = bits;
+	me->must_match = must_match;
+	match_list_insert(&list, me, NULL, PTL_INS_AFTER);
+}
+
+/* The last entry of the list is sought until the list has no better index to offer; what one search then walks. */
+static uint32_t walked_in_the_long_run(void)
+{
+	struct match_search search = {0};
+
+	for (int i = 0; i < 200; i++) {
+		match_begin(&search, &list, processes[0], list.tail->match_bits);
+		assert_ptr_equal(match_next(&search), list.tail);
+		match_end(&search);
+	}
+	return search.walked;
+}
+
+static void a_long_list_is_walked_no_longer(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++)
+		append(&entries[i], i, ~(uint64_t)0 << i % 4 * 8);
+	list.tail->match_bits = UINT64_MAX; /* what no other has */
+	match_list_remove(&entries[MANY - 1]);
+	append(&entries[MANY - 1], UINT64_MAX, ~(uint64_t)0);
+	assert_true(walked_in_the_long_run() < 100);
+	match_list_free(&list);
+}
+
+/* The classes of the time when the index was made are gone; those that came instead get their rows, too. */
+static void an_index_follows_its_list(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++)
+		append(&entries[i], i, ~(uint64_t)i << 1);
+	append(&entries[1000], UINT64_MAX, UINT64_MAX);
+	walked_in_the_long_run();
+	assert_non_null(list.index);
+	for (unsigned i = 0; i < 1000; i++)
+		match_list_remove(&entries[i]);
+	assert_non_null(list.index);
+	for (unsigned i = 0; i < 1000; i++)
+		append(&entries[i], i, UINT64_MAX << 1);
+	match_list_remove(&entries[1000]);
+	append(&entries[1000], UINT64_MAX, UINT64_MAX);
+	assert_true(walked_in_the_long_run() < 100);
+	match_list_free(&list);
+}
+
+/* Nobody pays for an index again and again that cannot help. */
+static void a_list_of_nothing_but_different_masks_is_walked(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2000; i++)
+		append(&entries[i], i, ~(uint64_t)i << 1);
+	append(&entries[2000], UINT64_MAX, UINT64_MAX);
+	for (int i = 0; i < 100; i++)
+		walked_in_the_long_run();
+	assert_true(list.doublings > 3);
+	assert_true(walked_in_the_long_run() <= 2001 + MATCH_GLANCE + MATCH_CLASSES);
+	match_list_free(&list);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, empty, release)
 
 int main(void)
@@ -235,6 +382,10 @@ int main(void)
 		TEST(labels_increase_at_the_ends_of_their_range),
 		TEST(an_entry_matches_whom_and_what_it_names),
 		TEST(each_bit_decides_unless_it_is_ignored),
+		TEST(an_index_finds_what_walking_finds),
+		TEST(a_long_list_is_walked_no_longer),
+		TEST(an_index_follows_its_list),
+		TEST(a_list_of_nothing_but_different_masks_is_walked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

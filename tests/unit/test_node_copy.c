@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -57,7 +58,9 @@ struct card {
 static struct stage *stage;
 static struct node *node, *source; /* source: in the same process */
 static bool waits;                 /* a host, here */
+static bool patient;               /* staged reads wait as long as it takes */
 static int ended;                  /* reads */
+static int arrived;                /* messages */
 static int *end_order[2 * WINDOW];
 
 /* What the kernel's copying does in this process. */
@@ -182,7 +185,23 @@ static bool host_waits(void *owner)
 	return waits;
 }
 
-static const struct transport_sink sink = {.rdma_done = rdma_done, .host_waits = host_waits};
+static void count_message(void *owner, transport_address from, const void *bytes, size_t length, const void *body,
+			  size_t body_length)
+{
+	(void)owner, (void)from, (void)bytes, (void)length, (void)body, (void)body_length;
+	arrived++;
+}
+
+static const struct transport_sink sink = {.rdma_done = rdma_done, .host_waits = host_waits, .arrived = count_message};
+
+/* Long messages take that way where it is possible, as a tuning file would have it; NODE_UNCHOSEN: they are measured. */
+static void go(struct node *made, enum node_way way)
+{
+	for (unsigned class = 0; class < NODE_CLASSES; class ++) {
+		made->copies->figures[class] = (struct node_figures){.way = way};
+		made->copies->fixed[class] = way != NODE_UNCHOSEN;
+	}
+}
 
 static struct node *make_node(int rank, int peers)
 {
@@ -200,11 +219,13 @@ static struct node *make_node(int rank, int peers)
 	CHECK(made->segment != MAP_FAILED);
 	atomic_store(&made->segment->quota, NODE_SLOTS);
 	made->peers = calloc((size_t)peers, sizeof(struct node_peer *));
-	made->senders = calloc((size_t)peers, sizeof(struct node_peer *));
-	CHECK(made->peers && made->senders);
-	made->peer_count = made->sender_count = (uint32_t)peers;
+	CHECK(made->peers != NULL);
+	for (int i = 0; i < peers; i++)
+		CHECK(node_number_give(made, &(struct node_peer){.number = NODE_NO_SENDER}));
+	made->peer_count = (uint32_t)peers;
 	made->active_senders = 1;
 	CHECK_EQUAL(node_copies_open(made), 0);
+	go(made, NODE_SPLIT);
 	return made;
 }
 
@@ -218,6 +239,7 @@ static void add_peer(struct node *to, int own_rank, int rank, const struct card 
 				   .quota = NODE_SLOTS,
 				   .sender = (uint16_t)own_rank,
 				   .number = (uint16_t)rank,
+				   .former = NODE_NO_SENDER,
 				   .index = (uint32_t)rank,
 				   .meeting = NODE_OPEN,
 				   .os_pid = card->os_pid,
@@ -309,6 +331,10 @@ static void start(int rank, void *local, size_t length, const struct exposure *f
 	CHECK_EQUAL(node_read(&node->base, (transport_address)rank, local, length, NULL, from->address + offset,
 			      from->key, result),
 		    0);
+	struct node_copies *copies = node->copies;
+
+	if (patient)
+		copies->reads[copies->order[copies->read_count - 1]].patience = UINT64_MAX / 2;
 }
 
 static void lose_peer(int rank)
@@ -598,6 +624,29 @@ static void the_death_of_a_helper_that_holds_a_chunk_ends_the_read(void)
 	DRIVE_UNTIL(result != PENDING);
 	CHECK_EQUAL(result, -ECONNRESET);
 	CHECK(!node_copies_blocked(node));
+}
+
+/* Nor is one free later, and somebody else has taken its name. */
+static void who_had_no_descriptor_to_watch_a_lost_helper_learns_of_its_death(void)
+{
+	struct rlimit limit;
+	int result = PENDING;
+
+	expect_death(1);
+	stop_a_helper(&result);
+	if (my_rank == 1)
+		barrier(); /* helps there, until it dies */
+	CHECK_EQUAL(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, limit.rlim_max}), 0);
+	lose_peer(1);
+	CHECK_EQUAL(node->copies->ghosts[0].pidfd, -1);
+	for (int i = 0; i < MANY_POLLS / 10; i++)
+		drive();
+	CHECK_EQUAL(result, PENDING);
+	kill(pid_of(1), SIGKILL);
+	DRIVE_UNTIL(result != PENDING);
+	CHECK_EQUAL(result, -ECONNRESET);
+	CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
 static void whoever_is_found_dead_takes_its_reads_along(void)
@@ -1026,6 +1075,214 @@ static void a_reader_whose_request_finds_no_room_may_sleep(void)
 	barrier();
 }
 
+/* --- through slabs although there is another way --- */
+
+/* The source may take as long as it likes, or next to none. */
+static void stage_reads(bool patiently)
+{
+	go(node, NODE_STAGED);
+	patient = patiently;
+}
+
+/* All of rank 1's memory comes, whichever way. */
+static void read_all(const struct exposure *from, unsigned char *to)
+{
+	int result = PENDING;
+
+	start(1, to, LONG, from, 0, &result);
+	DRIVE_UNTIL(result != PENDING);
+	CHECK_EQUAL(result, 0);
+	check_filled(to, LONG, 1);
+}
+
+static void a_staged_message_of_any_length_arrives_whole(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+
+	meet();
+	stage_reads(true);
+	waits = true;
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	read_through_slabs((my_rank + 1) % process_count, &all[(my_rank + 1) % process_count]);
+	barrier();
+	CHECK(node->counters.slab_bodies > 0);
+	CHECK_EQUAL(stage->writes, 0);
+	CHECK_EQUAL(node->counters.malformed, 0);
+}
+
+/* Rank 1 comes when all is over, and its pieces with it. */
+static void a_source_that_does_not_come_is_not_waited_for_and_changes_nothing_later(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result = PENDING;
+
+	meet();
+	stage_reads(false);
+	waits = true;
+	harness_while_waiting(NULL);
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		start(1, to, LONG, &all[1], 0, &result);
+		drive();
+		CHECK(node_copies_pending(node)); /* nobody would wake it */
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
+		check_filled(to, LONG, 1);
+		CHECK(stage->reads > 0);
+		memset(to, 0x55, LONG);
+	}
+	barrier();
+	harness_while_waiting(drive_meanwhile);
+	if (my_rank == 1)
+		DRIVE_UNTIL(node->counters.slab_bodies > 0 && node->copies->pull_count == 0);
+	barrier();
+	if (my_rank == 0) {
+		DRIVE_UNTIL(node_queue_empty(node));
+		check_only(to, LONG, 0x55);
+		CHECK_EQUAL(node->counters.malformed, 0);
+	}
+	barrier();
+}
+
+static void a_source_that_computes_says_so_and_copies_nothing(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+
+	meet();
+	stage_reads(true);
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		read_all(&all[1], map(LONG));
+		CHECK(stage->reads > 0);
+	}
+	barrier();
+	CHECK_EQUAL(node->counters.slab_bodies, 0);
+}
+
+static void a_source_whose_queue_is_full_is_not_asked(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+
+	meet();
+	stage_reads(true);
+	harness_while_waiting(NULL);
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		while (node_append(node, node->peers[1], NODE_HELP, "", 0, NULL, 0) == 0)
+			;
+		read_all(&all[1], map(LONG));
+	}
+	barrier();
+}
+
+/* The source has said that it computes, or has not come, when the reader finds that it may not read any more. */
+static void who_waits_no_longer_and_may_not_read_waits_after_all(void)
+{
+	unsigned char *memory = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+
+	meet();
+	stage_reads(false);
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		reads_refused = true;
+		read_all(&all[1], map(LONG));
+		CHECK(!node->peers[1]->cross_memory);
+	}
+	barrier();
+}
+
+/* Of rank 1's slabs so many are used by a long message that is not consumed, and short ones still find some. */
+static void fill_slabs(uint32_t active_senders, uint64_t expected)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result = PENDING;
+
+	meet();
+	stage_reads(true);
+	waits = true;
+	harness_while_waiting(NULL);
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		start(1, to, LONG, &all[1], 0, &result);
+		drive();
+	}
+	barrier();
+	node->active_senders = active_senders;
+	for (int i = 0; my_rank == 1 && i < MANY_POLLS; i++)
+		drive();
+	if (my_rank == 1) {
+		CHECK_EQUAL(node->counters.slab_bodies, expected);
+		CHECK_EQUAL(node_append_slab(node, node->peers[0], NODE_MESSAGE_SLAB, "", 1,
+					     &(struct iovec){memory, 1000}, 1),
+			    0);
+	}
+	barrier();
+	harness_while_waiting(drive_meanwhile);
+	if (my_rank == 0) {
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
+		CHECK_EQUAL(arrived, 1);
+		check_filled(to, LONG, 1);
+	}
+	barrier();
+}
+
+static void staged_pieces_leave_slabs_for_others(void)
+{
+	fill_slabs(1, NODE_SLABS_AHEAD);
+}
+
+static void staged_pieces_leave_slabs_for_others_among_many_senders_too(void)
+{
+	fill_slabs(9, NODE_SLABS_AHEAD / 2);
+}
+
+/* The source comes to them when their reads have ended, and to the last one, which has not. */
+static void requests_that_were_given_up_do_not_keep_others_from_being_answered(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct exposure all[MAX_PROCESSES];
+	int result[NODE_PEER_PULLS + 1] = {0};
+
+	meet();
+	harness_while_waiting(NULL);
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		node->peers[1]->cross_memory = false;
+		CHECK_EQUAL(mprotect(to, 4096, PROT_READ), 0);
+		for (int i = 0; i < NODE_PEER_PULLS; i++)
+			start(1, to, 4096, &all[1], 0, &result[i]);
+		start(1, to + 4096, LONG - 4096, &all[1], 0, &result[NODE_PEER_PULLS]);
+		for (int i = 0; i <= NODE_PEER_PULLS; i++)
+			drive();
+		CHECK_EQUAL(ended, NODE_PEER_PULLS);
+		for (int i = 0; i < NODE_PEER_PULLS; i++)
+			CHECK_EQUAL(result[i], -EFAULT);
+	}
+	barrier();
+	harness_while_waiting(drive_meanwhile);
+	if (my_rank == 0) {
+		DRIVE_UNTIL(result[NODE_PEER_PULLS] != PENDING);
+		CHECK_EQUAL(result[NODE_PEER_PULLS], 0);
+		check_filled(to + 4096, LONG - 4096, 1);
+	}
+	barrier();
+	CHECK_EQUAL(node->counters.malformed, 0);
+}
+
 /* --- several reads --- */
 
 static void peers_take_turns_and_the_oldest_read_goes_first(void)
@@ -1166,7 +1423,7 @@ static void mad_requests_show_nothing_that_is_not_exposed(void)
 				record[5] = random_number() % NODE_CLAIMS;
 				atomic_store(&node->segment->claims[record[5]].ends, random_number() % 4);
 			}
-			size_t length = i % 5 ? (kind == NODE_PULL ? 32 : 48) : random_number() % sizeof(record);
+			size_t length = i % 5 ? (kind == NODE_PULL ? 40 : 48) : random_number() % sizeof(record);
 
 			while (node_append(node, node->peers[1], kind, record, length, NULL, 0))
 				node_consume(node, 16);
@@ -1195,8 +1452,10 @@ static void mad_requests_show_nothing_that_is_not_exposed(void)
 	check_only(memory, LONG, 0xaa);
 }
 
+/* One request for each read, and the newest of them. */
 static void a_peer_gets_what_it_may_ask_for_at_a_time_and_no_more(void)
 {
+	const uint64_t generation = UINT64_C(1) << 32;
 	unsigned char *memory = map(LONG);
 	struct exposure all[MAX_PROCESSES];
 
@@ -1204,21 +1463,30 @@ static void a_peer_gets_what_it_may_ask_for_at_a_time_and_no_more(void)
 	harness_while_waiting(NULL);
 	exchange(memory, LONG, all);
 	if (my_rank == 0) {
-		uint64_t record[4] = {all[1].key, all[1].address, NODE_PULL_MAX + 1, 0};
+		uint64_t record[5] = {all[1].key, all[1].address, NODE_PULL_MAX + 1, generation, 0};
 
 		CHECK_EQUAL(node_append(node, node->peers[1], NODE_PULL, record, sizeof(record), NULL, 0), 0);
 		record[2] = NODE_PULL_MAX;
-		for (int i = 0; i < 2 * NODE_PEER_PULLS; i++)
+		record[4] = 2; /* neither optional nor not */
+		CHECK_EQUAL(node_append(node, node->peers[1], NODE_PULL, record, sizeof(record), NULL, 0), 0);
+		record[4] = 0;
+		record[3] = generation + NODE_READS; /* no such read */
+		CHECK_EQUAL(node_append(node, node->peers[1], NODE_PULL, record, sizeof(record), NULL, 0), 0);
+		for (uint64_t i = 0; i < 2 * NODE_READS; i++) {
+			record[3] = (1 + i / NODE_READS) * generation + i % NODE_READS;
 			CHECK_EQUAL(node_append(node, node->peers[1], NODE_PULL, record, sizeof(record), NULL, 0), 0);
+		}
 	}
 	barrier();
 	if (my_rank == 1) {
 		while (node_consume(node, 16) > 0)
 			;
-		CHECK_EQUAL(node->copies->pull_count, NODE_PEER_PULLS);
-		for (int i = 0; i < NODE_PEER_PULLS; i++)
+		CHECK_EQUAL(node->copies->pull_count, NODE_READS);
+		for (uint64_t i = 0; i < NODE_READS; i++) {
 			CHECK_EQUAL(node->copies->pulls[i].length, NODE_PULL_MAX);
-		CHECK_EQUAL(node->counters.malformed, 1 + NODE_PEER_PULLS);
+			CHECK_EQUAL(node->copies->pulls[i].token, 2 * generation + i);
+		}
+		CHECK_EQUAL(node->counters.malformed, 3);
 	}
 	barrier();
 }
@@ -1407,6 +1675,7 @@ static const struct test tests[] = {
 	ROW(2, helpers_begin_with_the_newest_message),
 	ROW(2, a_stopped_helper_is_waited_for_asleep_and_writes_nothing_later),
 	ROW(2, the_death_of_a_helper_that_holds_a_chunk_ends_the_read),
+	ROW(2, who_had_no_descriptor_to_watch_a_lost_helper_learns_of_its_death),
 	ROW(2, whoever_is_found_dead_takes_its_reads_along),
 	ROW(2, closing_waits_for_a_helper),
 	ROW(2, closing_does_not_wait_for_ever_and_says_so),
@@ -1422,6 +1691,15 @@ static const struct test tests[] = {
 	ROW(2, a_withdrawn_key_is_refused_even_in_the_middle),
 	ROW(2, a_source_that_nobody_consumes_from_may_sleep),
 	ROW(2, a_reader_whose_request_finds_no_room_may_sleep),
+	ROW(2, a_staged_message_of_any_length_arrives_whole),
+	ROW(3, a_staged_message_of_any_length_arrives_whole),
+	ROW(2, a_source_that_does_not_come_is_not_waited_for_and_changes_nothing_later),
+	ROW(2, a_source_that_computes_says_so_and_copies_nothing),
+	ROW(2, a_source_whose_queue_is_full_is_not_asked),
+	ROW(2, who_waits_no_longer_and_may_not_read_waits_after_all),
+	ROW(2, staged_pieces_leave_slabs_for_others),
+	ROW(2, staged_pieces_leave_slabs_for_others_among_many_senders_too),
+	ROW(2, requests_that_were_given_up_do_not_keep_others_from_being_answered),
 	ROW(3, peers_take_turns_and_the_oldest_read_goes_first),
 	ROW(2, a_full_table_takes_reads_again_when_one_has_ended),
 	ROW(2, without_room_for_a_request_for_help_the_reader_does_it_all),

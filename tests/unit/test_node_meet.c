@@ -4,7 +4,6 @@
  * is only two numbers.  Most tests have several interfaces in one process, so that every step can be chosen; letters are
  * lost, or made, at sendmsg(), which is wrapped (-Wl,--wrap=sendmsg).
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,6 +25,7 @@
 #include <unistd.h>
 
 #include "tests/harness.h"
+#include "tests/resources.h"
 #include "transports/node.h"
 
 #define LOOPBACK  0x7f000001u
@@ -66,9 +66,15 @@ struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
 				   .bell = -1,
 				   .index = node->peer_count,
 				   .sender = NODE_NO_SENDER,
-				   .number = NODE_NO_SENDER};
+				   .number = NODE_NO_SENDER,
+				   .former = NODE_NO_SENDER};
 	node->peers[node->peer_count++] = peer;
 	return peer;
+}
+
+void node_peer_rest(struct node *node, struct node_peer *peer)
+{
+	(void)node, (void)peer;
 }
 
 void node_peer_met(struct node *node, struct node_peer *peer)
@@ -84,7 +90,7 @@ void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 	lost++;
 	told += tell;
 	if (peer->number != NODE_NO_SENDER)
-		node->senders[peer->number] = NULL;
+		node_number_return(node, peer->number);
 	if (peer->segment)
 		node_segment_unmap(peer->segment);
 	node_unwatch(node, peer);
@@ -94,7 +100,8 @@ void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 				   .bell = -1,
 				   .index = peer->index,
 				   .sender = NODE_NO_SENDER,
-				   .number = NODE_NO_SENDER};
+				   .number = NODE_NO_SENDER,
+				   .former = NODE_NO_SENDER};
 }
 
 void node_copy_probe(struct node *node, struct node_peer *peer, uint64_t nonce)
@@ -177,7 +184,7 @@ static void drop(struct node *node)
 	node_segment_unmap(node->segment);
 	close(node->segment_fd);
 	free(node->peers);
-	free(node->senders);
+	node_numbers_free(node);
 	free(node);
 }
 
@@ -252,42 +259,17 @@ static void check_open(struct node *from, struct node *to)
 
 static int fds_before;
 
-static int count_fds(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	int count = 0;
-
-	CHECK(directory != NULL);
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
-}
-
-static int count_segments(void)
-{
-	FILE *file = fopen("/proc/self/maps", "r");
-	char line[512];
-	int count = 0;
-
-	CHECK(file != NULL);
-	while (fgets(line, sizeof line, file))
-		count += strstr(line, "memfd:portals3-node") != NULL;
-	fclose(file);
-	return count;
-}
-
 static void begin(const struct test *test)
 {
 	(void)test;
-	fds_before = count_fds();
+	fds_before = open_descriptors();
 }
 
 static void end(const struct test *test)
 {
 	(void)test;
-	CHECK_EQUAL(count_fds(), fds_before);
-	CHECK_EQUAL(count_segments(), 0);
+	CHECK_EQUAL(open_descriptors(), fds_before);
+	CHECK_EQUAL(mappings_of("memfd:portals3-node"), 0);
 }
 
 /* ---- Meeting ---- */
@@ -426,33 +408,69 @@ static void knocks_become_rare(void)
 	drop(other);
 }
 
-static void numbers_are_used_up_before_they_come_again(void)
+static uint16_t give(struct node *node)
 {
-	struct node *one = start(1), *others[3];
-	static struct node_peer somebody;
+	struct node_peer peer = {.number = NODE_NO_SENDER};
 
-	for (int i = 0; i < 3; i++) {
-		others[i] = start(2 + i);
-		reach(one, others[i]);
-		CHECK_EQUAL(peer_of(one, others[i])->number, i);
+	CHECK(node_number_give(node, &peer));
+	return peer.number;
+}
+
+static void a_number_comes_again_after_a_thousand_others(void)
+{
+	enum { LIVING = 3, ROUNDS = 200000, APART = 1024 };
+	static unsigned given_at[NODE_MAX_PEERS];
+	struct node *one = start(1);
+
+	for (int i = 0; i < LIVING; i++)
+		CHECK_EQUAL(give(one), i);
+	for (unsigned round = 1; round <= ROUNDS; round++) {
+		uint16_t number = give(one);
+
+		CHECK(number >= LIVING);
+		CHECK(given_at[number] == 0 || round - given_at[number] >= APART);
+		given_at[number] = round;
+		node_number_return(one, number);
 	}
-	drop(others[1]);
-	others[1] = start(3);
-	reach(others[1], one);
-	CHECK_EQUAL(peer_of(one, others[1])->number, 3);
-	/* All are taken or used up, and one is free again. */
-	for (uint32_t i = one->sender_count; i < NODE_MAX_PEERS; i++)
-		one->senders[i] = &somebody;
-	one->sender_count = NODE_MAX_PEERS;
-	CHECK(one->senders[1] == NULL);
-	struct node *last = start(5);
-	reach(last, one);
-	CHECK_EQUAL(peer_of(one, last)->number, 1);
-	CHECK_EQUAL(one->sender_count, NODE_MAX_PEERS);
-	check_open(last, one);
-	for (int i = 0; i < 3; i++)
-		drop(others[i]);
-	drop(last);
+	CHECK_LESS(one->sender_count, LIVING + APART + 2);
+	drop(one);
+}
+
+static void a_number_waits_for_the_records_of_its_holder(void)
+{
+	enum { ENOUGH = 1100, RECORDS = 5 };
+	struct node *one = start(1);
+	uint16_t taken[ENOUGH];
+
+	for (int i = 0; i < ENOUGH; i++)
+		taken[i] = give(one);
+	atomic_store(&one->segment->tail, RECORDS);
+	for (int i = 0; i < ENOUGH; i++)
+		node_number_return(one, taken[i]);
+	CHECK_EQUAL(give(one), ENOUGH);
+	one->head = RECORDS;
+	CHECK_EQUAL(give(one), taken[0]);
+	/* Where a mad peer has moved the tail, it is not waited for. */
+	atomic_store(&one->segment->tail, UINT64_MAX / 2);
+	for (int i = 0; i < ENOUGH; i++)
+		node_number_return(one, give(one));
+	one->head += NODE_SLOTS;
+	for (int i = 0; i < ENOUGH - 1024; i++)
+		CHECK_LESS(give(one), ENOUGH + 4);
+	drop(one);
+}
+
+static void sixty_five_thousand_peers_have_a_number_each(void)
+{
+	struct node *one = start(1);
+	struct node_peer late = {.number = NODE_NO_SENDER};
+
+	for (uint32_t i = 0; i < NODE_MAX_PEERS; i++)
+		CHECK_EQUAL(give(one), i);
+	CHECK(!node_number_give(one, &late));
+	node_number_return(one, 77);
+	CHECK(node_number_give(one, &late));
+	CHECK_EQUAL(late.number, 77);
 	drop(one);
 }
 
@@ -836,10 +854,10 @@ static void a_forked_child_has_no_segment(void)
 	struct node *one = start(1), *other = start(2);
 
 	reach(one, other);
-	CHECK_EQUAL(count_segments(), 4);
+	CHECK_EQUAL(mappings_of("memfd:portals3-node"), 4);
 	pid_t child = fork_child();
 	if (child == 0) {
-		CHECK_EQUAL(count_segments(), 0);
+		CHECK_EQUAL(mappings_of("memfd:portals3-node"), 0);
 		_exit(0);
 	}
 	join_child(child);
@@ -1120,7 +1138,7 @@ static void a_ring_to_the_dead_is_harmless(void)
 	struct node *node = start(1);
 	struct node_peer *peer = node_peer_get(node, LOOPBACK, pid_for(2));
 	uint64_t deadline = now_ns() + PATIENCE;
-	int before = count_fds();
+	int before = open_descriptors();
 	pid_t child = fork_child();
 
 	if (child == 0) {
@@ -1135,7 +1153,7 @@ static void a_ring_to_the_dead_is_harmless(void)
 		node_mail(node);
 		CHECK(now_ns() < deadline);
 	}
-	CHECK_EQUAL(count_fds(), before + 2); /* a pidfd and a bell */
+	CHECK_EQUAL(open_descriptors(), before + 2); /* a pidfd and a bell */
 	kill(child, SIGKILL);
 	CHECK_EQUAL(waitpid(child, NULL, 0), child);
 	node_ring(node, peer);
@@ -1144,7 +1162,7 @@ static void a_ring_to_the_dead_is_harmless(void)
 	CHECK(doorbell_rings(node, 0));
 	CHECK(node_mail(node) > 0); /* the death, and what the child still answered to a second knock */
 	CHECK_EQUAL(told, 1);
-	CHECK_EQUAL(count_fds(), before);
+	CHECK_EQUAL(open_descriptors(), before);
 	drop(node);
 }
 
@@ -1310,7 +1328,7 @@ static void only_an_enclosure_is_taken_and_only_with_a_letter(void)
 	begin_to_meet(honest, victim);
 	recv(victim->socket, rest, sizeof rest, MSG_DONTWAIT);
 	CHECK_EQUAL(intercept(honest, victim, second, sizeof second), length);
-	int before = count_fds();
+	int before = open_descriptors();
 	for (int i = 0; i < 253; i++)
 		fds[i] = i == 1 ? honest->bell : honest->segment_fd;
 	post(honest->socket, victim, second, length, fds, 3);
@@ -1326,15 +1344,44 @@ static void only_an_enclosure_is_taken_and_only_with_a_letter(void)
 	check_unharmed(victim, 4);
 	while (recv(honest->socket, rest, sizeof rest, MSG_DONTWAIT) > 0)
 		;
-	CHECK_EQUAL(count_fds(), before);
+	CHECK_EQUAL(open_descriptors(), before);
 	post(honest->socket, victim, second, length, fds, 2);
 	CHECK_EQUAL(node_mail(victim), 1);
 	CHECK_EQUAL(peer_of(victim, honest)->meeting, NODE_OPEN);
-	CHECK_EQUAL(count_fds(), before + 1); /* the bell */
+	CHECK_EQUAL(open_descriptors(), before + 1); /* the bell */
 	post(honest->socket, victim, second, length, fds, 2);
 	CHECK_EQUAL(node_mail(victim), 1);
-	CHECK_EQUAL(count_fds(), before + 1);
+	CHECK_EQUAL(open_descriptors(), before + 1);
 	reach(honest, victim);
+	check_open(honest, victim);
+	drop(victim);
+	drop(honest);
+}
+
+/* What would be sent would bear it. */
+static void a_letter_without_a_number_opens_nothing(void)
+{
+	enum { NUMBER_AT = 56 }; /* of the sender for its receiver; then the one that it was given */
+	const uint16_t none = NODE_NO_SENDER;
+	struct node *victim = start(1), *honest = start(2);
+	char letter[512], changed[512];
+	int fds[2] = {honest->segment_fd, honest->bell};
+
+	begin_to_meet(honest, victim);
+	recv(victim->socket, letter, sizeof letter, MSG_DONTWAIT);
+	size_t length = intercept(honest, victim, letter, sizeof letter);
+	memcpy(changed, letter, length);
+	memcpy(changed + NUMBER_AT + 2, &none, sizeof none);
+	post(honest->socket, victim, changed, length, fds, 2);
+	CHECK_EQUAL(node_mail(victim), 1);
+	CHECK_EQUAL(peer_of(victim, honest)->meeting, NODE_MET);
+	memcpy(changed, letter, length);
+	memcpy(changed + NUMBER_AT, &none, sizeof none);
+	post(honest->socket, victim, changed, length, NULL, 0);
+	CHECK_EQUAL(node_mail(victim), 1);
+	CHECK_EQUAL(peer_of(victim, honest)->meeting, NODE_MET);
+	reach(honest, victim);
+	reach(victim, honest);
 	check_open(honest, victim);
 	drop(victim);
 	drop(honest);
@@ -1438,8 +1485,11 @@ static void another_version_is_refused(void)
 	struct node_peer *peer = peer_of(newer, victim);
 	char bytes[512];
 	size_t length = intercept(newer, victim, bytes, sizeof bytes - 8);
+	uint16_t version;
 
-	bytes[4]++; /* the version, behind the magic */
+	memcpy(&version, bytes + 4, sizeof version); /* behind the magic */
+	CHECK_EQUAL(version, NODE_LAYOUT_VERSION);   /* who could not use our segment learns it from the first letter */
+	bytes[4]++;
 	post(newer->socket, victim, bytes, length + 8, NULL, 0);
 	CHECK_EQUAL(node_mail(victim), 1);
 	check_unharmed(victim, 0);
@@ -1617,7 +1667,9 @@ static const struct test tests[] = {
 	ROW(1, two_may_knock_at_once),
 	ROW(1, any_letters_may_be_lost),
 	ROW(1, knocks_become_rare),
-	ROW(1, numbers_are_used_up_before_they_come_again),
+	ROW(1, a_number_comes_again_after_a_thousand_others),
+	ROW(1, a_number_waits_for_the_records_of_its_holder),
+	ROW(1, sixty_five_thousand_peers_have_a_number_each),
 	ROW(1, a_new_incarnation_is_met_afresh),
 	ROW(1, a_new_incarnation_is_noticed_in_mid_meeting),
 	ROW(1, whoever_has_gone_meanwhile_is_not_met),
@@ -1647,6 +1699,7 @@ static const struct test tests[] = {
 	ROW(1, changed_letters_do_no_harm),
 	ROW(1, nobody_speaks_in_anothers_name),
 	ROW(1, only_an_enclosure_is_taken_and_only_with_a_letter),
+	ROW(1, a_letter_without_a_number_opens_nothing),
 	ROW(1, whoever_has_no_descriptors_left_meets_later),
 	ROW(1, two_descriptors_are_enough_to_meet),
 	ROW(1, only_an_eventfd_is_taken_for_a_bell),

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
@@ -28,12 +29,13 @@
 #include "base/report.h"
 #include "tests/harness.h"
 #include "tests/refuse.h"
+#include "tests/resources.h"
 #include "transports/ofi.h"
 #include "transports/ofi_shm.h"
 
 #define LOOPBACK   0x7f000001u
 #define ANY_PID    0xffffffffu
-#define PATIENCE   (10000000000u * SLOWNESS) /* ns until something that must happen is missed */
+#define PATIENCE   (40000000000u * SLOWNESS) /* ns until something that must happen is missed */
 #define PENDING    1                         /* no status of a read or write */
 #define LONG       (4u << 20)
 #define CHUNK_LONG (1u << 16)
@@ -67,6 +69,7 @@ static transport_address last_from;
 static uint32_t last_sequence;
 static unsigned char *watched; /* memory whose last byte is looked at when a message arrives */
 static unsigned char watched_value;
+static void (*on_failure)(void); /* of a read or write */
 static int gone_count;
 static transport_address gone_address;
 
@@ -124,6 +127,8 @@ static void rdma_done(void *owner, void *context, int status)
 	CHECK(owner == &config);
 	CHECK_EQUAL(*(int *)context, PENDING);
 	*(int *)context = status;
+	if (status != 0 && on_failure)
+		on_failure();
 }
 
 static void peer_gone(void *owner, transport_address peer)
@@ -216,8 +221,10 @@ static void await_at_least(int rank, uint32_t count)
 {
 	uint64_t limit = now_ns() + PATIENCE;
 
-	while (received[rank] < count) {
+	for (uint32_t before = received[rank]; received[rank] < count; before = received[rank]) {
 		drive();
+		if (received[rank] != before)
+			limit = now_ns() + PATIENCE;
 		if (now_ns() > limit)
 			FAIL("in vain: %u of %u messages of process %d have come, %d peers have gone; %s",
 			     received[rank], count, rank, gone_count, report_last_error());
@@ -246,7 +253,9 @@ static int try_send(transport_address to, uint32_t sequence, size_t length)
 	parts[0] = (struct iovec){payload, length / 3};
 	parts[1] = (struct iovec){payload + length / 3, 0};
 	parts[2] = (struct iovec){payload + length / 3, length - length / 3};
-	return transport->ops->send(transport, to, &message, sizeof message, parts, length ? 3 : 0);
+	int error = transport->ops->send(transport, to, &message, sizeof message, parts, length ? 3 : 0);
+
+	return error == -ENOBUFS ? -EAGAIN : error; /* full is as good as not connected, here */
 }
 
 /* Retries as an engine does, driving in between. */
@@ -871,7 +880,7 @@ static void greet_from(bool zero_connects)
 }
 
 /* Rank 1 stands still while rank 0 reads from it; rank 2, if there is one, goes on.  Returns when the read stands too. */
-static void read_from_one_who_stands_still(bool zero_connects, unsigned char *bytes, int *status)
+static struct exposure read_from_one_who_stands_still(bool zero_connects, unsigned char *bytes, int *status)
 {
 	open_and_meet();
 	greet_from(zero_connects);
@@ -880,12 +889,13 @@ static void read_from_one_who_stands_still(bool zero_connects, unsigned char *by
 	while (my_rank == 1)
 		drive();
 	if (my_rank != 0)
-		return;
+		return theirs;
 	stop_process(1);
 	CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, status), 0);
 	for (int i = 0; i < 1000; i++)
 		drive();
 	CHECK_EQUAL(*status, PENDING);
+	return theirs;
 }
 
 static void check_severed(bool zero_connects, int *status)
@@ -905,9 +915,9 @@ static void check_severed(bool zero_connects, int *status)
 }
 
 /* Rank 2, of the same host, must not have lost anything: messages are numbered. */
-static void check_unhurt(void)
+static void check_unhurt(uint32_t next)
 {
-	for (uint32_t i = 1; my_rank == 0 && i < 200; i++)
+	for (uint32_t i = next; my_rank == 0 && i < 200; i++)
 		send_message(address_of[2], i, 1000);
 	if (my_rank == 2)
 		await_messages(0, 200);
@@ -919,7 +929,7 @@ static void severing_ends_reads_over_a_connection_we_made(void)
 {
 	int status = PENDING;
 	check_severed(true, &status);
-	check_unhurt();
+	check_unhurt(1);
 }
 
 static void severing_ends_reads_over_the_only_connection_from_there(void)
@@ -943,7 +953,37 @@ static void severing_spares_connections_that_may_be_anybodys(void)
 		kill(pid_of(1), SIGKILL);
 		drive_until("wait for the read to fail", has_ended, &status);
 	}
-	check_unhurt();
+	check_unhurt(1);
+}
+
+/* As an engine does that has proof.  Rank 2 is sent something before the provider can have noticed anything. */
+static void give_up_rank_one(void)
+{
+	on_failure = NULL;
+	transport->ops->sever(transport, address_of[1]);
+	send_message(address_of[2], 1, 1000);
+}
+
+/* Rank 1 has died, and of its reads only the first is known to have failed. */
+static void severing_spares_who_is_left_alone_from_there(void)
+{
+	enum { READS = 4 };
+	unsigned char *bytes = new_memory(CHUNK_LONG);
+	int status[READS];
+	struct exposure theirs = read_from_one_who_stands_still(false, bytes, &status[0]);
+
+	if (my_rank == 0) {
+		for (int i = 1; i < READS; i++)
+			CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG / READS, NULL, theirs.address,
+					 theirs.key, &status[i]),
+				    0);
+		on_failure = give_up_rank_one;
+		kill(pid_of(1), SIGKILL);
+		for (int i = 0; i < READS; i++)
+			drive_until("wait for the reads to fail", has_ended, &status[i]);
+		CHECK(on_failure == NULL);
+	}
+	check_unhurt(2);
 }
 
 static void reads_of_one_peer_are_held_to_a_window(void)
@@ -1169,6 +1209,48 @@ static int try_to_listen_on(uint16_t port)
 	return fd;
 }
 
+static int connect_to(uint16_t port)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK_EQUAL(connect(fd, (struct sockaddr *)&name, sizeof name), 0);
+	return fd;
+}
+
+/* What a call before has left behind, as recv() of an empty socket does. */
+static void drive_with_leftover_errno(void)
+{
+	errno = EAGAIN;
+	drive();
+}
+
+static bool has_no_more_than(const void *descriptors)
+{
+	drive_with_leftover_errno();
+	return open_descriptors() <= *(const int *)descriptors;
+}
+
+static void who_hangs_up_before_greeting_leaves_no_descriptor_whatever_errno_says(void)
+{
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	if (transport->ops->own_attempt(transport) != 0)
+		lose_race("another process holds our first port");
+	int before = open_descriptors();
+
+	for (int i = 0; i < 20; i++) {
+		int near = connect_to(port_of(transport));
+
+		/* Taken while it is open still, and with its end in one go. */
+		for (int times = 0; times < i % 4; times++)
+			drive_with_leftover_errno();
+		close(near);
+		drive_with_leftover_errno();
+	}
+	drive_until("wait for closed connections to be closed", has_no_more_than, &before);
+	shut();
+}
+
 /* Where the provider does not listen on the TCP port of our number, the application may. */
 static void connections_of_the_application_are_left_alone(void)
 {
@@ -1306,6 +1388,25 @@ static void what_has_not_been_acknowledged_counts_as_unsent(void)
 		await_messages(0, 2);
 	barrier();
 	shut();
+}
+
+static bool has_more_than(const void *descriptors)
+{
+	return open_descriptors() > *(const int *)descriptors;
+}
+
+/* libfabric 1.17 forgets a connection that it has accepted, and whose greeting has not come, when its endpoint closes. */
+static void who_has_not_greeted_when_we_close_leaves_no_descriptor(void)
+{
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	shut(); /* what libfabric keeps of its first time is there from now on */
+	const int closed = open_descriptors();
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	const int stranger = connect_to(port_of(transport)), connected = open_descriptors();
+	drive_until("accept a connection", has_more_than, &connected);
+	shut();
+	CHECK_EQUAL(open_descriptors(), closed + 1); /* the stranger's own end */
+	close(stranger);
 }
 
 static void a_stranger_on_the_port_is_avoided(void)
@@ -1562,6 +1663,233 @@ static void no_sleeper_misses_a_message(void)
 		}
 	}
 	barrier();
+	shut();
+}
+
+/* Nobody has connected before, so that the sleeper's sockets but the listener are made while it sleeps. */
+static void a_sleeper_hears_who_was_never_connected(void)
+{
+	open_and_meet();
+	atomic_uint *asleep = shared_memory();
+
+	if (my_rank == 0) {
+		while (atomic_load(asleep) == 0)
+			drive();
+		send_message(address_of[1], 0, 40);
+		await_messages(1, 1);
+	} else {
+		int bed = new_bed();
+
+		for (; received[0] == 0; drive()) {
+			if (arm_in_the_end() != 0 || received[0] > 0)
+				continue;
+			atomic_store(asleep, 1);
+			sleep_in(bed);
+		}
+		send_message(address_of[0], 0, 40);
+	}
+	barrier();
+	shut();
+}
+
+/* Of an epoll set. */
+static int count_watched(int set)
+{
+	char path[64], line[256];
+	int count = 0;
+
+	snprintf(path, sizeof path, "/proc/self/fdinfo/%d", set);
+	FILE *file = fopen(path, "r");
+	CHECK(file != NULL);
+	while (fgets(line, sizeof line, file))
+		count += strncmp(line, "tfd:", strlen("tfd:")) == 0;
+	fclose(file);
+	return count;
+}
+
+static bool is_made_of_known_sets(void)
+{
+	return ofi_of(transport)->profile.tcp_sockets && ofi_library_load()->version() == FI_VERSION(1, 17);
+}
+
+static int watched_by_sleepers(void)
+{
+	return count_watched(transport->ops->wait_fd(transport));
+}
+
+/* Watching costs time with every segment that arrives, beginning and ending it with every connection there is. */
+static void sets_are_watched_from_a_sleep_until_much_has_come(void)
+{
+	open_and_greet();
+	if (!is_made_of_known_sets())
+		skip_test("made of what libfabric 1.17's queues are made of");
+	CHECK_EQUAL(watched_by_sleepers(), 0);
+	for (uint32_t round = 0; round < 3; round++) {
+		uint32_t first = 1 + 65 * round;
+
+		CHECK_EQUAL(arm_in_the_end(), 0);
+		CHECK(watched_by_sleepers() > 0);
+		drive();
+		CHECK(watched_by_sleepers() > 0);
+		barrier();
+		send_message(address_of[1 - my_rank], first, 40);
+		await_messages(1 - my_rank, first + 1);
+		drive();
+		CHECK(watched_by_sleepers() > 0);
+		barrier();
+		for (uint32_t i = 1; i <= 64; i++)
+			send_message(address_of[1 - my_rank], first + i, 40);
+		await_messages(1 - my_rank, first + 65);
+		drive();
+		CHECK_EQUAL(watched_by_sleepers(), 0);
+		barrier();
+	}
+	shut();
+}
+
+static uint32_t version_of_tomorrow(void)
+{
+	return FI_VERSION(9, 9);
+}
+
+/* What is known of the sets was seen in one version: in others sleepers look by themselves now and then. */
+static void sets_of_unknown_versions_are_not_trusted(void)
+{
+	struct ofi_library tomorrow;
+
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	if (!is_made_of_known_sets())
+		skip_test("made of what libfabric 1.17's queues are made of");
+	struct ofi *ofi = ofi_of(transport);
+
+	CHECK(ofi->watch_fd >= 0);
+	CHECK_EQUAL(transport->limits.nap, 0);
+	ofi_watch_give_back(ofi);
+	CHECK(ofi->watch_fd < 0);
+	tomorrow = *ofi->library;
+	tomorrow.version = version_of_tomorrow;
+	ofi->library = &tomorrow;
+	ofi_watch_take(ofi);
+	CHECK(ofi->watch_fd >= 0);
+	CHECK_EQUAL(transport->limits.nap, 100000);
+	shut();
+}
+
+/* Whatever the provider adds to the descriptor later wakes a sleeper, as it would have without us. */
+static void what_the_queue_comes_to_watch_later_wakes_a_sleeper(void)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = UINT64_MAX};
+	const uint64_t one = 1;
+	int later = eventfd(0, EFD_CLOEXEC);
+
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	if (!is_made_of_known_sets())
+		skip_test("made of what libfabric 1.17's queues are made of");
+	struct ofi *ofi = ofi_of(transport);
+	int bed = new_bed();
+
+	CHECK_EQUAL(epoll_ctl(ofi->cq_fd, EPOLL_CTL_ADD, later, &event), 0);
+	CHECK_EQUAL(arm_in_the_end(), 0);
+	CHECK_EQUAL(epoll_wait(bed, &event, 1, 0), 0);
+	CHECK_EQUAL(write(later, &one, sizeof one), (ssize_t)sizeof one);
+	CHECK_EQUAL(epoll_wait(bed, &event, 1, 0), 1);
+	CHECK_EQUAL(epoll_ctl(ofi->cq_fd, EPOLL_CTL_DEL, later, NULL), 0);
+	close(later);
+	shut();
+}
+
+/* Of a set in which nothing else is than a signal that tells nothing, sleepers would hear nothing. */
+static void a_queue_of_which_nothing_can_be_taken_is_slept_on_itself(void)
+{
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	struct ofi *ofi = ofi_of(transport);
+
+	if (!is_made_of_known_sets() || ofi->edge_fd < 0)
+		skip_test("made of net's queue of libfabric 1.17");
+	int queue = ofi->cq_fd, signal = eventfd(1, EFD_CLOEXEC);
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = ofi->stale_event};
+
+	ofi_watch_give_back(ofi);
+	ofi->cq_fd = epoll_create1(EPOLL_CLOEXEC);
+	CHECK_EQUAL(epoll_ctl(ofi->cq_fd, EPOLL_CTL_ADD, signal, &event), 0);
+	ofi_watch_take(ofi);
+	CHECK(ofi->watch_fd < 0);
+	CHECK_EQUAL(count_watched(ofi->cq_fd), 1);
+	close(ofi->cq_fd);
+	close(signal);
+	ofi->cq_fd = queue;
+	shut();
+}
+
+static int errno_seen;
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): libfabric's signature */
+static ssize_t leave_an_errno(struct fid_cq *queue, void *found, size_t count, fi_addr_t *sources)
+{
+	(void)queue, (void)found, (void)count, (void)sources;
+	errno = EAGAIN;
+	return -FI_EAGAIN;
+}
+
+static int see_errno(struct fid_fabric *fabric, struct fid **objects, int count)
+{
+	(void)fabric, (void)objects, (void)count;
+	errno_seen = errno;
+	return FI_SUCCESS;
+}
+
+/* The provider drives its connections there as well: ofi_clear_errno() says what becomes of one. */
+static void whoever_falls_asleep_leaves_the_provider_no_errno(void)
+{
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	struct ofi *ofi = ofi_of(transport);
+	struct fi_ops_cq *real_queue = ofi->cq->ops, queue = *real_queue;
+	struct fi_ops_fabric *real_fabric = ofi->fabric->ops, fabric = *real_fabric;
+
+	if (!ofi->profile.tcp_sockets)
+		skip_test("about connections");
+	queue.readfrom = leave_an_errno;
+	fabric.trywait = see_errno;
+	errno_seen = -1;
+	ofi->cq->ops = &queue;
+	ofi->fabric->ops = &fabric;
+	CHECK(transport->ops->arm(transport) >= 0);
+	CHECK_EQUAL(errno_seen, 0);
+	ofi->cq->ops = real_queue;
+	ofi->fabric->ops = real_fabric;
+	shut();
+}
+
+static unsigned looks;
+
+/* The second look finds a completion of which nobody asked to be told. */
+static ssize_t find_at_the_second_look(struct fid_cq *queue, void *found, size_t count, fi_addr_t *sources)
+{
+	(void)queue, (void)count;
+	if (looks++ != 1)
+		return -FI_EAGAIN;
+	*(struct fi_cq_data_entry *)found = (struct fi_cq_data_entry){.op_context = NULL};
+	*sources = FI_ADDR_NOTAVAIL;
+	return 1;
+}
+
+/* Whoever finds that there was nothing counts on having read everything that had come. */
+static void a_poll_that_leaves_something_behind_says_that_there_was_something(void)
+{
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	struct ofi *ofi = ofi_of(transport);
+	struct fi_ops_cq *real = ofi->cq->ops, scripted = *real;
+
+	scripted.readfrom = find_at_the_second_look;
+	looks = 0;
+	ofi->cq->ops = &scripted;
+	ofi->doubts++;
+	CHECK(transport->ops->poll(transport, 64) > 0);
+	CHECK_EQUAL(ofi->stashed, 1);
+	ofi->doubts--;
+	CHECK_EQUAL(transport->ops->poll(transport, 64), 1);
+	CHECK_EQUAL(transport->ops->poll(transport, 64), 0);
+	ofi->cq->ops = real;
 	shut();
 }
 
@@ -2238,7 +2566,10 @@ static const struct test common_tests[] = {
 	ROW(1, a_process_reaches_itself),
 	ROW(2, an_unknown_sender_is_known_once_it_is_resolved),
 	ROW(2, a_peer_that_does_not_read_is_refused_in_the_end),
-	ROW(2, senders_killed_in_mid_message_harm_nobody),
+	{.name = "senders_killed_in_mid_message_harm_nobody",
+	 .run = senders_killed_in_mid_message_harm_nobody,
+	 .processes = 2,
+	 .seconds = 240}, /* each victim opens eight transports */
 	ROW(2, reads_and_writes_move_the_bytes),
 	ROW(1, exposures_come_and_go),
 	ROW(2, messages_keep_their_order_among_reads),
@@ -2250,6 +2581,13 @@ static const struct test common_tests[] = {
 	ROW(1, children_forked_while_it_opens_lose_nothing),
 	ROW(2, probes_tell_the_dead_from_the_living),
 	ROW(2, no_sleeper_misses_a_message),
+	ROW(2, a_sleeper_hears_who_was_never_connected),
+	ROW(2, sets_are_watched_from_a_sleep_until_much_has_come),
+	ROW(1, sets_of_unknown_versions_are_not_trusted),
+	ROW(1, what_the_queue_comes_to_watch_later_wakes_a_sleeper),
+	ROW(1, a_queue_of_which_nothing_can_be_taken_is_slept_on_itself),
+	ROW(1, whoever_falls_asleep_leaves_the_provider_no_errno),
+	ROW(1, a_poll_that_leaves_something_behind_says_that_there_was_something),
 	ROW(2, sleeping_costs_no_cpu),
 	ROW(2, a_sleeping_target_serves_reads),
 	ROW(1, opening_leaves_signal_handlers_alone),
@@ -2272,9 +2610,12 @@ static const struct test socket_tests[] = {
 	ROW(3, severing_ends_reads_over_a_connection_we_made),
 	ROW(2, severing_ends_reads_over_the_only_connection_from_there),
 	ROW(3, severing_spares_connections_that_may_be_anybodys),
+	ROW(3, severing_spares_who_is_left_alone_from_there),
 	ROW(1, a_vanished_host_is_severed_unless_silence_means_nothing),
 	ROW(2, what_has_not_been_acknowledged_counts_as_unsent),
 	ROW(2, a_stranger_on_the_port_is_avoided),
+	ROW(1, who_has_not_greeted_when_we_close_leaves_no_descriptor),
+	ROW(1, who_hangs_up_before_greeting_leaves_no_descriptor_whatever_errno_says),
 	ROW(2, reads_of_one_peer_are_held_to_a_window),
 	{.name = "a_larger_short_max_is_honoured",
 	 .run = a_larger_short_max_is_honoured,

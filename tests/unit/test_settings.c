@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/debug_names.h"
 #include "base/report.h"
 #include "portals/runtime/settings.h"
 
@@ -94,6 +96,32 @@ static const struct sample samples_log_level[] = {
 	BAD("2"),
 	{0},
 };
+static const struct sample samples_debug[] = {
+	GOOD("", PTL_DBG_NONE),
+	GOOD("drop", PTL_DBG_DROP),
+	GOOD("drop,match", PTL_DBG_DROP | PTL_DBG_REQUEST),
+	GOOD("shutdown,api,drop", PTL_DBG_SHUTDOWN | PTL_DBG_API | PTL_DBG_DROP),
+	GOOD("all", PTL_DBG_ALL),
+	BAD("drop,"),
+	BAD(","),
+	BAD("drop match"),
+	BAD("Drop"),
+	BAD("drops"),
+	BAD("8"),
+	{0},
+};
+static const struct sample samples_signal[] = {
+	GOOD("", 0),
+	GOOD("USR2", SIGUSR2),
+	GOOD("SIGUSR1", SIGUSR1),
+	GOOD("HUP", SIGHUP),
+	BAD("KILL"),
+	BAD("SIGSEGV"),
+	BAD("SIG"),
+	BAD("usr2"),
+	BAD("12"),
+	{0},
+};
 static const struct sample samples_flag[] = {
 	GOOD("no", 0), GOOD("yes", 1), GOOD("0", 0), GOOD("1", 1), GOOD("off", 0), GOOD("on", 1), BAD(""),
 	BAD("2"),      BAD("true"),    BAD("auto"),  {0},
@@ -171,6 +199,14 @@ static const struct sample samples_launch[] = {
 };
 static const struct sample samples_addresses[] = {
 	GOOD("auto", ADDRESSES_AUTO), GOOD("published", ADDRESSES_PUBLISHED), BAD("pmix"), BAD(""), {0},
+};
+static const struct sample samples_open_time[] = {
+	GOOD("auto", OPEN_AUTO),
+	GOOD("wait", OPEN_WAIT),
+	GOOD("background", OPEN_BACKGROUND),
+	BAD("later"),
+	BAD(""),
+	{0},
 };
 static const struct sample samples_cpus[] = {
 	BAD("a"), BAD("1,"), BAD(","), BAD("1-"), BAD("-1"), BAD("3-1"), BAD("1;2"), BAD("1024"), BAD("0-9999"), {0},
@@ -312,6 +348,7 @@ static void unknown_variables_are_named_once_with_the_nearest_name(void **state)
 	for (int i = 0; i < count; i++)
 		setenv(expected[i][0], "1", 1);
 	setenv("PTL_LINGER", "2s", 1);
+	setenv("PTL_NOSUCH", "1", 1); /* has nothing but the beginning in common with any */
 	setenv("MY_PTL_LOG", "1", 1);
 	assert_int_equal(settings_read(&settings), 0);
 	for (int i = 0; i < count; i++) {
@@ -322,9 +359,11 @@ static void unknown_variables_are_named_once_with_the_nearest_name(void **state)
 			 expected[i][0], expected[i][1]);
 		assert_non_null(strstr(text_so_far(), line));
 	}
-	assert_int_equal(lines_so_far(), count);
+	assert_non_null(
+		strstr(text_so_far(), "unknown variable PTL_NOSUCH in the environment; \"ptlbench info\" lists"));
+	assert_int_equal(lines_so_far(), count + 1);
 	assert_int_equal(settings_read(&settings), 0);
-	assert_int_equal(lines_so_far(), count);
+	assert_int_equal(lines_so_far(), count + 1);
 }
 
 static void reports_are_printed_as_loudly_as_the_log_setting_asks(void **state)

@@ -12,7 +12,10 @@
 #ifndef P3RT_H
 #define P3RT_H
 
+#include <p3/inline.h>
+#include <p3/nal_types.h>
 #include <portals3.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,7 +47,8 @@ int PtlGetRank(ptl_handle_ni_t ni_handle, unsigned *rank, unsigned *group_size);
 
 /*
  * The process that has a rank.  Under PMIx it blocks until that process has opened its interface, at most
- * PTL_CONNECT_TIMEOUT.
+ * PTL_CONNECT_TIMEOUT.  Open does not mean ready: what is put to it before it has attached its match entries is dropped,
+ * unless it runs with PTL_HOLD=1, or both have been to a fence since (portals3_nic.h: PtlNicReadyToReceive, PtlNicFence).
  *   PTL_OK
  *   PTL_NO_INIT      ... or no group, or nobody has said who that rank is
  *   PTL_NI_INVALID   ni_handle
@@ -83,6 +87,24 @@ int PtlSetJID(ptl_jid_t jid);
 
 #ifdef __cplusplus
 }
+#endif
+
+/*
+ * The runtime of 3.3.0 knew one job, of the process: PtlGetRank(&rank, &size), PtlGetRankId(rank, &id).  Programs that call them
+ * so define PTL_RANK_WITHOUT_INTERFACE; interface 0 is meant, or, while it is not open, the next to be opened.
+ */
+#ifdef PTL_RANK_WITHOUT_INTERFACE
+P3_INLINE ptl_handle_ni_t ptl_rank_interface(void)
+{
+	ptl_handle_ni_t ni_handle = PTL_INVALID_HANDLE;
+
+	if (PtlNIInitialized(PTL_NALTYPE_UTCP0))
+		PtlNIInit(PTL_NALTYPE_UTCP0, PTL_PID_ANY, NULL, NULL, &ni_handle); /* says its handle */
+	return ni_handle;
+}
+
+#define PtlGetRank(rank, group_size) (PtlGetRank)(ptl_rank_interface(), rank, group_size)
+#define PtlGetRankId(rank, id)       (PtlGetRankId)(ptl_rank_interface(), rank, id)
 #endif
 
 #endif

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# usage: packaging/deb.sh OUT
+# Builds the Debian packages of this source tree into the folder OUT, and has lintian look at them.  Needs what
+# packaging/debian/control builds with, dpkg-dev, debhelper and lintian.
+set -eu
+out=${1:?usage: packaging/deb.sh OUT}
+mkdir -p "$out"
+out=$(realpath "$out")
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
+date=$(date -R -r meson.build)
+
+# What git knows, or, outside of a clone, everything but builds.
+mkdir "$work/portals3"
+git ls-files -z --cached --others --exclude-standard >"$work/files" 2>/dev/null || find . -name 'build*' -prune -o -type f -print0 >"$work/files"
+xargs -0 cp --parents -P -t "$work/portals3" <"$work/files"
+cp -r packaging/debian "$work/portals3/debian"
+cd "$work/portals3"
+mkdir -p debian/source
+echo '3.0 (native)' >debian/source/format
+cat >debian/changelog <<TEXT
+portals3 ($version) unstable; urgency=medium
+
+  * See CHANGELOG.md.
+
+ -- $(sed -n 's/^Maintainer: //p' debian/control)  $date
+TEXT
+dpkg-buildpackage -us -uc -b
+cd ..
+lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs ./*.changes
+mv ./*.deb ./*.changes ./*.buildinfo "$out/"

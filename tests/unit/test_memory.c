@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is said of memory before it is copied from or to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "transports/memory.h"
+
+static size_t page;
+
+static char *map(int protection, int flags, int fd, size_t length)
+{
+	char *bytes = mmap(NULL, length, protection, flags, fd, 0);
+
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	return bytes;
+}
+
+static void what_may_be_written_to_is_told_from_what_may_be_read(void **state)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	char *bytes = map(PROT_READ | PROT_WRITE, flags, -1, 3 * page);
+
+	(void)state;
+	mprotect(bytes + page, page, PROT_READ);
+	mprotect(bytes + 2 * page, page, PROT_NONE);
+	assert_true(memory_readable(bytes, 2 * page));
+	assert_false(memory_readable(bytes + 2 * page - 1, 2));
+	assert_true(memory_writable(bytes, page));
+	assert_false(memory_writable(bytes + page - 1, 2));
+	assert_false(memory_writable(bytes + page, page));
+	assert_false(memory_writable(bytes + 2 * page, page));
+	munmap(bytes + page, 2 * page);
+	assert_false(memory_readable(bytes, page + 1));
+	assert_false(memory_writable(bytes, page + 1));
+	munmap(bytes, page);
+}
+
+/* Nothing of a device's is populated, because nothing is missing. */
+static void memory_of_devices_is_as_good_as_any(void **state)
+{
+	struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE,
+					     .size = sizeof(attributes),
+					     .config = PERF_COUNT_SW_DUMMY,
+					     .exclude_kernel = 1};
+	int fd = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, 0);
+
+	(void)state;
+	if (fd < 0)
+		skip(); /* nobody here has memory of that kind to lend */
+	char *bytes = map(PROT_READ | PROT_WRITE, MAP_SHARED, fd, 2 * page);
+
+	assert_true(memory_readable(bytes, page));
+	assert_true(memory_writable(bytes, page));
+	munmap(bytes, 2 * page);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_may_be_written_to_is_told_from_what_may_be_read),
+		cmocka_unit_test(memory_of_devices_is_as_good_as_any),
+	};
+
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
