@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "machine.h"
 #include "output.h"
 #include "raw.h"
@@ -45,25 +41,13 @@ int get_latency(struct session *session)
 	return 0;
 }
 
-/* The NIC thread that never sleeps gets the core that the host has not. */
-static void place_nic_thread(const struct options *options)
-{
-	struct peers place;
-	char cpu[16];
-
-	peers_prepare(&place);
-	snprintf(cpu, sizeof cpu, "%d", place.cpu[TARGET]);
-	if (options->mode && !strcmp(options->mode, "dedicated"))
-		setenv("PTL_NIC_CPUS", cpu, 0);
-}
-
 /* In dedicated mode this is what host and NIC thread need to hand over a command and two events. */
 int self_latency(const struct options *options)
 {
 	static const struct quantity latency = {"Latency (us)", "latency_us", whole, false, 1};
 	struct session session;
 
-	place_nic_thread(options);
+	session_place_nic_thread(options);
 	session_open_alone(&session, options, PTL_PID_ANY);
 	session.load.persistent = true;
 	machine_facts();

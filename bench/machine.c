@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "machine.h"
 
+#include <limits.h>
 #include <rdma/fabric.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "output.h"
+
+#define NEEDED_CPUS 2   /* of a pair */
+#define BEGINNING   0.5 /* what whoever started us may have left in the load average */
 
 /* Intel and AMD name the model so; elsewhere the architecture has to do. */
 static void cpu_model(char *model, size_t size, const char *architecture)
@@ -39,4 +45,40 @@ void machine_facts(void)
 	output_fact("cpu", "%s, %ld online", model, sysconf(_SC_NPROCESSORS_ONLN));
 	output_fact("kernel", "%s %s", system.sysname, system.release);
 	output_fact("libfabric", "%u.%u", FI_MAJOR(version), FI_MINOR(version));
+}
+
+/* Threads that want to run, this one apart, and the load average.  False: the kernel does not tell. */
+static bool read_load(double *average, unsigned *runnable)
+{
+	FILE *file = fopen("/proc/loadavg", "re");
+	bool told = file && fscanf(file, "%lf %*s %*s %u/", average, runnable) == 2;
+
+	if (file)
+		fclose(file);
+	if (told && *runnable > 0)
+		--*runnable;
+	return told;
+}
+
+/* Who wants to run at every look is at work; one look may find anybody. */
+void machine_warn_if_busy(void)
+{
+	const struct timespec between = {.tv_nsec = 10000000};
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned runnable = 0, least = UINT_MAX;
+	double average = 0;
+
+	for (int look = 0; look < 5; look++) {
+		if (!read_load(&average, &runnable))
+			return;
+		least = runnable < least ? runnable : least;
+		nanosleep(&between, NULL);
+	}
+	output_fact("load", "average %.2f, %u other runnable threads", average, least);
+	if ((double)least + NEEDED_CPUS > (double)cpus || average + NEEDED_CPUS > (double)cpus + BEGINNING)
+		fprintf(stderr,
+			"ptlbench: warning: this machine is busy (load average %.2f, %u other runnable threads, %ld "
+			"CPUs "
+			"online, %d wanted free): figures will be worse than it can do\n",
+			average, least, cpus, NEEDED_CPUS);
 }

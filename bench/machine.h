@@ -5,4 +5,7 @@
 
 void machine_facts(void);
 
+/* A fact about what else runs here; on stderr a warning if that leaves too few processors for two processes. */
+void machine_warn_if_busy(void);
+
 #endif

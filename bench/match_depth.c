@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a long match list costs: the ping-pong of put-latency with so many entries in front of the one that matches, on
- * both sides.  Once all entries want exact bits, once every one ignores a different set of bits.
+ * both sides, for several mixes of what the entries ignore; and the same with messages in front that nobody asked for.
  */
 #include "tests.h"
 
@@ -14,22 +14,72 @@
 
 #define MESSAGE_SIZE 8
 
-/* What run.variant means here. */
-enum masks { MASKS_EXACT, MASKS_DIFFERENT };
+/* How the ignore bits and the source of entry number `index` come about; run.variant says which mix. */
+struct mix {
+	const char *title, *key, *p99_key, *text;
+	ptl_match_bits_t (*ignore)(uint32_t index);
+	bool (*any_source)(uint32_t index);
+};
+
+static ptl_match_bits_t ignore_nothing(uint32_t index)
+{
+	(void)index;
+	return 0;
+}
+
+/* Of 64 bits the lower 8, 16, 24 or 32 are somebody else's. */
+static ptl_match_bits_t ignore_suffix(uint32_t index)
+{
+	return ((ptl_match_bits_t)1 << 8 * (index % 4 + 1)) - 1;
+}
+
+/* All but the top bit. */
+static ptl_match_bits_t ignore_all_of_some(uint32_t index)
+{
+	return index % 10 == 0 ? ~((ptl_match_bits_t)1 << 63) : 0;
+}
+
+/* Counts through bits 8 and up. */
+static ptl_match_bits_t ignore_differently(uint32_t index)
+{
+	return (ptl_match_bits_t)(index % 1000 + 1) << 8;
+}
+
+static bool from_one(uint32_t index)
+{
+	(void)index;
+	return false;
+}
+
+static bool some_from_all(uint32_t index)
+{
+	return index % 10 == 0;
+}
+
+static const struct mix mixes[] = {
+	{"Latency (us)", "latency_us", "p99", "all want exact bits", ignore_nothing, from_one},
+	{"Wild (us)", "wildcards_latency_us", "wildcards_p99",
+	 "one of ten takes all sources and ignores all bits but one", ignore_all_of_some, some_from_all},
+	{"Prefix (us)", "prefixes_latency_us", "prefixes_p99", "four ignore masks, of 8, 16, 24 and 32 low bits",
+	 ignore_suffix, from_one},
+	{"Masks (us)", "different_masks_latency_us", "different_masks_p99", "a thousand different ignore masks",
+	 ignore_differently, from_one},
+};
+
+#define MIXES (sizeof mixes / sizeof mixes[0])
 
 static ptl_handle_me_t *in_front;
 
-/*
- * Bit 63 is set, and in no message, and never ignored: the entry matches nothing.  The masks count through bits 8 to 62
- * and so are all different.
- */
-static void attach_in_front(struct session *session, uint32_t index, enum masks masks)
+/* Bit 63 is set, and in no message, and never ignored: the entry matches nothing. */
+static void attach_in_front(struct session *session, uint32_t index, const struct mix *mix)
 {
 	ptl_match_bits_t bits = (ptl_match_bits_t)1 << 63 | (ptl_match_bits_t)index << 8;
-	ptl_match_bits_t ignore = masks == MASKS_DIFFERENT ? (ptl_match_bits_t)(index + 1) << 8 : 0;
+	ptl_process_id_t source = session->other;
 	ptl_handle_md_t md;
 
-	PTL(PtlMEAttach(session->ni, BENCH_PT_INDEX, session->other, bits, ignore, PTL_RETAIN, PTL_INS_AFTER,
+	if (mix->any_source(index))
+		source = (ptl_process_id_t){PTL_NID_ANY, PTL_PID_ANY};
+	PTL(PtlMEAttach(session->ni, BENCH_PT_INDEX, source, bits, mix->ignore(index), PTL_RETAIN, PTL_INS_AFTER,
 			&in_front[index]));
 	PTL(PtlMDAttach(in_front[index], session_md(session, NULL, 0, PTL_MD_OP_PUT), PTL_RETAIN, &md));
 }
@@ -39,8 +89,10 @@ static void behind_prepare(struct session *session, const struct run *run)
 	in_front = calloc(run->depth + 1, sizeof *in_front);
 	if (!in_front)
 		fail("no memory for %u match entries", run->depth);
+	if (run->variant >= MIXES)
+		fail("there is no mix %u of match entries", run->variant);
 	for (uint32_t index = 0; index < run->depth; index++)
-		attach_in_front(session, index, (enum masks)run->variant);
+		attach_in_front(session, index, &mixes[run->variant]);
 	put_prepare(session, run);
 }
 
@@ -54,17 +106,49 @@ static void behind_finish(struct session *session, const struct run *run)
 
 const struct exchange put_behind_exchange = {behind_prepare, put_initiate, put_serve, behind_finish};
 
-enum { COLUMN_DEPTH, COLUMN_MEDIAN, COLUMN_P10, COLUMN_P90, COLUMN_P99, COLUMN_MASKS, COLUMN_MASKS_P99, COLUMN_COUNT };
+/*
+ * Messages that nobody asked for go to the entry that takes all, behind the target's last, where whoever is above Portals
+ * finds them.
+ */
+static ptl_handle_me_t take_all;
 
-static const struct column columns[COLUMN_COUNT] = {
-	[COLUMN_DEPTH] = {"Depth", "entries_in_front", 0},
-	[COLUMN_MEDIAN] = {"Latency (us)", "latency_us", 2},
-	[COLUMN_P10] = {"p10", "p10", 2},
-	[COLUMN_P90] = {"p90", "p90", 2},
-	[COLUMN_P99] = {"p99", "p99", 2},
-	[COLUMN_MASKS] = {"Masks (us)", "different_masks_latency_us", 2},
-	[COLUMN_MASKS_P99] = {"p99", "different_masks_p99", 2},
-};
+static void unexpected_prepare(struct session *session, const struct run *run)
+{
+	ptl_md_t md = session_md(session, session->sink, MESSAGE_SIZE, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE);
+	ptl_process_id_t any = {PTL_NID_ANY, PTL_PID_ANY};
+	ptl_handle_md_t handle;
+
+	md.eq_handle = PTL_EQ_NONE;
+	put_prepare(session, run);
+	if (session->peers.role != TARGET)
+		return;
+	PTL(PtlMEAttach(session->ni, BENCH_PT_INDEX, any, BITS_DONE, ~(ptl_match_bits_t)0, PTL_RETAIN, PTL_INS_AFTER,
+			&take_all));
+	PTL(PtlMDAttach(take_all, md, PTL_RETAIN, &handle));
+}
+
+static void unexpected_initiate(struct session *session, const struct run *run, uint32_t iteration)
+{
+	ptl_md_t md = session_md(session, session->source, MESSAGE_SIZE, 0);
+
+	if (iteration == 0) {
+		md.eq_handle = PTL_EQ_NONE;
+		ptl_handle_md_t source = session_bind(session, md, PTL_RETAIN);
+		for (uint32_t message = 0; message < run->depth; message++)
+			session_put(session, source, BITS_DONE);
+		session_release(session, source);
+	}
+	put_initiate(session, run, iteration);
+}
+
+static void unexpected_finish(struct session *session, const struct run *run)
+{
+	put_finish(session, run);
+	if (session->peers.role == TARGET)
+		session_detach(session, take_all);
+}
+
+const struct exchange put_unexpected_exchange = {unexpected_prepare, unexpected_initiate, put_serve, unexpected_finish};
 
 /* Half round trips, us. */
 static struct summary summarise(struct contestant *contestant)
@@ -79,23 +163,46 @@ static struct summary summarise(struct contestant *contestant)
 	return summary;
 }
 
+/* The depth; then median and p99 of each mix, of the exact one p10 and p90 too. */
+enum { COLUMN_DEPTH, COLUMN_MIX, COLUMN_P10 = COLUMN_MIX + 2 * MIXES, COLUMN_P90, COLUMN_COUNT };
+
 static void measure_depth(struct session *session, uint32_t depth)
 {
-	struct run run = {.exchange = EXCHANGE_PUT_BEHIND, .size = MESSAGE_SIZE, .depth = depth};
-	struct contestant contestants[] = {{.run = run}, {.run = run}};
+	struct contestant contestants[MIXES] = {0};
+	union cell cells[COLUMN_COUNT] = {[COLUMN_DEPTH] = {depth}};
 
-	contestants[1].run.variant = MASKS_DIFFERENT;
-	measure_row(session, contestants, 2);
-	struct summary exact = summarise(&contestants[0]), masks = summarise(&contestants[1]);
-	output_row((union cell[COLUMN_COUNT]){
-		[COLUMN_DEPTH] = {depth},
-		[COLUMN_MEDIAN] = {exact.median},
-		[COLUMN_P10] = {exact.p10},
-		[COLUMN_P90] = {exact.p90},
-		[COLUMN_P99] = {exact.p99},
-		[COLUMN_MASKS] = {masks.median},
-		[COLUMN_MASKS_P99] = {masks.p99},
-	});
+	for (uint32_t mix = 0; mix < MIXES; mix++)
+		contestants[mix].run = (struct run){
+			.exchange = EXCHANGE_PUT_BEHIND, .size = MESSAGE_SIZE, .depth = depth, .variant = mix};
+	measure_row(session, contestants, MIXES);
+	for (uint32_t mix = 0; mix < MIXES; mix++) {
+		struct summary summary = summarise(&contestants[mix]);
+		cells[COLUMN_MIX + 2 * mix].number = summary.median;
+		cells[COLUMN_MIX + 2 * mix + 1].number = summary.p99;
+		if (mix)
+			continue;
+		cells[COLUMN_P10].number = summary.p10;
+		cells[COLUMN_P90].number = summary.p90;
+	}
+	output_row(cells);
+}
+
+/* The columns live as long as the table. */
+static void start_table(void)
+{
+	static struct column columns[COLUMN_COUNT] = {
+		[COLUMN_DEPTH] = {"Depth", "entries_in_front", 0},
+		[COLUMN_P10] = {NULL, "p10", 3},
+		[COLUMN_P90] = {NULL, "p90", 3},
+	};
+
+	output_fact("latency", "half a round trip of %d-byte puts that match behind so many entries", MESSAGE_SIZE);
+	for (size_t mix = 0; mix < MIXES; mix++) {
+		columns[COLUMN_MIX + 2 * mix] = (struct column){mixes[mix].title, mixes[mix].key, 3};
+		columns[COLUMN_MIX + 2 * mix + 1] = (struct column){"p99", mixes[mix].p99_key, 3};
+		output_fact(mixes[mix].title, "%s", mixes[mix].text);
+	}
+	output_table(columns, COLUMN_COUNT);
 }
 
 /* Entries we may attach in front: the exchange needs two of its own, and the initiator a free descriptor to send. */
@@ -115,9 +222,7 @@ int match_depth(struct session *session)
 	uint32_t greatest = greatest_depth(session);
 	struct usage before[2];
 
-	output_fact("latency", "half a round trip of %d-byte puts that match behind so many entries", MESSAGE_SIZE);
-	output_fact("masks", "the same with a different ignore mask in every entry");
-	output_table(columns, COLUMN_COUNT);
+	start_table();
 	measure_usage(session, before);
 	for (uint32_t i = 0; i < load->depth_count; i++)
 		if (load->depths[i] <= greatest)

@@ -15,6 +15,7 @@ enum exchange_id {
 	EXCHANGE_PUT_WINDOW,
 	EXCHANGE_GET_WINDOW,
 	EXCHANGE_PUT_BEHIND,
+	EXCHANGE_PUT_UNEXPECTED,
 	EXCHANGE_PUT_TO_BUSY,
 	EXCHANGE_GET_FROM_BUSY,
 	EXCHANGE_IDLE,
@@ -23,6 +24,8 @@ enum exchange_id {
 	EXCHANGE_WAKE_FUTEX,
 	EXCHANGE_SLOTS, /* without any library */
 	EXCHANGE_SLOTS_WINDOW,
+	EXCHANGE_BARE,
+	EXCHANGE_BARE_WINDOW,
 	EXCHANGE_RAW_PUT, /* messages */
 	EXCHANGE_RAW_GET,
 	EXCHANGE_RAW_PUT_WINDOW,
@@ -57,12 +60,13 @@ struct exchange {
 
 extern const struct exchange put_exchange, get_exchange;                   /* pingpong.c */
 extern const struct exchange put_window_exchange, get_window_exchange;     /* bandwidth.c */
-extern const struct exchange put_behind_exchange;                          /* match_depth.c */
+extern const struct exchange put_behind_exchange, put_unexpected_exchange; /* match_depth.c */
 extern const struct exchange put_to_busy_exchange, get_from_busy_exchange; /* bypass.c */
 extern const struct exchange idle_exchange;                                /* idle.c */
 extern const struct exchange counted_put_exchange;                         /* pairs.c */
 extern const struct exchange wake_put_exchange, wake_futex_exchange;       /* wake.c */
 extern const struct exchange slots_exchange, slots_window_exchange;        /* slots.c */
+extern const struct exchange bare_exchange, bare_window_exchange;          /* bare.c */
 extern const struct exchange raw_put_exchange, raw_get_exchange;           /* raw_messages.c */
 extern const struct exchange raw_put_window_exchange, raw_get_window_exchange;
 extern const struct exchange rma_put_exchange, rma_get_exchange; /* raw_rma.c */
@@ -108,6 +112,9 @@ void measure_usage(struct session *session, struct usage usage[2]);
 
 /* Who drove the NIC: percent of the messages that the host handled; NaN if there were none. */
 double measure_host_percent(const struct usage *spent);
+
+/* Moves the times to completion of the last runs of EXCHANGE_PUT_TO_BUSY, us, to the caller. */
+void bypass_take(struct samples *complete_us);
 
 /* Says who drove since `before`. */
 void measure_note_drivers(struct session *session, const struct usage before[2]);

@@ -6,6 +6,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/nearest.h"
 
 bool parse_size(const char *text, uint64_t *bytes)
 {
@@ -70,7 +73,16 @@ static int choose(const char *value, const char *words)
 static const char *set_transport(struct options *options, const char *value)
 {
 	options->transport = value;
-	return *value ? NULL : "auto, self, node, ofi or ofi:PROVIDER";
+	for (;; value++) { /* a list has one for each interface */
+		size_t length = strcspn(value, ",");
+		char word[16];
+		snprintf(word, sizeof word, "%.*s", (int)length, value);
+		if (choose(word, "auto|self|node|ofi") < 0 && (strncmp(value, "ofi:", 4) != 0 || length == 4))
+			return "auto, self, node, ofi or ofi:PROVIDER (ofi:tcp, ofi:net, ofi:verbs, ...)";
+		value += length;
+		if (!*value)
+			return NULL;
+	}
 }
 
 static const char *set_mode(struct options *options, const char *value)
@@ -173,6 +185,18 @@ static const char *set_iface(struct options *options, const char *value)
 	return *value ? NULL : "a network device or its IPv4 address";
 }
 
+static const char *set_rows(struct options *options, const char *value)
+{
+	options->rows = value;
+	return NULL; /* compare knows its tests */
+}
+
+static const char *set_against(struct options *options, const char *value)
+{
+	options->against = value;
+	return access(value, X_OK) ? "the ptlbench of another build" : NULL;
+}
+
 static const char *set_listen(struct options *options, const char *value)
 {
 	options->listen = true;
@@ -215,45 +239,64 @@ static const struct option_row {
 	const char *(*set)(struct options *, const char *value);
 	size_t flag;
 	const char *text;
-} rows[] = {
-	{"--transport", "T", VALUE(set_transport),
-	 "how bytes move: auto, self, node, ofi, ofi:PROVIDER (sets PTL_TRANSPORT)"},
-	{"--mode", "M", VALUE(set_mode), "who drives the NIC: shared, dedicated, host, auto (sets PTL_NIC_MODE)"},
-	{"--iface", "I", VALUE(set_iface), "network device (sets PTL_IFACE); lo when ptlbench forks its peer"},
-	{"--sizes", "MIN:MAX", VALUE(set_sizes),
-	 "bytes, K M G allowed; powers of two between, of four with --quick (0:4M; bypass: 8, 64K and 1M)"},
-	{"--iterations", "N", VALUE(set_iterations), "iterations per row; default: what fits the time"},
-	{"--row-time", "MS", VALUE(set_row_time), "milliseconds for each row (1100; 300 with --quick)"},
-	{"--warmup", "N", VALUE(set_warmup), "iterations before measuring (100, fewer if they are long)"},
-	{"--window", "N", VALUE(set_window), "bandwidth: operations in flight (64; 16 from 64K)"},
-	{"--depths", "N,N,...", VALUE(set_depths),
-	 "match-depth: entries in front of the one that matches (0,10,100,1000,10000)"},
-	{"--repeat", "N", VALUE(set_repeat), "how often the contestants of a row take turns (10; 5 with --quick)"},
-	{"--raw", "KIND", VALUE(set_raw),
-	 "also do it directly on libfabric, same provider: msg, tagged, rma; or in shared memory without it: slots"},
-	{"--raw-sleepable", NULL, FLAG(load.raw_sleepable),
-	 "give raw a completion queue that can be slept on, as ours must be (default: one that can only be polled)"},
-	{"--persistent", NULL, FLAG(load.persistent), "attach receives once, not inside each iteration"},
-	{"--start-events", NULL, FLAG(load.start_events), "leave START events on"},
-	{"--wait", "CALL", VALUE(set_wait), "how events are awaited: eqwait (PtlEQWait) or eqget (a loop of PtlEQGet)"},
-	{"--check", NULL, FLAG(load.check), "verify the payload of every message (times include it)"},
-	{"--nic-timing", NULL, FLAG(load.nic_timing),
-	 "after the table, where the NIC's time went at the smallest size"},
-	{"--unpinned", NULL, FLAG(unpinned), "let the system choose the CPUs of both processes"},
-	{"--format", "F", VALUE(set_format), "text, csv or json"},
-	{"--quick", NULL, FLAG(load.quick), "fewer sizes, less time"},
-	{"--listen", "[=PID]", VALUE(set_listen),
-	 "be the target for a ptlbench that connects; PID is also its TCP port (4242)"},
-	{"--connect", "NID:PID", VALUE(set_connect), "use the target that listens there instead of forking one"},
-	{"--timeout", "S", VALUE(set_timeout), "give up after so many seconds (300)"},
-	{"--help", NULL, FLAG(help), "this text"},
+} rows[OPTION_COUNT] = {
+	[OPTION_TRANSPORT] = {"--transport", "T", VALUE(set_transport),
+			      "how bytes move: auto, self, node, ofi, ofi:PROVIDER (sets PTL_TRANSPORT)"},
+	[OPTION_MODE] = {"--mode", "M", VALUE(set_mode),
+			 "who drives the NIC: shared, dedicated, host, auto (sets PTL_NIC_MODE)"},
+	[OPTION_IFACE] = {"--iface", "I", VALUE(set_iface),
+			  "network device (sets PTL_IFACE); lo when ptlbench forks its peer"},
+	[OPTION_SIZES] =
+		{"--sizes", "MIN:MAX", VALUE(set_sizes),
+		 "bytes, K M G allowed; powers of two between, of four with --quick (0:4M; bypass: 8, 64K and 1M)"},
+	[OPTION_ITERATIONS] = {"--iterations", "N", VALUE(set_iterations),
+			       "iterations per row; default: what fits the time"},
+	[OPTION_ROW_TIME] = {"--row-time", "MS", VALUE(set_row_time),
+			     "milliseconds for each row (1100; 300 with --quick)"},
+	[OPTION_WARMUP] = {"--warmup", "N", VALUE(set_warmup),
+			   "iterations before measuring (100, fewer if they are long)"},
+	[OPTION_WINDOW] = {"--window", "N", VALUE(set_window), "bandwidth: operations in flight (64; 16 from 64K)"},
+	[OPTION_DEPTHS] = {"--depths", "N,N,...", VALUE(set_depths),
+			   "match-depth: entries in front of the one that matches (0,10,100,1000,10000)"},
+	[OPTION_REPEAT] = {"--repeat", "N", VALUE(set_repeat),
+			   "how often the contestants of a row take turns (10; 5 with --quick)"},
+	[OPTION_RAW] = {"--raw", "KIND", VALUE(set_raw),
+			"also do it directly on libfabric, same provider: msg, tagged, rma; or in shared memory "
+			"without it: slots"},
+	[OPTION_RAW_SLEEPABLE] = {"--raw-sleepable", NULL, FLAG(load.raw_sleepable),
+				  "give raw a completion queue that can be slept on, as ours must be (default: one "
+				  "that can only be polled)"},
+	[OPTION_PERSISTENT] = {"--persistent", NULL, FLAG(load.persistent),
+			       "attach receives once, not inside each iteration"},
+	[OPTION_START_EVENTS] = {"--start-events", NULL, FLAG(load.start_events), "leave START events on"},
+	[OPTION_WAIT] = {"--wait", "CALL", VALUE(set_wait),
+			 "how events are awaited: eqwait (PtlEQWait) or eqget (a loop of PtlEQGet)"},
+	[OPTION_CHECK] = {"--check", NULL, FLAG(load.check), "verify the payload of every message (times include it)"},
+	[OPTION_NIC_TIMING] = {"--nic-timing", NULL, FLAG(load.nic_timing),
+			       "after the table, where the NIC's time went at the smallest size"},
+	[OPTION_UNPINNED] = {"--unpinned", NULL, FLAG(unpinned), "let the system choose the CPUs of both processes"},
+	[OPTION_ROWS] = {"--rows", "TEST,...", VALUE(set_rows), "compare: these of its tests only"},
+	[OPTION_AGAINST] = {"--against", "FILE", VALUE(set_against),
+			    "the ptlbench of another build, to take turns with this one"},
+	[OPTION_STRICT] = {"--strict", NULL, FLAG(strict), "goals: status 1 if one is missed"},
+	[OPTION_FORMAT] = {"--format", "F", VALUE(set_format), "text, csv or json"},
+	[OPTION_QUICK] = {"--quick", NULL, FLAG(load.quick), "fewer sizes, less time"},
+	[OPTION_LISTEN] = {"--listen", "[=PID]", VALUE(set_listen),
+			   "be the target for a ptlbench that connects; PID is also its TCP port (4242)"},
+	[OPTION_CONNECT] = {"--connect", "NID:PID", VALUE(set_connect),
+			    "use the target that listens there instead of forking one"},
+	[OPTION_TIMEOUT] = {"--timeout", "S", VALUE(set_timeout),
+			    "give up after so many seconds (300; compare and goals 900)"},
+	[OPTION_DRY_RUN] = {"--dry-run", NULL, FLAG(dry_run), "say what is wrong with the command line and end"},
+	[OPTION_VERSION] = {"--version", NULL, FLAG(version), "of ptlbench and libfabric"},
+	[OPTION_HELP] = {"--help", NULL, FLAG(help), "this text; of TEST: what it takes (-h)"},
 };
 
-#define ROWS (sizeof rows / sizeof rows[0])
-
-void options_print(FILE *out)
+void options_print(FILE *out, uint32_t takes)
 {
-	for (const struct option_row *row = rows; row < rows + ROWS; row++) {
+	for (const struct option_row *row = rows; row < rows + OPTION_COUNT; row++) {
+		if (!(takes >> (row - rows) & 1))
+			continue;
 		const char *argument = row->argument ? row->argument : "";
 		char left[40];
 		snprintf(left, sizeof left, "%s%s%s", row->name, *argument && *argument != '[' ? " " : "", argument);
@@ -261,11 +304,20 @@ void options_print(FILE *out)
 	}
 }
 
+const char *options_refused(const struct options *options, uint32_t takes)
+{
+	uint32_t refused = options->given & ~takes;
+
+	return refused ? rows[__builtin_ctz(refused)].name : NULL;
+}
+
 static const struct option_row *find_row(const char *argument)
 {
 	size_t length = strcspn(argument, "=");
 
-	for (const struct option_row *row = rows; row < rows + ROWS; row++)
+	if (!strcmp(argument, "-h"))
+		return &rows[OPTION_HELP];
+	for (const struct option_row *row = rows; row < rows + OPTION_COUNT; row++)
 		if (strlen(row->name) == length && !memcmp(row->name, argument, length))
 			return row;
 	return NULL;
@@ -281,13 +333,27 @@ static int refuse(char *error, size_t size, const char *format, ...)
 	return -EINVAL;
 }
 
+static int refuse_unknown(const char *argument, char *error, size_t size)
+{
+	char name[64];
+
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(argument, "="), argument);
+	const char *meant =
+		strncmp(name, "--", 2) ? NULL : name_nearest(name, 2, &rows[0].name, OPTION_COUNT, sizeof rows[0]);
+	if (meant)
+		return refuse(error, size, "unknown option %s; did you mean %s? (ptlbench --help lists them)", name,
+			      meant);
+	return refuse(error, size, "unknown option %s (ptlbench --help lists them)", name);
+}
+
 /* Handles the option at argv[0]; returns how many of the `left` arguments it took, or -EINVAL. */
 static int parse_one(char *const argv[], int left, struct options *options, char *error, size_t size)
 {
 	const struct option_row *row = find_row(argv[0]);
 
 	if (!row)
-		return refuse(error, size, "unknown option %s (ptlbench --help lists them)", argv[0]);
+		return refuse_unknown(argv[0], error, size);
+	options->given |= UINT32_C(1) << (row - rows);
 	const char *equals = strchr(argv[0], '=');
 	const char *value = equals ? equals + 1 : NULL;
 	if (!row->argument) {
@@ -332,6 +398,8 @@ int options_parse(int argc, char *const argv[], struct options *options, char *e
 				      argv[at]);
 		}
 	}
+	if (options->load.raw_sleepable && !options->load.raw)
+		return refuse(error, error_size, "--raw-sleepable says how --raw is done: say --raw too");
 	if (options->listen && options->connect)
 		return refuse(error, error_size, "--listen and --connect exclude each other");
 	if (!options->load.repeat)

@@ -32,16 +32,61 @@ struct workload {
 	bool check, persistent, start_events, nic_timing, quick, raw_sleepable;
 };
 
+/* In the order of --help. */
+enum option_id {
+	OPTION_TRANSPORT,
+	OPTION_MODE,
+	OPTION_IFACE,
+	OPTION_SIZES,
+	OPTION_ITERATIONS,
+	OPTION_ROW_TIME,
+	OPTION_WARMUP,
+	OPTION_WINDOW,
+	OPTION_DEPTHS,
+	OPTION_REPEAT,
+	OPTION_RAW,
+	OPTION_RAW_SLEEPABLE,
+	OPTION_PERSISTENT,
+	OPTION_START_EVENTS,
+	OPTION_WAIT,
+	OPTION_CHECK,
+	OPTION_NIC_TIMING,
+	OPTION_UNPINNED,
+	OPTION_ROWS,
+	OPTION_AGAINST,
+	OPTION_STRICT,
+	OPTION_QUICK,
+	OPTION_LISTEN,
+	OPTION_CONNECT,
+	OPTION_FORMAT,
+	OPTION_TIMEOUT,
+	OPTION_DRY_RUN,
+	OPTION_VERSION,
+	OPTION_HELP,
+	OPTION_COUNT
+};
+
+#define OPTION_BIT(name) (UINT32_C(1) << OPTION_##name)
+#define OPTIONS_ALWAYS                                                                                                 \
+	(OPTION_BIT(FORMAT) | OPTION_BIT(TIMEOUT) | OPTION_BIT(DRY_RUN) | OPTION_BIT(VERSION) | OPTION_BIT(HELP))
+#define OPTIONS_LISTENER                                                                                               \
+	(OPTIONS_ALWAYS | OPTION_BIT(LISTEN) | OPTION_BIT(TRANSPORT) | OPTION_BIT(MODE) | OPTION_BIT(IFACE) |          \
+	 OPTION_BIT(UNPINNED))
+
 struct options {
 	const char *test;
+	uint32_t given; /* OPTION_BIT() of each that the command line has */
 	struct workload load;
 	const char *transport, *mode, *iface; /* NULL: what the environment says */
+	const char *rows, *against;           /* NULL: all rows; no other build */
 	enum output_format format;
-	bool help, unpinned;
+	bool help, version, dry_run, unpinned, strict;
 	bool listen, connect;
 	uint32_t listen_pid;               /* 0: the usual one */
 	uint32_t connect_nid, connect_pid; /* of the process that listens */
 	uint32_t timeout;                  /* seconds */
+	bool launched;                     /* rank 0 is the initiator, rank 1 the target; not an option, see job.h */
+	uint32_t rank, ranks;              /* the launcher's, 0 of 0 without one */
 };
 
 /*
@@ -50,8 +95,11 @@ struct options {
  */
 int options_parse(int argc, char *const argv[], struct options *options, char *error, size_t error_size);
 
-/* The option table, for --help. */
-void options_print(FILE *out);
+/* The rows of the option table that `takes` has bits of, for --help. */
+void options_print(FILE *out, uint32_t takes);
+
+/* The first option that was given and is not in `takes`, or NULL. */
+const char *options_refused(const struct options *options, uint32_t takes);
 
 /* "64", "4K", "1M", "1G" as bytes.  False unless the whole text is such a number, at most SIZE_LIMIT. */
 bool parse_size(const char *text, uint64_t *bytes);

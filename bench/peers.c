@@ -145,23 +145,38 @@ static int tcp_socket(void)
 	return fd;
 }
 
-void peers_listen(struct peers *peers, uint32_t nid, uint16_t port)
+int peers_open_port(uint32_t nid, uint16_t *port)
 {
-	struct sockaddr_in address = address_of(nid, port);
+	struct sockaddr_in address = address_of(nid, *port);
+	socklen_t length = sizeof address;
 	int fd = tcp_socket();
 
+	if (bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, 1) ||
+	    getsockname(fd, (struct sockaddr *)&address, &length))
+		fail("cannot listen at %s:%u: %s", address_text(nid), *port, strerror(errno));
+	*port = ntohs(address.sin_port);
+	return fd;
+}
+
+void peers_accept(struct peers *peers, int socket)
+{
 	peers->role = TARGET;
-	if (bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, 1))
-		fail("cannot listen at %s:%u: %s", address_text(nid), port, strerror(errno));
-	printf("listening: ptlbench TEST --connect %s:%u\n", address_text(nid), port);
-	fflush(stdout);
 	do
-		peers->control = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+		peers->control = accept4(socket, NULL, NULL, SOCK_CLOEXEC);
 	while (peers->control < 0 && errno == EINTR);
 	if (peers->control < 0)
 		fail("cannot accept a connection: %s", strerror(errno));
-	close(fd);
+	close(socket);
 	watch_channel(peers->control);
+}
+
+void peers_listen(struct peers *peers, uint32_t nid, uint16_t port)
+{
+	int fd = peers_open_port(nid, &port);
+
+	printf("listening: ptlbench TEST --connect %s:%u\n", address_text(nid), port);
+	fflush(stdout);
+	peers_accept(peers, fd);
 }
 
 void peers_connect(struct peers *peers, uint32_t nid, uint16_t port)

@@ -29,6 +29,11 @@ void peers_fork(struct peers *peers);
 
 /* Waits on the TCP port `port` of the address `nid` (host byte order) for the one that connects; says so on stdout. */
 void peers_listen(struct peers *peers, uint32_t nid, uint16_t port);
+
+/* The same in two steps: a listening TCP socket, at any port if `*port` is 0, which becomes the one it has. */
+int peers_open_port(uint32_t nid, uint16_t *port);
+void peers_accept(struct peers *peers, int socket);
+
 void peers_connect(struct peers *peers, uint32_t nid, uint16_t port);
 
 /* Binds the calling thread to the CPU of its role.  Threads started earlier keep their freedom. */

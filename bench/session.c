@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "session.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/arch.h"
 #include "common.h"
 #include "fail.h"
+#include "job.h"
 #include "output.h"
 #include "raw.h"
 #include "stats.h"
@@ -138,13 +140,10 @@ static struct common *new_common(void)
 
 static void make_buffers(struct session *session)
 {
-	ptl_size_t events = 4 * (ptl_size_t)session_window(&session->load, 0) + 256;
-
 	session->source_size = session->load.size_max + HEADER_ROOM;
 	session->sink_size = sink_size(&session->load) + HEADER_ROOM;
 	session->source = new_buffer(session->source_size);
 	session->sink = new_buffer(session->sink_size);
-	PTL(PtlEQAlloc(session->ni, events, PTL_EQ_HANDLER_NONE, &session->eq));
 }
 
 static void send_hello(const struct session *session)
@@ -169,9 +168,32 @@ static void receive_hello(struct session *session, struct hello *hello)
 /* What depends on the workload; the target has learnt it by now. */
 static void open_rest(struct session *session)
 {
+	ptl_size_t events = 4 * (ptl_size_t)session_window(&session->load, 0) + 256;
+
 	make_buffers(session);
+	PTL(PtlEQAlloc(session->ni, events, PTL_EQ_HANDLER_NONE, &session->eq));
 	if (session->load.raw && session->load.raw != RAW_SLOTS)
 		session->raw = raw_open(session);
+}
+
+/* Ranks of a job meet over the interface itself.  False: the launcher started this process alone. */
+static bool open_in_job(struct session *session)
+{
+	session->peers.role = session->options->rank ? TARGET : INITIATOR;
+	session_open_interface(session, PTL_PID_ANY);
+	if (job_meet(session))
+		return true;
+	PtlFini();
+	job_leave();
+	return false;
+}
+
+void session_visit(const struct options *options)
+{
+	struct session session = {.options = options, .peers.role = TARGET};
+
+	session_open_interface(&session, PTL_PID_ANY);
+	PtlFini();
 }
 
 /*
@@ -184,7 +206,8 @@ static void meet(struct session *session)
 	bool initiator = session->peers.role == INITIATOR;
 
 	if (initiator) {
-		session_open_interface(session, PTL_PID_ANY);
+		if (session->peers.forked || session->options->connect)
+			session_open_interface(session, PTL_PID_ANY);
 		open_rest(session);
 		send_hello(session);
 	}
@@ -210,13 +233,24 @@ void session_open(struct session *session, const struct options *options)
 		peers_listen(&session->peers, session->self.nid, (uint16_t)session->self.pid);
 	} else if (options->connect) {
 		peers_connect(&session->peers, options->connect_nid, (uint16_t)options->connect_pid);
-	} else {
+	} else if (!options->launched || !open_in_job(session)) {
 		session->common = new_common();
 		peers_fork(&session->peers);
 	}
 	meet(session);
 	if (!options->unpinned)
 		peers_pin(&session->peers);
+}
+
+void session_place_nic_thread(const struct options *options)
+{
+	struct peers place;
+	char cpu[16];
+
+	peers_prepare(&place);
+	snprintf(cpu, sizeof cpu, "%d", place.cpu[TARGET]);
+	if (options->mode && !strcmp(options->mode, "dedicated"))
+		setenv("PTL_NIC_CPUS", cpu, 0);
 }
 
 void session_open_alone(struct session *session, const struct options *options, ptl_pid_t pid)
@@ -228,6 +262,33 @@ void session_open_alone(struct session *session, const struct options *options, 
 	open_rest(session);
 	if (!options->unpinned)
 		peers_pin(&session->peers);
+}
+
+/* Over loopback: there is no interface that could say what the address is. */
+void session_open_bare(struct session *session, const struct options *options)
+{
+	struct raw_name mine, other;
+
+	*session = (struct session){.options = options, .load = options->load, .self.nid = INADDR_LOOPBACK};
+	peers_prepare(&session->peers);
+	session->common = new_common();
+	peers_fork(&session->peers);
+	make_buffers(session);
+	if (session->load.raw != RAW_SLOTS) {
+		session->raw = raw_open(session);
+		raw_get_name(session, &mine);
+		control_send(&session->peers, &mine, sizeof mine);
+		control_receive(&session->peers, &other, sizeof other);
+		raw_set_peer(session->raw, &other);
+	}
+	peers_pin(&session->peers);
+}
+
+void session_close_bare(struct session *session)
+{
+	if (session->raw)
+		raw_close(session->raw);
+	peers_finish(&session->peers);
 }
 
 void session_close(struct session *session)

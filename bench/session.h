@@ -14,7 +14,7 @@
 #define DEFAULT_PID    4242 /* of a listener that was not told otherwise; also its TCP port */
 
 /* Match bits. */
-enum { BITS_DATA = 1, BITS_DONE = 2 };
+enum { BITS_DATA = 1, BITS_DONE = 2, BITS_PORT = 3 };
 
 struct raw;
 struct common;
@@ -61,8 +61,18 @@ int session_try_interface(struct session *session, ptl_pid_t pid, const char **c
 void session_open(struct session *session, const struct options *options);
 void session_close(struct session *session);
 
+/* Opens and closes an interface: launchers take it ill if one rank of a job joins and another does not. */
+void session_visit(const struct options *options);
+
 /* A session of one process that is its own other side: serve() of an exchange is never called. */
 void session_open_alone(struct session *session, const struct options *options, ptl_pid_t pid);
+
+/* The NIC thread of a dedicated interface, which never sleeps, gets the core that the host has not. */
+void session_place_nic_thread(const struct options *options);
+
+/* Two forked processes with buffers, common memory and the raw endpoint if one is asked for, but without Portals. */
+void session_open_bare(struct session *session, const struct options *options);
+void session_close_bare(struct session *session);
 
 /* Value of a "name: value" line of what PtlNicInfo gave, copied; false if there is none. */
 bool info_line(const char *info, const char *name, char *value, size_t size);

@@ -2,9 +2,14 @@
 #include "stats.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "fail.h"
+
+#define FEW    0.02 /* of all distances; and less than FEWEST of them */
+#define FEWEST 20
+#define ROUNDS 20 /* of sorting into two classes: it has settled long before */
 
 void samples_add(struct samples *samples, double value)
 {
@@ -55,6 +60,44 @@ struct summary samples_summary(struct samples *samples)
 		.p90 = quantile(samples->value, count, 0.9),
 		.p99 = quantile(samples->value, count, 0.99),
 	};
+}
+
+/* Two means of the logarithms of sorted samples; returns how many are in the lower class. */
+static size_t sort_into_two(const double *sorted, size_t count, double centre[2])
+{
+	size_t lower = 0;
+
+	centre[0] = log(sorted[0]);
+	centre[1] = log(sorted[count - 1]);
+	for (int round = 0; round < ROUNDS; round++) {
+		double sum[2] = {0}, middle = (centre[0] + centre[1]) / 2;
+		lower = 0;
+		for (size_t i = 0; i < count; i++) {
+			bool upper = log(sorted[i]) > middle;
+			sum[upper] += log(sorted[i]);
+			lower += !upper;
+		}
+		centre[0] = sum[0] / (double)lower;
+		centre[1] = lower < count ? sum[1] / (double)(count - lower) : centre[0];
+	}
+	return lower;
+}
+
+/* A few that are far off were interrupted: they are no class, and must not hide the classes that there are. */
+double samples_threshold(struct samples *samples)
+{
+	size_t count = samples_summary(samples).count;
+	double centre[2];
+
+	while (count > 1) {
+		size_t lower = sort_into_two(samples->value, count, centre);
+		if (lower == count || centre[1] - centre[0] < log(CLASSES_APART))
+			break;
+		if (count - lower >= FEWEST && (double)(count - lower) >= FEW * (double)samples->count)
+			return exp((centre[0] + centre[1]) / 2);
+		count = lower;
+	}
+	return INFINITY;
 }
 
 static double clamp(double value, double least, double most)

@@ -26,6 +26,13 @@ struct summary samples_summary(struct samples *samples);
 /* Of `count` sorted values, with linear interpolation between neighbours; 0 <= quantile <= 1. */
 double quantile(const double *sorted, size_t count, double quantile);
 
+/*
+ * Sorts the samples.  Where they fall into two classes, what parts them; infinite if they are all of one.  Two classes are
+ * there if their centres differ by more than a factor of CLASSES_APART: what differs by less is one place at two speeds.
+ */
+#define CLASSES_APART 3.0
+double samples_threshold(struct samples *samples);
+
 /* How an amount of work is cut: `batches` samples of `batch` iterations each. */
 struct plan {
 	uint32_t batch, batches;

@@ -3,8 +3,31 @@
 #ifndef PTLBENCH_TESTS_H
 #define PTLBENCH_TESTS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
 struct session;
 struct options;
+
+/* A test of two processes, or one of this machine alone. */
+struct bench_test {
+	const char *name;
+	int (*initiate)(struct session *);
+	int (*alone)(const struct options *);
+	uint64_t size;  /* greatest message, if it is not --sizes that says so */
+	uint32_t takes; /* OPTION_BIT() of what makes a difference to it: all else is refused */
+	const char *text;
+};
+
+/* Name and text of each. */
+void tests_print(FILE *out);
+
+/* Ends the process with the nearest name if there is none of this one. */
+const struct bench_test *tests_find(const char *name);
+
+/* Whether the test, which exists, takes any of these options. */
+bool tests_take(const char *name, uint32_t options);
 
 /* Of two processes; run in the initiator. */
 int put_latency(struct session *session);
@@ -21,11 +44,16 @@ int machine_floor(const struct options *options);
 int info(const struct options *options);
 int self_latency(const struct options *options);
 int open_close(const struct options *options);
+int attach(const struct options *options);
 
 /* Of more than two processes, which they fork. */
 int pairs(const struct options *options);
 int memory(const struct options *options);
 int recovery(const struct options *options);
+
+/* Ours beside others. */
+int compare(const struct options *options);
+int rival(const struct options *options);
 
 /* Of all that other tests measure. */
 int goals(const struct options *options);

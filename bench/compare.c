@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ours, the bare limits of this machine, MPI, UCX and raw libfabric on the same work in one run.  All contestants are
+ * started first; then they take turns, row by row and turn by turn, so that the machine's moods hit them alike.  Who has no
+ * turn sleeps, which is checked by its CPU time.  The distance of the two cores is gauged before and after each turn, and
+ * turns at different distances are never put together.
+ */
+#include "compare.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "fail.h"
+#include "gauge.h"
+#include "machine.h"
+#include "options.h"
+#include "output.h"
+#include "peers.h"
+#include "tests.h"
+
+#define TURNS       9
+#define TURNS_QUICK 3
+#define TURN_MS     25
+#define QUICK_MS    8
+#define LONG_NS     20e3 /* iterations as long as this are timed one by one */
+#define BATCH       10
+#define LOADED_TIME 4 /* turns under load are longer: others' slices are milliseconds */
+#define BUSY_TRIALS 3
+#define RESTLESS    1.0 /* percent of a CPU; who takes more disturbs the others */
+
+static struct rival_process rivals[RIVALS];
+static bool wanted[RIVALS];
+static double iteration_ns[COMPARE_COLUMNS]; /* of the row at work; as long as it took lately */
+static struct gauge *gauge;
+static pid_t hogs[2];
+
+/* Computes on one core, whenever it is not stopped. */
+static pid_t start_hog(struct peers place, enum role role)
+{
+	pid_t parent = getpid(), hog = fork();
+
+	if (hog < 0)
+		fail("cannot fork: %s", strerror(errno));
+	if (hog) {
+		kill(hog, SIGSTOP);
+		return hog;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	place.role = role;
+	peers_pin(&place);
+	while (getppid() == parent)
+		rival_compute(RIVAL_COMPUTE_NS);
+	_exit(0);
+}
+
+static void start_hogs(void)
+{
+	struct peers place;
+
+	peers_prepare(&place);
+	for (int role = INITIATOR; role <= TARGET; role++)
+		hogs[role] = start_hog(place, (enum role)role);
+}
+
+static void set_hogs(int signal_number)
+{
+	for (int role = INITIATOR; role <= TARGET; role++)
+		kill(hogs[role], signal_number);
+}
+
+static void end_hogs(void)
+{
+	set_hogs(SIGKILL);
+	for (int role = INITIATOR; role <= TARGET; role++)
+		waitpid(hogs[role], NULL, 0);
+}
+
+static bool is_chosen(const struct options *options, const struct compare_row *row)
+{
+	size_t length = strlen(row->test);
+
+	if (options->load.quick && !row->quick)
+		return false;
+	if (!options->rows)
+		return true;
+	for (const char *name = options->rows; name; name = strchr(name, ',')) {
+		name += *name == ',';
+		if (!strncmp(name, row->test, length) && (name[length] == ',' || !name[length]))
+			return true;
+	}
+	return false;
+}
+
+static void start_rivals(const struct options *options)
+{
+	for (size_t i = 0; i < compare_row_count; i++)
+		for (unsigned column = 0; column < COMPARE_COLUMNS; column++) {
+			const struct entrant *entrant = compare_entrant(&compare_rows[i], column);
+			if (entrant && is_chosen(options, &compare_rows[i]))
+				wanted[entrant->rival] = true;
+		}
+	wanted[RIVAL_OTHER_BUILD] = wanted[RIVAL_OTHER_BUILD] && options->against;
+	rival_folder_make();
+	for (enum rival_id id = 0; id < RIVALS; id++)
+		if (wanted[id])
+			rival_start(&rivals[id], &rival_kinds[id], id == RIVAL_OTHER_BUILD ? options->against : NULL);
+	rival_folder_remove();
+}
+
+static struct rival_order new_order(const struct compare_row *row, const struct entrant *entrant)
+{
+	return (struct rival_order){
+		.kind = row->kind,
+		.variant = entrant->variant,
+		.window = row->window,
+		.depth = row->depth,
+		.size = row->size,
+		.lead = 1,
+		.batch = 1,
+	};
+}
+
+static void plan(struct rival_order *order, const struct compare_row *row, double iteration, double turn_ns)
+{
+	double budget = row->loaded ? LOADED_TIME * turn_ns : turn_ns;
+
+	order->batch = row->window || iteration > LONG_NS ? 1 : BATCH;
+	order->lead = (order->batch + 4) / 5;
+	double batches = fmin(RIVAL_VALUES, fmax(BUSY_TRIALS, budget / (iteration * order->batch)));
+	order->batches = row->kind == RIVAL_BUSY ? BUSY_TRIALS : (uint32_t)batches;
+}
+
+/* A contestant's turn, or nothing if it is missing. */
+static void take_turn(const struct compare_row *row, unsigned column, struct rival_order *order, struct turn *turn)
+{
+	struct rival_process *rival = &rivals[compare_entrant(row, column)->rival];
+
+	turn->before = gauge_distance(gauge);
+	if (row->loaded)
+		set_hogs(SIGCONT);
+	turn->cpu_ns = rival_ask(rival, order, &turn->samples);
+	if (row->loaded)
+		set_hogs(SIGSTOP);
+	turn->after = gauge_distance(gauge);
+	turn->iterations = rival_iterations(order);
+	if (turn->samples.count)
+		iteration_ns[column] = samples_summary(&turn->samples).median;
+}
+
+static bool takes_part(const struct compare_row *row, unsigned column)
+{
+	const struct entrant *entrant = compare_entrant(row, column);
+
+	return entrant && wanted[entrant->rival] && !*rivals[entrant->rival].missing;
+}
+
+/* The first trial makes connections and pages, and says how long an iteration is. */
+static void warm_up(const struct compare_row *row, unsigned column)
+{
+	struct rival_order order = new_order(row, compare_entrant(row, column));
+	struct turn turn = {0};
+
+	order.batches = row->kind == RIVAL_BUSY ? 1 : 5;
+	take_turn(row, column, &order, &turn);
+	samples_free(&turn.samples);
+}
+
+static void measure_row(const struct compare_row *row, struct turn *turns, uint32_t repeat, double turn_ns)
+{
+	for (unsigned column = 0; column < COMPARE_COLUMNS; column++)
+		if (takes_part(row, column))
+			warm_up(row, column);
+	for (uint32_t turn = 0; turn < repeat; turn++)
+		for (unsigned column = 0; column < COMPARE_COLUMNS; column++) {
+			if (!takes_part(row, column))
+				continue;
+			struct rival_order order = new_order(row, compare_entrant(row, column));
+			plan(&order, row, iteration_ns[column], turn_ns);
+			take_turn(row, column, &order, &turns[column * repeat + turn]);
+		}
+}
+
+static void show_progress(const struct compare_row *row)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K%s %llu\r", row ? row->test : "", row ? (unsigned long long)row->size : 0);
+}
+
+static void facts(uint32_t repeat, double turn_ns)
+{
+	machine_facts();
+	machine_warn_if_busy();
+	output_fact("put latency",
+		    "half a round trip of a ping-pong, both sides waiting in PtlEQWait; get: all of it, and the peers "
+		    "may read memory that both sides map");
+	output_fact("turns", "%u of each contestant and row, about %.0f ms each, taken alternately", repeat,
+		    turn_ns / 1e6);
+	output_fact("figures",
+		    "medians over batches of %d iterations, of one where they are long; bandwidth and rate of "
+		    "windows",
+		    BATCH);
+	output_fact("unexpected", "a receiver with so many messages that nobody has asked for; above Portals they are "
+				  "the caller's, behind its list");
+	output_fact("overlap",
+		    "until the sender knows that its message has arrived at a process that computes for %d ms",
+		    (int)(RIVAL_COMPUTE_NS / 1000000));
+	output_fact("loaded",
+		    "while a process computes on each core; bare: one line, who waits longer than 100 us sleeps");
+	output_fact("dedicated",
+		    "bare: a futex wake on one core; self: a put to oneself with two events, bare: one way");
+	for (enum rival_id id = 0; id < RIVALS; id++)
+		if (wanted[id] && !*rivals[id].missing)
+			output_fact(rival_kinds[id].name, "%s", rivals[id].text);
+		else if (wanted[id])
+			output_fact(rival_kinds[id].name, "missing: %s", rivals[id].missing);
+}
+
+/* Whether they slept. */
+static void sleepers(void)
+{
+	for (enum rival_id id = 0; id < RIVALS; id++) {
+		if (!wanted[id])
+			continue;
+		if (*rivals[id].missing) {
+			output_note(rival_kinds[id].name, "missing: %s", rivals[id].missing);
+			continue;
+		}
+		double percent = rival_restlessness(&rivals[id]);
+		output_note(rival_kinds[id].name, "CPU time while others measured: %.3f %%%s", percent,
+			    percent > RESTLESS ? ": it disturbed them" : "");
+	}
+}
+
+static void collect_distances(const struct compare_result *results, size_t count, uint32_t repeat,
+			      struct samples *distances)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t at = 0; at < (size_t)COMPARE_COLUMNS * repeat; at++) {
+			const struct turn *turn = &results[i].turns[at];
+			if (turn->samples.count && !isnan(turn->before + turn->after)) {
+				samples_add(distances, turn->before);
+				samples_add(distances, turn->after);
+			}
+		}
+}
+
+static size_t measure_rows(const struct options *options, struct compare_result *results, uint32_t repeat,
+			   double turn_ns)
+{
+	size_t count = 0;
+
+	for (const struct compare_row *row = compare_rows; row < compare_rows + compare_row_count; row++) {
+		if (!is_chosen(options, row))
+			continue;
+		show_progress(row);
+		results[count] =
+			(struct compare_result){row, calloc((size_t)COMPARE_COLUMNS * repeat, sizeof(struct turn))};
+		if (!results[count].turns)
+			fail("no memory for the turns of a row");
+		measure_row(row, results[count++].turns, repeat, turn_ns);
+	}
+	show_progress(NULL);
+	return count;
+}
+
+static void free_results(struct compare_result *results, size_t count, uint32_t repeat)
+{
+	for (size_t i = 0; i < count; i++) {
+		for (size_t turn = 0; turn < (size_t)COMPARE_COLUMNS * repeat; turn++)
+			samples_free(&results[i].turns[turn].samples);
+		free(results[i].turns);
+	}
+	free(results);
+}
+
+int compare(const struct options *options)
+{
+	const struct workload *load = &options->load;
+	uint32_t repeat = options->given & OPTION_BIT(REPEAT) ? load->repeat : load->quick ? TURNS_QUICK : TURNS;
+	double turn_ns = load->row_ms ? load->row_ms * 1e6 / repeat : 1e6 * (load->quick ? QUICK_MS : TURN_MS);
+	struct compare_result *results = calloc(compare_row_count, sizeof *results);
+	struct samples distances = {0};
+
+	if (!results)
+		fail("no memory for the rows");
+	fflush(stdout); /* or what is forked would print it again */
+	signal(SIGPIPE, SIG_IGN);
+	gauge = gauge_open();
+	start_hogs();
+	start_rivals(options);
+	gauge_pin(gauge);
+	facts(repeat, turn_ns);
+	size_t count = measure_rows(options, results, repeat, turn_ns);
+	collect_distances(results, count, repeat, &distances);
+	compare_table(results, count, repeat, &distances);
+	sleepers();
+	for (enum rival_id id = 0; id < RIVALS; id++)
+		if (wanted[id])
+			rival_end(&rivals[id]);
+	end_hogs();
+	gauge_close(gauge);
+	samples_free(&distances);
+	free_results(results, count, repeat);
+	return 0;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "gauge.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fail.h"
+#include "peers.h"
+#include "slots.h"
+
+#define BATCHES       10
+#define MOST_NS       10000000u /* where the two hardly ever run at the same time it is given up */
+#define LOOKS         1000      /* at the line for one at the clock */
+#define BATCHES_LEAST 3         /* one or two may all have been interrupted */
+#define BATCH         100
+
+/*
+ * Odd numbers ask, even ones answer, and no number is used twice.  A byte in the pipe calls the partner, `over` sends it
+ * back to bed; who is not heard does not wait for it, so a call may still be in the pipe when the next one comes, and is
+ * then obeyed a moment longer or answered by going to bed again.
+ */
+struct shared {
+	struct word line, over;
+};
+
+struct gauge {
+	struct shared *shared;
+	uint64_t turn; /* the next that asks */
+	struct peers place;
+	pid_t partner;
+	int bell;
+};
+
+/* Loads and stores pair with those in bounce(). */
+static void answer_until_over(struct shared *shared)
+{
+	uint64_t value;
+
+	while (!atomic_load_explicit(&shared->over.value, memory_order_relaxed))
+		if ((value = atomic_load_explicit(&shared->line.value, memory_order_acquire)) & 1)
+			atomic_store_explicit(&shared->line.value, value + 1, memory_order_release);
+}
+
+static void __attribute__((noreturn)) be_partner(struct gauge *gauge, int bell)
+{
+	char token;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	gauge->place.role = TARGET;
+	peers_pin(&gauge->place);
+	while (read(bell, &token, 1) == 1)
+		answer_until_over(gauge->shared);
+	_exit(0);
+}
+
+struct gauge *gauge_open(void)
+{
+	struct gauge *gauge = calloc(1, sizeof *gauge);
+	int ends[2];
+
+	if (!gauge)
+		fail("no memory for the gauge");
+	peers_prepare(&gauge->place);
+	if (gauge->place.cpu[INITIATOR] == gauge->place.cpu[TARGET]) {
+		free(gauge);
+		return NULL;
+	}
+	gauge->turn = 1;
+	gauge->shared = mmap(NULL, sizeof *gauge->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (gauge->shared == MAP_FAILED || pipe(ends))
+		fail("cannot make what the gauge shares: %s", strerror(errno));
+	gauge->partner = fork();
+	if (gauge->partner < 0)
+		fail("cannot fork: %s", strerror(errno));
+	if (!gauge->partner) {
+		close(ends[1]);
+		be_partner(gauge, ends[0]);
+	}
+	close(ends[0]);
+	gauge->bell = ends[1];
+	return gauge;
+}
+
+void gauge_close(struct gauge *gauge)
+{
+	if (!gauge)
+		return;
+	close(gauge->bell);
+	waitpid(gauge->partner, NULL, 0);
+	munmap(gauge->shared, sizeof *gauge->shared);
+	free(gauge);
+}
+
+void gauge_pin(const struct gauge *gauge)
+{
+	if (gauge)
+		peers_pin(&gauge->place);
+}
+
+/* There and back, BATCH times.  False: the partner has not been there for too long. */
+static bool bounce(struct gauge *gauge, uint64_t until)
+{
+	_Atomic uint64_t *line = &gauge->shared->line.value;
+
+	for (int i = 0; i < BATCH; i++, gauge->turn += 2) {
+		atomic_store_explicit(line, gauge->turn, memory_order_release);
+		for (unsigned looks = 1; atomic_load_explicit(line, memory_order_acquire) != gauge->turn + 1; looks++)
+			if (looks % LOOKS == 0 && monotonic_ns() > until)
+				return false;
+	}
+	return true;
+}
+
+double gauge_distance(struct gauge *gauge)
+{
+	double least = NAN;
+	int batch = 0;
+
+	if (!gauge)
+		return NAN;
+	uint64_t until = monotonic_ns() + MOST_NS;
+	atomic_store(&gauge->shared->over.value, 0);
+	if (write(gauge->bell, "", 1) != 1)
+		fail("the gauge's partner has died");
+	bool there = bounce(gauge, until); /* wakes it */
+	while (there && batch < BATCHES) {
+		uint64_t start = monotonic_ns();
+		there = bounce(gauge, until);
+		batch += there;
+		if (there)
+			least = fmin(least, (double)(monotonic_ns() - start) / (2 * BATCH));
+	}
+	gauge->turn += 2;
+	atomic_store(&gauge->shared->over.value, 1);
+	return batch < BATCHES_LEAST ? NAN : least;
+}

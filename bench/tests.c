@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tests.h"
+
+#include <string.h>
+
+#include "base/nearest.h"
+#include "fail.h"
+#include "options.h"
+
+#define B(name) OPTION_BIT(name)
+
+/* Where and how an interface opens; what a measured row is; what goes on between two processes; all of a size table. */
+#define PLACE   (OPTIONS_ALWAYS | B(TRANSPORT) | B(MODE) | B(IFACE))
+#define ROW     (B(ITERATIONS) | B(ROW_TIME) | B(WARMUP) | B(REPEAT) | B(QUICK))
+#define EVENTS  (B(START_EVENTS) | B(WAIT) | B(CHECK))
+#define BETWEEN (PLACE | EVENTS | B(UNPINNED) | B(CONNECT))
+#define SIZED   (BETWEEN | ROW | B(SIZES) | B(RAW) | B(RAW_SLEEPABLE) | B(NIC_TIMING))
+
+/* clang-format off */
+static const struct bench_test tests[] = {
+	{"put-latency", put_latency, NULL, 0, SIZED | B(PERSISTENT), "half a round trip of a ping-pong of PtlPut"},
+	{"get-latency", get_latency, NULL, 0, SIZED | B(PERSISTENT), "one PtlGet, from its call to REPLY_END"},
+	{"put-bandwidth", put_bandwidth, NULL, 0, SIZED | B(WINDOW),
+	 "windows of PtlPut: no event at the sender, a PUT_END each at the target, one empty put back a window"},
+	{"get-bandwidth", get_bandwidth, NULL, 0, SIZED | B(WINDOW), "windows of PtlGet, a REPLY_END each"},
+	{"match-depth", match_depth, NULL, 64, BETWEEN | ROW | B(DEPTHS) | B(PERSISTENT), "put-latency behind long match lists"},
+	{"attach", NULL, attach, 64, PLACE | B(DEPTHS) | B(QUICK),
+	 "attaching and unlinking an entry at the head, in the middle and at the tail of long match lists"},
+	{"bypass", bypass, NULL, 1 << 20, BETWEEN | B(SIZES) | B(ITERATIONS) | B(QUICK),
+	 "puts and gets while the target computes and never calls Portals"},
+	{"idle", idle, NULL, 64, PLACE | B(UNPINNED) | B(CONNECT) | B(QUICK),
+	 "CPU time of processes that do nothing; status 1 if the goal is missed"},
+	{"wake", wake, NULL, 64, PLACE | B(START_EVENTS) | B(WAIT) | B(UNPINNED) | B(ITERATIONS) | B(QUICK),
+	 "first message after a second of silence"},
+	{"pairs", NULL, pairs, 64, PLACE | EVENTS | B(REPEAT) | B(QUICK), "put-latency with more processes than cores"},
+	{"self-latency", NULL, self_latency, 0, PLACE | EVENTS | ROW | B(UNPINNED) | B(SIZES) | B(NIC_TIMING),
+	 "a put to oneself, until both its events are taken"},
+	{"open", NULL, open_close, 64, PLACE | B(ITERATIONS) | B(QUICK), "PtlNIInit and PtlNIFini"},
+	{"memory", NULL, memory, 64, PLACE | B(QUICK), "memory of an interface and of the peers it knows"},
+	{"recovery", NULL, recovery, 0, PLACE | B(ITERATIONS) | B(QUICK),
+	 "from a peer's death to the event that tells, and to a successor's first ACK"},
+	{"floor", NULL, machine_floor, 0, OPTIONS_ALWAYS, "limits of this machine, without Portals"},
+	{"info", NULL, info, 0, PLACE,
+	 "versions, machine, limits, devices, settings, what an interface is made of, libfabric's providers"},
+	{"compare", NULL, compare, 0, OPTIONS_ALWAYS | B(ROWS) | B(AGAINST) | B(REPEAT) | B(ROW_TIME) | B(QUICK),
+	 "node and ofi beside MPI, UCX, raw libfabric and the bare limits, in turns; minutes, 10 s with --quick"},
+	{"rival", NULL, rival, 0, PLACE | B(RAW), "one contestant of compare, which starts it"},
+	{"goals", NULL, goals, 0, OPTIONS_ALWAYS | B(TRANSPORT) | B(AGAINST) | B(STRICT) | B(QUICK),
+	 "what we promise, measured by the commands shown, and how much of it is met; minutes, 45 s with --quick"},
+};
+/* clang-format on */
+
+#define TESTS (sizeof tests / sizeof tests[0])
+
+void tests_print(FILE *out)
+{
+	for (const struct bench_test *test = tests; test < tests + TESTS; test++)
+		fprintf(out, "  %-20s %s\n", test->name, test->text);
+}
+
+static const struct bench_test *look_up(const char *name)
+{
+	for (const struct bench_test *test = tests; test < tests + TESTS; test++)
+		if (!strcmp(test->name, name))
+			return test;
+	return NULL;
+}
+
+const struct bench_test *tests_find(const char *name)
+{
+	const struct bench_test *test = look_up(name);
+
+	if (test)
+		return test;
+	const char *meant = name_nearest(name, 0, &tests[0].name, TESTS, sizeof tests[0]);
+	if (meant)
+		fail_usage("unknown test %s; did you mean %s? (ptlbench --help lists them)", name, meant);
+	fail_usage("unknown test %s (ptlbench --help lists them)", name);
+}
+
+bool tests_take(const char *name, uint32_t option)
+{
+	return (look_up(name)->takes & option) != 0;
+}
