@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * First contact, the notices about it, and liveness.  See the essay in peer.c.
+ * First contact, the notices about it, and liveness.  The design is described in peer.c.
  *
  * WAYS.  A process of our own node can be reached by shared memory or by the network, if both of us have both.  Every
  * HELLO is offered to the possible transports in the order of preference, until one takes it or needs time for it

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The emulated network processor: everything that happens to a message happens on a `struct nic`, under its
- * ownership.  Who owns it, who sleeps and who wakes whom is the subject of the essay in nic.c.
+ * ownership.  Who owns it, who sleeps and who wakes whom is described in nic.c.
  */
 #ifndef PORTALS_OFFLOAD_NIC_H
 #define PORTALS_OFFLOAD_NIC_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers: who they are, how we reach them, what waits for them.  The life of a conversation is the essay in peer.c.
+ * Peers: who they are, how we reach them, what waits for them.  The life of a conversation is described in peer.c.
  */
 #ifndef PORTALS_OFFLOAD_PEER_H
 #define PORTALS_OFFLOAD_PEER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The NIC thread: what it does in each mode, and when it sleeps.  Read the essay in nic.c first. */
+/* The NIC thread: what it does in each mode, and when it sleeps.  Read the design note of nic.c first. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

@@ -144,6 +144,12 @@ manual()
 	done < <(sed -n 's/^[a-z].* \**\(Ptl[A-Za-z0-9]*\)(.*/\1/p' include/portals3.h include/portals3_nic.h include/compat/p3rt/p3rt.h)
 }
 
+# One term for a concept; and which words of old are still there, and which are not.
+glossary()
+{
+	select_files '\.(c|h|cc|md|sh|py|build|txt)$' | grep -v '^tests/lint/glossary' | tr '\n' '\0' | xargs -0 python3 tests/lint/glossary.py
+}
+
 mutants()
 {
 	python3 tests/mutants/run.py --fit
@@ -157,6 +163,7 @@ check "SPDX line in every file" grep licences
 check "the settings in docs/settings.md are the library's" cc settings
 check "every link of the documents leads somewhere" python3 links
 check "every call has a manual page, and mandoc finds nothing in any" mandoc manual
+check "terms are those of docs/glossary.md" python3 glossary
 check "every mutant finds its line" python3 mutants
 
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Long data within the node: what the files that move it share.  The essay is in node_copy.c. */
+/* Long data within the node: what the files that move it share.  The design is described in node_copy.c. */
 #ifndef PORTALS_TRANSPORTS_NODE_COPY_H
 #define PORTALS_TRANSPORTS_NODE_COPY_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The seam between the NIC and the ways bytes move.
+ * The transport interface: between the NIC and the ways bytes move.
  *
  * Threads: everything but claim() and open() is called by the owner of the engine only (offload/nic.c), so a
  * transport needs no lock.  open() may take 100 ms (libfabric) and therefore runs on a helper thread before the
