@@ -150,6 +150,11 @@ glossary()
 	select_files '\.(c|h|cc|md|sh|py|build|txt)$' | grep -v '^tests/lint/glossary' | tr '\n' '\0' | xargs -0 python3 tests/lint/glossary.py
 }
 
+pictures()
+{
+	docs/pictures/draw.py --check
+}
+
 mutants()
 {
 	python3 tests/mutants/run.py --fit
@@ -164,6 +169,7 @@ check "the settings in docs/settings.md are the library's" cc settings
 check "every link of the documents leads somewhere" python3 links
 check "every call has a manual page, and mandoc finds nothing in any" mandoc manual
 check "terms are those of docs/glossary.md" python3 glossary
+check "pictures show what their sources say" dot pictures
 check "every mutant finds its line" python3 mutants
 
 echo "$passed passed, $failed failed, $skipped skipped"

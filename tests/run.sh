@@ -464,7 +464,7 @@ group_fuzz()
 
 group_lint()
 {
-	need clang-format=clang-format clang-tidy=clang-tidy cppcheck=cppcheck shellcheck=shellcheck doxygen=doxygen mandoc=mandoc
+	need clang-format=clang-format clang-tidy=clang-tidy cppcheck=cppcheck shellcheck=shellcheck doxygen=doxygen mandoc=mandoc dot=graphviz
 	[ -d "$builds/release/docs/man" ] || unset "built[release]" # doxygen was not there when it was configured
 	build release || return
 	if [ $quick = yes ] && [ -z "$base" ]; then
