@@ -150,6 +150,11 @@ glossary()
 	select_files '\.(c|h|cc|md|sh|py|build|txt)$' | grep -v '^tests/lint/glossary' | tr '\n' '\0' | xargs -0 python3 tests/lint/glossary.py
 }
 
+quotes()
+{
+	docs/quotes.py --check
+}
+
 pictures()
 {
 	docs/pictures/draw.py --check
@@ -169,6 +174,7 @@ check "the settings in docs/settings.md are the library's" cc settings
 check "every link of the documents leads somewhere" python3 links
 check "every call has a manual page, and mandoc finds nothing in any" mandoc manual
 check "terms are those of docs/glossary.md" python3 glossary
+check "code in documents is that of the files it is from" python3 quotes
 check "pictures show what their sources say" dot pictures
 check "every mutant finds its line" python3 mutants
 

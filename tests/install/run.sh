@@ -231,7 +231,7 @@ for mode in shared dedicated; do
 done
 check "a race is one all the same" reported env PTL_TRANSPORT=self "$stage/races" self early
 
-for example in hello_put hello_get hello_epoll; do
+for example in hello_put hello_get hello_epoll ready; do
 	check "compile $example as a user would" \
 		cc -std=gnu11 "${cflags[@]}" "../../examples/$example.c" -o "$stage/$example" "${shared[@]}"
 	for transport in ofi:tcp ofi:net; do
