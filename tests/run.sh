@@ -478,6 +478,11 @@ group_install()
 	need g++=g++
 	build release || return
 	program install tests/install/run.sh "$builds/release"
+	if need gdb=gdb; then
+		program gdb tests/install/gdb.sh "$builds/debugger"
+	else
+		skip gdb "no gdb"
+	fi
 	need dh=debhelper dpkg-buildpackage=dpkg-dev lintian=lintian doxygen=doxygen pmix.pc=libpmix-dev ||
 		{ skip packages "not Debian"; return; }
 	program packages tests/install/packages.sh
