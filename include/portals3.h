@@ -41,6 +41,17 @@ extern "C" {
 #endif
 
 /*
+ * Version of the library that this header belongs to: for conditional compilation, and to compare with PtlLibraryVersion().
+ * Not in the specification.
+ */
+#define PTL_LIBRARY_VERSION_MAJOR                       0
+#define PTL_LIBRARY_VERSION_MINOR                       1
+#define PTL_LIBRARY_VERSION_PATCH                       0
+#define PTL_LIBRARY_VERSION_NUMBER(major, minor, patch) ((major)*1000000 + (minor)*1000 + (patch))
+#define PTL_LIBRARY_VERSION                                                                                            \
+	PTL_LIBRARY_VERSION_NUMBER(PTL_LIBRARY_VERSION_MAJOR, PTL_LIBRARY_VERSION_MINOR, PTL_LIBRARY_VERSION_PATCH)
+
+/*
  * Return codes ("Return Codes").  The comment is the general meaning; each function says when it returns which.  Three
  * mean the same everywhere and are only named there:
  *   PTL_NO_INIT  PtlInit was not called, or PtlFini was, or this is a forked child that has not called PtlFini.
@@ -865,6 +876,12 @@ int PtlNIInitialized(ptl_interface_t interface);
  * Strings.  Not in the specification; as the reference implementation has them.  Names as in this file, for instance
  * "PTL_EQ_EMPTY": constant, valid for ever, never NULL.  Callable at any time: before PtlInit, in signal handlers.
  */
+
+/*
+ * PTL_LIBRARY_VERSION of the library that runs, which may be another one than the program was compiled with.  Callable
+ * at any time, as the strings are.
+ */
+int PtlLibraryVersion(void);
 
 /* Name of a return code; "PTL_UNKNOWN_ERROR" for every other number. */
 const char *PtlErrorStr(unsigned ptl_errno);

@@ -89,3 +89,8 @@ const char *PtlNIFailStr(ptl_handle_ni_t ni_handle, ptl_ni_fail_t fail_type)
 	(void)ni_handle;
 	return fail_type < COUNT(failure_names) ? failure_names[fail_type] : "PTL_NI_UNKNOWN_ERROR";
 }
+
+int PtlLibraryVersion(void)
+{
+	return PTL_LIBRARY_VERSION;
+}

@@ -482,6 +482,8 @@ group_install()
 	else
 		skip gdb "no gdb"
 	fi
+	need abidiff=abigail-tools
+	program abi tests/install/abi.sh "$builds/debugger"
 	need dh=debhelper dpkg-buildpackage=dpkg-dev lintian=lintian doxygen=doxygen pmix.pc=libpmix-dev ||
 		{ skip packages "not Debian"; return; }
 	program packages tests/install/packages.sh

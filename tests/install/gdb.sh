@@ -22,12 +22,12 @@ commands=(-ex 'set pagination off' -ex 'source packaging/gdb/portals3.py')
 
 # shellcheck source=tests/tally.sh
 . tests/tally.sh
+# shellcheck source=tests/install/debug_build.sh
+. tests/install/debug_build.sh
 
 compile()
 {
-	[ -f "$build/build.ninja" ] || meson setup "$build" -Dbuildtype=debugoptimized -Dexamples=disabled -Dbench=disabled \
-		-Dtests=disabled -Ddocs=disabled || return
-	ninja -C "$build" &&
+	debug_build "$build" &&
 		cc -g -Iinclude tests/install/inspected.c -o "$stage/inspected" "-L$build" -lportals3
 }
 

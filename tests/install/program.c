@@ -15,6 +15,8 @@ int main(void)
 	ptl_handle_md_t from, to;
 	ptl_process_id_t self;
 	ptl_event_t event;
+	if (PtlLibraryVersion() != PTL_LIBRARY_VERSION)
+		return fprintf(stderr, "the library is version %d\n", PtlLibraryVersion()), 1;
 	if (PtlInit(&interfaces) || PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni) || PtlGetId(ni, &self) ||
 	    PtlEQAlloc(ni, 8, PTL_EQ_HANDLER_NONE, &queue))
 		return fprintf(stderr, "cannot start: %s\n", PtlNicErrorText()), 1;

@@ -198,6 +198,14 @@ static void match_list_registers_of_all_indexes_are_distinct(void **state)
 	assert_true(PTL_SR_MLIST_LEN(63) < PTL_SR_MLIST_MAX(0));
 }
 
+static void versions_can_be_compared(void **state)
+{
+	(void)state;
+	assert_int_equal(PtlLibraryVersion(), PTL_LIBRARY_VERSION);
+	assert_true(PTL_LIBRARY_VERSION_NUMBER(0, 1, 999) < PTL_LIBRARY_VERSION_NUMBER(0, 2, 0));
+	assert_true(PTL_LIBRARY_VERSION_NUMBER(0, 999, 0) < PTL_LIBRARY_VERSION_NUMBER(1, 0, 0));
+}
+
 /* Widths that programs rely on, and the layout the library itself relies on for PTL_MD_IOVEC. */
 _Static_assert(sizeof(ptl_handle_any_t) == 4 && sizeof(ptl_nid_t) == 4 && sizeof(ptl_pid_t) == 4, "32 bits");
 _Static_assert(sizeof(ptl_size_t) == 8 && sizeof(ptl_match_bits_t) == 8 && sizeof(ptl_hdr_data_t) == 8, "64 bits");
@@ -218,6 +226,7 @@ int main(void)
 		cmocka_unit_test(special_values_are_what_programs_have_compiled_in),
 		cmocka_unit_test(options_are_distinct_bits),
 		cmocka_unit_test(match_list_registers_of_all_indexes_are_distinct),
+		cmocka_unit_test(versions_can_be_compared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
