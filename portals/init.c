@@ -11,13 +11,13 @@
 
 #include "base/cancel.h"
 #include "base/report.h"
+#include "base/settings.h"
 #include "portals/debug.h"
 #include "portals/dump_signal.h"
 #include "portals/hazard.h"
 #include "portals/process_table.h"
 #include "portals/refuse.h"
 #include "portals/runtime/rank.h"
-#include "portals/runtime/settings.h"
 
 #define NAMED_INTERFACES 4 /* PTL_NALTYPE_UTCP0 to 3 */
 

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "base/settings.h"
 #include "offload/peer.h"
 #include "portals/process.h"
 #include "portals/refuse.h"
 #include "portals/runtime/rank.h"
-#include "portals/runtime/settings.h"
 
 /* The interface an instrument call is about, or the code to return. */
 static int find(ptl_handle_ni_t ni, const void *result, struct nic **nic)

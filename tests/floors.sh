@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # usage: tests/floors.sh
-# Four floors: portals, offload, transports, include, from the top.  A file includes only from its own floor, from those
+# Four layers: portals, offload, transports, base, from the top.  A file includes only from its own layer, from those
 # below and from include/; nothing that is installed includes from tests, bench or examples.  What depends on the processor
-# is in include/base/arch.h and nowhere else.
+# is in base/arch.h and nowhere else.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -20,7 +20,8 @@ forbidden() # ROOT FOLDER FORBIDDEN...
 
 violations() # ROOT
 {
-	forbidden "$1" include transports offload portals bench tests examples | grep -v '<portals/' || true
+	forbidden "$1" include base transports offload portals bench tests examples | grep -v '<portals/' || true
+	forbidden "$1" base transports offload portals bench tests examples
 	forbidden "$1" transports offload portals bench tests examples
 	forbidden "$1" offload portals bench tests examples
 	forbidden "$1" portals bench tests examples
@@ -32,11 +33,11 @@ violations() # ROOT
 processor_dependent() # ROOT
 {
 	local folders=()
-	for folder in include transports offload portals; do
+	for folder in include base transports offload portals; do
 		[ ! -d "$1/$folder" ] || folders+=("$1/$folder")
 	done
 	grep -rnE '\b(__x86_64__|__i386__|__aarch64__|__arm__|__s390x?__|__riscv|__powerpc(64)?__|__BYTE_ORDER(__)?)\b|\b(__)?asm(__)?\b|intrin\.h|__builtin_ia32|\b_mm_' \
-		"${folders[@]}" --include='*.[ch]' | grep -v '/include/base/arch\.h:' || true
+		"${folders[@]}" --include='*.[ch]' | grep -v '/base/arch\.h:' || true
 }
 
 # The check itself must be able to find something.

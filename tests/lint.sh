@@ -106,9 +106,9 @@ settings()
 	printf '%s\n' '#include "base/settings.h"' '#include <stdio.h>' \
 		'#define ROW(field, variable, type, value, text) puts(variable " " value " " text);' \
 		'int main(void) { PORTALS_SETTINGS(ROW) return 0; }' >"$work/settings.c" &&
-		cc -Iinclude -o "$work/settings" "$work/settings.c" && "$work/settings" | sort >"$work/compiled" &&
+		cc -I. -o "$work/settings" "$work/settings.c" && "$work/settings" | sort >"$work/compiled" &&
 		tr -d '`' <docs/settings.md | awk -F ' *[|] *' '$2 ~ /^PTL_[A-Z0-9_]+$/ { print $2 " " $3 " " $4 }' | sort >"$work/documented" &&
-		diff -u --label docs/settings.md --label include/base/settings.h "$work/documented" "$work/compiled"
+		diff -u --label docs/settings.md --label base/settings.h "$work/documented" "$work/compiled"
 }
 
 # To a file of ours, and there to a heading, as the places that show these documents name it.

@@ -3,7 +3,7 @@
  * libFuzzer target: whatever the environment says, settings_read() accepts or refuses it, reads nothing beyond it, and
  * what it accepts is in the range of its type.  The input is a list of settings: which, and a text that ends with 0.
  */
-#include "portals/runtime/settings.h"
+#include "base/settings.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -22,8 +22,8 @@ sources_of() # TARGET
 	node) echo transports/memory.c transports/node.c transports/node_{choice,copy,copy_life,expose,number,peers,place,pull,queue,renew,split,tuning}.c ;;
 	letter) echo transports/node_{name,number,segment}.c ;;
 	shm) echo transports/ofi_{address,shm_page}.c ;;
-	settings) echo portals/runtime/{settings,report}.c ;;
-	engine) echo portals/*.c portals/runtime/*.c offload/*.c transports/*.c tests/scripted.c -ldl -lpthread \
+	settings) echo base/{report,settings}.c ;;
+	engine) echo base/*.c portals/*.c portals/runtime/*.c offload/*.c transports/*.c tests/scripted.c -ldl -lpthread \
 		-Wl,--wrap=transport_ofi,--wrap=transport_self,--wrap=clock_gettime,--wrap=getrandom ;;
 	esac
 }

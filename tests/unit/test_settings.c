@@ -16,7 +16,7 @@
 
 #include "base/debug_names.h"
 #include "base/report.h"
-#include "portals/runtime/settings.h"
+#include "base/settings.h"
 
 extern FILE *p3_out;
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum nic_mode { NIC_MODE_AUTO, NIC_MODE_SHARED, NIC_MODE_DEDICATED, NIC_MODE_HOST };
 enum dialect { DIALECT_STANDARD, DIALECT_CRAY };
@@ -105,5 +106,12 @@ struct settings {
 	PORTALS_SETTINGS(SETTING_FIELD)
 #undef SETTING_FIELD
 };
+
+/*
+ * Reads the environment.  -EINVAL with a report if a variable's value makes no sense.  Warns, once per process, of
+ * PTL_* variables that the table does not know, with the nearest name that it does.
+ */
+int settings_read(struct settings *);
+void settings_print(FILE *);
 
 #endif

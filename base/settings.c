@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "portals/runtime/settings.h"
+#include "base/settings.h"
 
 #include <errno.h>
 #include <signal.h>
