@@ -530,14 +530,9 @@ static bool any_exposed(const struct peer *peer)
 	return op != NULL;
 }
 
-static void stale_arrived(struct nic *nic, struct peer *peer, const struct wire_message *stale, transport_address from)
+/* The conversation is over, and both of us live. */
+static void part(struct nic *nic, struct peer *peer)
 {
-	/* Only an answer to what this conversation sent names its tags. */
-	if (!peer || !peer_met_us(peer) || stale->target_tag != peer->local_tag ||
-	    stale->source_tag != peer->remote_tag || !comes_from(nic, peer, from)) {
-		nic->counters.stale++;
-		return;
-	}
 	bool exposed = any_exposed(peer);
 
 	peer_reset(nic, peer);
@@ -546,6 +541,17 @@ static void stale_arrived(struct nic *nic, struct peer *peer, const struct wire_
 		cut(nic, peer);
 	if (peer->requests.head)
 		contact_start(nic, peer);
+}
+
+static void stale_arrived(struct nic *nic, struct peer *peer, const struct wire_message *stale, transport_address from)
+{
+	/* Only an answer to what this conversation sent names its tags. */
+	if (!peer || !peer_met_us(peer) || stale->target_tag != peer->local_tag ||
+	    stale->source_tag != peer->remote_tag || !comes_from(nic, peer, from)) {
+		nic->counters.stale++;
+		return;
+	}
+	part(nic, peer);
 }
 
 void contact_notice(struct nic *nic, const struct wire_message *message, transport_address from)
@@ -586,6 +592,19 @@ void contact_dropped(struct nic *nic, struct peer *peer, const struct wire_messa
 
 	answer(nic, peer, message, from, &stale);
 	disown(nic, peer, message);
+}
+
+bool contact_misses(struct nic *nic, struct peer *peer, const struct wire_message *message)
+{
+	struct wire_message stale = {.operation = WIRE_STALE, .source_tag = message->target_tag};
+
+	if (likely((int32_t)(message->said - peer->heard) <= 0))
+		return false;
+	report(LOG_WARN, "%u messages of " ID_TEXT " were lost on the way: the conversation ends",
+	       message->said - peer->heard, ID_PARTS(peer->id));
+	answer(nic, peer, message, peer->address, &stale);
+	part(nic, peer);
+	return true;
 }
 
 void contact_answer_version(struct nic *nic, const struct wire_message *message, transport_address from)
@@ -759,6 +778,32 @@ static bool reads_are_stuck(const struct nic *nic, struct peer *peer, uint64_t n
 	return now - peer->reads_overdue_since >= PEER_TICK_NS;
 }
 
+static bool may_ping(const struct nic *nic, const struct peer *peer, uint64_t now)
+{
+	uint64_t since = now - peer->pinged_at;
+
+	return since >= ping_interval(nic) && since >= ping_pause(nic, peer->transport);
+}
+
+static void ping(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	peer->pinged_at = now;
+	if (!peer->responses.head) /* what waits there will do as well */
+		respond(nic, peer, WIRE_PING, 0, 0, 0);
+}
+
+/* Who talks is asked nothing for its silence; but what it owes, or we owe it, may have been lost (WHAT IS MISSING in peer.c). */
+static void ask_what_is_missing(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	uint32_t oldest = peer->active.head ? operation_token(peer->active.head) : 0;
+
+	if (!peer_met_us(peer) || peer->path == PATH_SELF || !may_ping(nic, peer, now))
+		return;
+	if (oldest && oldest == peer->oldest)
+		ping(nic, peer, now);
+	peer->oldest = oldest;
+}
+
 /*
  * Kernel evidence first: the peer's port is closed.  It is asked for after some silence, or always where it costs
  * nothing.  Only then silence itself, and only of peers that would answer by themselves.
@@ -780,6 +825,7 @@ void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 	if (peer->arrivals != peer->arrivals_seen || peer->silent_since == 0) {
 		peer->examined &= peer->arrivals == peer->arrivals_seen;
 		note_life(peer, now);
+		ask_what_is_missing(nic, peer, now);
 		return;
 	}
 	bool silent = now - peer->silent_since >= interval;
@@ -801,10 +847,8 @@ void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 		contact_give_up(nic, peer, "silent for PTL_PEER_TIMEOUT");
 		return;
 	}
-	if (now - peer->pinged_at < interval || now - peer->pinged_at < ping_pause(nic, transport))
+	if (!may_ping(nic, peer, now))
 		return;
-	peer->pinged_at = now;
 	peer->pings++;
-	if (!peer->responses.head) /* what waits there will do as well */
-		respond(nic, peer, WIRE_PING, 0, 0, 0);
+	ping(nic, peer, now);
 }

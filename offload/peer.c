@@ -16,6 +16,14 @@
  * dropped, counted and answered by STALE, whose receiver fails what it had under way and greets again.  A HELLO with
  * a new tag or incarnation does the same.  What was queued but never sent survives: it was addressed to (nid, pid).
  *
+ * WHAT IS MISSING.  A connection that breaks between two processes that both live (a reset, a NAT that forgets it) takes
+ * with it what was on its way, and the next one is made without a word: an answer that is lost with it, or whose request
+ * is, would be waited for for ever, as PINGs go on well.  So both count the requests and answers of a conversation that
+ * they have handed to the transport and that have come, and PING and PONG carry the former.  A transport keeps the order,
+ * so whoever has heard less than that will not hear the rest: it says STALE, and the conversation ends at both ends.
+ * Nobody can tell what was done and what was not, so nothing is sent again.  (What of an earlier connection is read only
+ * after a PING of the next one comes too late, and is dropped.)
+ *
  * Order: `requests` is the order of the calls, whatever their kind and size; nothing is sent past its head.
  * `responses` (answers and notices) may overtake requests.  They must: requests beyond PEER_WINDOW unanswered ones
  * wait for answers, and two processes that wait for each other's answers have to be able to give them.  A transport
@@ -197,6 +205,7 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 
 	message->source_tag = peer->local_tag;
 	message->target_tag = peer->remote_tag;
+	message->said = peer->said;
 	message->brief = in_brief(peer->transport, message->operation);
 	if (!message->brief) {
 		message->source_nid = nic->id.nid;
@@ -215,6 +224,7 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 	if (peer->path == PATH_SELF)
 		nic->unsettled = true; /* what we send ourselves makes no descriptor readable */
 	count_sent(nic, message);
+	peer->said += wire_is_counted(message->operation);
 	return 0;
 }
 
@@ -459,6 +469,7 @@ static void forget_conversation(struct nic *nic, struct peer *peer, ptl_ni_fail_
 {
 	peer->state = PEER_UNKNOWN;
 	peer->local_tag = peer->remote_tag = 0;
+	peer->said = peer->heard = 0;
 	peer->examined = false;
 	peer->refusals = 0;
 	peer->retry_at = peer->full_since = 0;

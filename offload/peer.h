@@ -51,6 +51,7 @@ struct peer {
 	transport_address held[NIC_TRANSPORTS]; /* in use at the transports, by path: see peer_table.c */
 	unsigned attempt;                       /* which of its addresses that is */
 	uint16_t local_tag, remote_tag, abilities;
+	uint32_t said, heard; /* requests and answers of this conversation */
 	ptl_uid_t uid;
 	ptl_jid_t jid;
 	uint64_t incarnation[2];
@@ -75,7 +76,8 @@ struct peer {
 	unsigned requested; /* operations towards it that are ours */
 	uint64_t silent_since, pinged_at, asked_at; /* asked_at: what unconfirmed transfers want to know */
 	unsigned pings, refused_probes;
-	unsigned reads;                         /* of its memory, under way in this conversation */
+	uint32_t oldest; /* token of what had been under way for longest when we looked last, 0: nothing was */
+	unsigned reads;  /* of its memory, under way in this conversation */
 	uint32_t reads_ended, reads_ended_seen; /* so many of them have, so many when we looked last */
 	uint64_t reads_stuck_since;             /* 0: nobody has looked yet */
 	uint64_t reads_overdue_since;           /* seen to be stuck for too long; 0: they are not */
@@ -177,6 +179,8 @@ void contact_notice(struct nic *, const struct wire_message *, transport_address
 void contact_dropped(struct nic *, struct peer *, const struct wire_message *, transport_address from);
 /* We hold no longer: tells the peer, if it was told that we do and can be told now. */
 void contact_release(struct nic *, struct peer *);
+/* Its PING or PONG says how much we should have heard by now: is something missing?  Then the conversation has ended. */
+bool contact_misses(struct nic *, struct peer *, const struct wire_message *);
 void contact_answer_version(struct nic *, const struct wire_message *, transport_address from);
 void liveness_tick(struct nic *, struct peer *, uint64_t now);
 /* The verdict, whatever it is based on: the peer fails, and what connects us with it is severed. */

@@ -130,15 +130,18 @@ static void ping_arrived(struct nic *nic, struct peer *peer, const struct wire_m
 {
 	(void)unused;
 	nic->counters.notices_received++;
-	respond(nic, peer, WIRE_PONG, message->token, 0, 0);
+	if (!contact_misses(nic, peer, message))
+		respond(nic, peer, WIRE_PONG, message->token, 0, 0);
 }
 
 static void pong_arrived(struct nic *nic, struct peer *peer, const struct wire_message *message, enum occurrence unused)
 {
-	struct operation *op = operation_find(nic, message->token);
-
 	(void)unused;
 	nic->counters.notices_received++;
+	if (contact_misses(nic, peer, message))
+		return;
+	struct operation *op = operation_find(nic, message->token);
+
 	if (op && op->peer == peer)
 		transfer_confirmed(nic, op);
 }
@@ -228,6 +231,7 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 		return;
 	}
 	peer->arrivals++;
+	peer->heard += wire_is_counted(message.operation);
 	if (unlikely(peer->stranger))
 		peer_prove(nic, peer);
 	trace(nic, PTL_DBG_PARSE, "%s from " ID_TEXT ", %zu bytes", wire_operation_name(message.operation),

@@ -22,7 +22,7 @@
 
 #define WIRE_MAGIC        0xE3
 #define WIRE_MAGIC_BRIEF  0xE4
-#define WIRE_VERSION      1
+#define WIRE_VERSION      2
 #define WIRE_PREFIX_SIZE  20
 #define WIRE_BRIEF_SIZE   10 /* the prefix of the brief form */
 #define WIRE_SEGMENT_SIZE 24
@@ -32,8 +32,8 @@
 
 /*
  * F(type, field).  token: whose operation it is at the receiver of a response.  `length` is the requested length,
- * `mlength` what the target moved.  pt_index and ac_index saturate, and what they saturate at is out of range
- * everywhere: 0xffff, and 0xff as an `index`.
+ * `mlength` what the target moved.  said: see WHAT IS MISSING in peer.c.  pt_index and ac_index saturate, and what they
+ * saturate at is out of range everywhere: 0xffff, and 0xff as an `index`.
  */
 #define WIRE_REQUEST(F)           F(u16, pt_index) F(u16, ac_index) F(u64, match_bits) F(u64, offset) F(u64, length)
 #define WIRE_PUT_FIELDS(F)        WIRE_REQUEST(F) F(u64, hdr_data)
@@ -44,6 +44,7 @@
 	F(u32, wanted_nid)                                                                                             \
 	F(u32, wanted_pid) F(u32, uid) F(u32, jid) F(u64, incarnation_high) F(u64, incarnation_low) F(u16, abilities)
 #define WIRE_REFUSAL_FIELDS(F) F(u32, wanted_nid) F(u32, wanted_pid) F(u16, reason) F(u16, their_version)
+#define WIRE_COUNT_FIELDS(F)   F(u32, said)
 #define WIRE_NO_FIELDS(F)
 
 #define BRIEF_ADDRESS(F)     F(index, pt_index) F(index, ac_index) F(u64, match_bits) F(u64, offset)
@@ -71,8 +72,8 @@ enum wire_body { BODY_NONE, BODY_LENGTH, BODY_MLENGTH, BODY_SEGMENTS };
 	X(WELCOME, BODY_NONE, WIRE_IDENTITY)                                                                           \
 	X(REFUSED, BODY_NONE, WIRE_REFUSAL_FIELDS)                                                                     \
 	X(STALE, BODY_NONE, WIRE_NO_FIELDS)                                                                            \
-	X(PING, BODY_NONE, WIRE_NO_FIELDS)                                                                             \
-	X(PONG, BODY_NONE, WIRE_NO_FIELDS)
+	X(PING, BODY_NONE, WIRE_COUNT_FIELDS)                                                                          \
+	X(PONG, BODY_NONE, WIRE_COUNT_FIELDS)
 
 enum wire_operation {
 #define WIRE_ENUM(name, ...) WIRE_##name,
@@ -81,6 +82,12 @@ enum wire_operation {
 		WIRE_OPERATION_COUNT,
 	WIRE_BRIEF_COUNT = WIRE_HELLO /* operations before it have a brief form */
 };
+
+/* Is it one of those that PING and PONG count? */
+static inline bool wire_is_counted(unsigned operation)
+{
+	return operation < WIRE_BRIEF_COUNT;
+}
 
 /* flags: the low bits of a byte whose three high bits say at which of its addresses the sender can be reached */
 #define WIRE_WANTS_ACK     1 /* on a put: acknowledge it, or say DISCARDED if no acknowledgement will come */
@@ -111,7 +118,7 @@ struct wire_message {
 
 	uint16_t pt_index, ac_index;
 	uint64_t match_bits, offset, length, mlength, hdr_data;
-	uint32_t reply_token;
+	uint32_t reply_token, said;
 	uint16_t segment_count;
 
 	uint32_t wanted_nid, wanted_pid, uid, jid;

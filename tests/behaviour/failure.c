@@ -2,10 +2,13 @@
 /* Peers that stand still, or whose connections outlive them.  What becomes of operations whose peer dies is a chapter of the conformance suite. */
 #include "tests/behaviour/behaviour.h"
 
+#include <linux/filter.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define BIG ((size_t)(UNDER_SANITIZER ? 64 : 256) << 20) /* killed on its START, its sender is in the middle */
@@ -239,7 +242,88 @@ static void questions_about_peers_return_the_right_code(void)
 	CHECK_OK(PtlNicPeerEvents(ni, PTL_EQ_NONE));
 }
 
+/* The provider's connections: this process has no others. */
+static void for_each_connection(void (*act)(int fd))
+{
+	for (int fd = 3; fd < 256; fd++) {
+		struct sockaddr_in name = {0};
+		socklen_t length = sizeof name;
+		int type = 0;
+		if (getpeername(fd, (struct sockaddr *)&name, &length) != 0 || name.sin_family != AF_INET)
+			continue;
+		length = sizeof type;
+		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM)
+			act(fd);
+	}
+}
+
+/* Whatever comes to it is dropped, unseen and unacknowledged. */
+static void make_deaf(int fd)
+{
+	struct sock_filter nothing = {.code = BPF_RET | BPF_K, .k = 0};
+	struct sock_fprog filter = {.len = 1, .filter = &nothing};
+	CHECK_EQUAL(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter), 0);
+}
+
+static void hang_up(int fd)
+{
+	CHECK_EQUAL(shutdown(fd, SHUT_RDWR), 0);
+}
+
+/* Both live, and meet again without a word; what `deaf` was told last is lost. */
+static void what_is_lost_with_a_connection_fails(int deaf)
+{
+	ptl_handle_eq_t eq = new_eq(16);
+	open_door();
+	if (am_target())
+		open_window(BITS, md_over(memory(LONG), LONG, PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE,
+					  PTL_EQ_NONE));
+	ptl_handle_md_t md = bind_md(md_over(memory(LONG), LONG, PTL_MD_EVENT_START_DISABLE, eq));
+	barrier();
+	if (am_initiator())
+		knock_until_heard(target_id());
+	barrier();
+	if (my_rank == deaf)
+		for_each_connection(make_deaf);
+	barrier();
+	if (am_initiator()) {
+		CHECK_OK(PtlPutRegion(md, 0, 8, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
+		CHECK_OK(PtlGetRegion(md, 0, 8, target_id(), INDEX, 0, BITS, 0));
+		CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
+		CHECK_EQUAL(take(eq, PTL_EVENT_SEND_END).mlength, 8);
+	}
+	barrier();
+	if (my_rank == deaf)
+		for_each_connection(hang_up);
+	if (am_initiator()) {
+		for (int i = 0; i < 3; i++)
+			CHECK(take_any(eq).ni_fail_type != PTL_NI_OK);
+		CHECK_OK(PtlPutRegion(md, 0, 8, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
+		CHECK_EQUAL(take(eq, PTL_EVENT_SEND_END).mlength, 8);
+		take(eq, PTL_EVENT_ACK);
+	}
+	barrier();
+}
+
+static void requests_lost_with_a_connection_fail(void)
+{
+	what_is_lost_with_a_connection_fails(1);
+}
+
+static void answers_lost_with_a_connection_fail(void)
+{
+	what_is_lost_with_a_connection_fails(0);
+}
+
 const struct test failure_tests[] = {
+	{.name = "requests_lost_with_a_connection_fail",
+	 .run = requests_lost_with_a_connection_fail,
+	 .processes = 2,
+	 .traits = TRAIT_SEVERAL | TRAIT_OFI | TRAIT_NIC_THREAD},
+	{.name = "answers_lost_with_a_connection_fail",
+	 .run = answers_lost_with_a_connection_fail,
+	 .processes = 2,
+	 .traits = TRAIT_SEVERAL | TRAIT_OFI | TRAIT_NIC_THREAD},
 	TWO(a_peer_is_known_to_be_unknown_connected_or_dead_and_an_event_tells_of_its_death),
 	ALONE(questions_about_peers_return_the_right_code),
 	{.name = "who_stood_still_too_long_takes_nothing_wrong_for_right",

@@ -131,6 +131,7 @@ static struct wire_message make_lie(struct conversation *truth)
 		.target_tag = doubt & 4 ? (uint16_t)input_number(2) : truth->victims_tag,
 		.token = doubt & 8 ? (uint32_t)input_number(4) : truth->token,
 		.reply_token = truth->token,
+		.said = doubt & 8 ? (uint32_t)length : 0,
 		.pt_index = doubt & 64 ? (uint16_t)input_number(2) : INDEX,
 		.match_bits = input_number(1) % 8,
 		.offset = doubt & 128 ? input_number(8) : input_number(2),

@@ -42,6 +42,7 @@ static struct wire_message example(unsigned operation, unsigned body)
 		.mlength = body,
 		.hdr_data = 0x3132333435363738,
 		.reply_token = 0x41424344,
+		.said = 0x45464748,
 		.wanted_nid = 0x7f000002,
 		.wanted_pid = 0x51525354,
 		.uid = 1000,

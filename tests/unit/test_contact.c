@@ -101,6 +101,37 @@ static ptl_handle_md_t bind_memory(unsigned which, ptl_handle_eq_t eq)
 	return handle;
 }
 
+static ptl_handle_md_t bind_source(unsigned which, ptl_handle_eq_t eq)
+{
+	const ptl_md_t md = {
+		.start = source, .length = sizeof(source), .threshold = PTL_MD_THRESH_INF, .eq_handle = eq};
+	ptl_handle_md_t handle;
+
+	assert_int_equal(PtlMDBind(ni[which], md, PTL_RETAIN, &handle), PTL_OK);
+	return handle;
+}
+
+/* A window that takes whatever is asked of it. */
+static void open_memory_with(unsigned which, ptl_handle_eq_t eq)
+{
+	const ptl_md_t md = {.start = destination,
+			     .length = sizeof(destination),
+			     .threshold = PTL_MD_THRESH_INF,
+			     .options = PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE | PTL_MD_TRUNCATE,
+			     .eq_handle = eq};
+	const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
+	ptl_handle_me_t me;
+	ptl_handle_md_t handle;
+
+	assert_int_equal(PtlMEAttach(ni[which], 0, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me), PTL_OK);
+	assert_int_equal(PtlMDAttach(me, md, PTL_RETAIN, &handle), PTL_OK);
+}
+
+static void open_memory(unsigned which)
+{
+	open_memory_with(which, PTL_EQ_NONE);
+}
+
 static ptl_event_t wait_for(ptl_handle_eq_t eq, ptl_event_kind_t kind)
 {
 	ptl_event_t event = {.type = PTL_EVENT_UNLINK};
@@ -290,17 +321,160 @@ static void no_more_strangers_are_answered_than_can_be_afforded(void **state)
 	assert_int_equal(peers_of(0), burst + 10);
 }
 
+/* --- what a connection takes with it --- */
+
+enum { SHORT_PUT, SHORT_GET, LONG_PUT, LONG_GET, KINDS };
+
+static ptl_handle_eq_t open_queue(unsigned which)
+{
+	ptl_handle_eq_t eq;
+
+	assert_int_equal(PtlEQAlloc(ni[which], 16, PTL_EQ_HANDLER_NONE, &eq), PTL_OK);
+	return eq;
+}
+
+static void ask(int kind, ptl_handle_eq_t eq)
+{
+	ptl_handle_md_t md = kind < LONG_PUT ? bind_memory(1, eq) : bind_source(1, eq);
+
+	assert_int_equal(kind % 2 ? PtlGet(md, id[0], 0, 0, 0, 0) : PtlPut(md, PTL_ACK_REQ, id[0], 0, 0, 0, 0, 0),
+			 PTL_OK);
+}
+
+/* The next message between the two, or the end of a read, whichever there is; or nothing, which is false. */
+static bool step(void)
+{
+	for (unsigned to = 0; to < INTERFACES; to++) {
+		bool something = scripted_deliver(1 - to, to) || scripted_complete(to, 0, 0);
+
+		nic_call(process_ni(ni[to]), drive, NULL);
+		if (something)
+			return true;
+	}
+	return false;
+}
+
+/* As wait_for(), but what is read is read well, and a failure will do. */
+static ptl_event_t wait_beyond_reads(ptl_handle_eq_t eq, ptl_event_kind_t kind)
+{
+	ptl_event_t event = {.type = PTL_EVENT_UNLINK};
+
+	for (int round = 0; round < ROUNDS && event.type != kind && event.ni_fail_type == PTL_NI_OK;)
+		if (PtlEQGet(eq, &event) != PTL_OK && !step()) {
+			scripted_pass_time(ROUND_MS * UINT64_C(1000000));
+			round++;
+		}
+	assert_true(event.type == kind || event.ni_fail_type != PTL_NI_OK);
+	return event;
+}
+
+/*
+ * 1 asks 0, and what is on its way after so many steps is lost.  Returns whether anything was.  Both ends are told the
+ * end of what they have been told the beginning of, and can talk again.
+ */
+static bool survives_a_loss_after(int kind, unsigned steps)
+{
+	ptl_handle_eq_t asked, asks;
+	ptl_event_t event;
+	int begun = 0;
+
+	open_interfaces(NULL);
+	talk();
+	asks = open_queue(1);
+	asked = open_queue(0);
+	open_memory_with(0, asked);
+	ask(kind, asks);
+	while (steps-- > 0)
+		step();
+	bool lost = scripted_waiting(0, 1) || scripted_waiting(1, 0);
+
+	scripted_lose(0, 1);
+	event = wait_beyond_reads(asks, kind % 2 ? PTL_EVENT_REPLY_END : PTL_EVENT_ACK);
+	for (int round = 0; round < ROUNDS; round++) {
+		while (step())
+			;
+		scripted_pass_time(ROUND_MS * UINT64_C(1000000));
+	}
+	if (!lost)
+		assert_int_equal(event.ni_fail_type, PTL_NI_OK);
+	while (PtlEQGet(asked, &event) == PTL_OK)
+		begun += event.type == PTL_EVENT_PUT_START || event.type == PTL_EVENT_GET_START ? 1 : -1;
+	assert_int_equal(begun, 0);
+	asks = open_queue(1);
+	ask(SHORT_PUT, asks);
+	assert_int_equal(wait_beyond_reads(asks, PTL_EVENT_ACK).ni_fail_type, PTL_NI_OK);
+	close_interfaces(NULL);
+	return lost;
+}
+
+/* Both live, and their PINGs are answered. */
+static void whatever_a_connection_takes_with_it_both_ends_are_told(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < KINDS; kind++) {
+		unsigned losses = 0;
+
+		for (unsigned steps = 0; steps < 16; steps++)
+			losses += survives_a_loss_after(kind, steps);
+		assert_in_range(losses, 2, 16);
+	}
+}
+
+/* Who talks is not asked whether it lives. */
+static void what_is_lost_is_missed_though_the_peer_talks(void **state)
+{
+	ptl_handle_eq_t eq = open_queue(1);
+	ptl_handle_md_t md = bind_memory(0, PTL_EQ_NONE);
+	ptl_event_t event = {.type = PTL_EVENT_UNLINK};
+
+	(void)state;
+	talk();
+	open_memory(0);
+	ask(SHORT_PUT, eq);
+	scripted_lose(0, 1);
+	for (int round = 0; round < ROUNDS && event.type != PTL_EVENT_ACK; round++) {
+		assert_int_equal(PtlPut(md, PTL_NO_ACK_REQ, id[1], 0, 0, 0, 0, 0), PTL_OK);
+		go_on();
+		while (PtlEQGet(eq, &event) == PTL_OK && event.type != PTL_EVENT_ACK)
+			;
+	}
+	assert_int_equal(event.type, PTL_EVENT_ACK);
+	assert_int_equal(event.ni_fail_type, PTL_NI_PEER_DIED);
+}
+
+/* They are repeated. */
+static void questions_that_are_lost_harm_nobody(void **state)
+{
+	ptl_handle_eq_t eq = open_queue(1);
+
+	(void)state;
+	open_memory(0);
+	talk();
+	ask(LONG_PUT, eq);
+	deliver(1, 0);
+	for (int round = 0; round < ROUNDS; round++) {
+		scripted_pass_time(ROUND_MS * UINT64_C(1000000));
+		for (unsigned i = 0; i < INTERFACES; i++)
+			nic_call(process_ni(ni[i]), drive, NULL);
+		if (round % 3 && scripted_waiting(1, 0))
+			deliver(1, 0);
+		scripted_lose(0, 1);
+	}
+	assert_int_equal(wait_beyond_reads(eq, PTL_EVENT_ACK).ni_fail_type, PTL_NI_OK);
+}
+
 static unsigned pings;
 
 static void count_ping(struct scripted_message *message, bool taken)
 {
 	struct wire_message sent;
 
-	if (taken && wire_decode(message->bytes, message->length, &sent) == 0 && sent.operation == WIRE_PING)
+	if (taken && message->from == 1 && wire_decode(message->bytes, message->length, &sent) == 0 &&
+	    sent.operation == WIRE_PING)
 		pings++;
 }
 
-/* PINGs in so many seconds in which an acknowledgement is owed that never comes, from a peer that is alive. */
+/* PINGs in so many seconds in which a long put is not read, by a peer that is alive. */
 static unsigned pings_within(unsigned seconds, uint64_t pause)
 {
 	const struct scripted_terms terms = {.short_max = 1024, .rma_chunk = 1024, .rma_depth = 1, .ping_pause = pause};
@@ -312,8 +486,8 @@ static unsigned pings_within(unsigned seconds, uint64_t pause)
 	open_on(&terms, &observer);
 	talk();
 	assert_int_equal(PtlEQAlloc(ni[1], 8, PTL_EQ_HANDLER_NONE, &eq), PTL_OK);
-	assert_int_equal(PtlPut(bind_memory(1, eq), PTL_ACK_REQ, id[0], 0, 0, 0, 0, 0), PTL_OK);
-	scripted_lose(1, 0);
+	open_memory(0);
+	assert_int_equal(PtlPut(bind_source(1, eq), PTL_ACK_REQ, id[0], 0, 0, 0, 0, 0), PTL_OK);
 	for (unsigned round = 0; round < seconds * 1000 / ROUND_MS; round++)
 		go_on();
 	close_interfaces(NULL);
@@ -403,32 +577,6 @@ static void what_one_peer_can_hold_is_bounded(void **state)
 }
 
 /* --- who may hold how many operations --- */
-
-static ptl_handle_md_t bind_source(unsigned which, ptl_handle_eq_t eq)
-{
-	const ptl_md_t md = {
-		.start = source, .length = sizeof(source), .threshold = PTL_MD_THRESH_INF, .eq_handle = eq};
-	ptl_handle_md_t handle;
-
-	assert_int_equal(PtlMDBind(ni[which], md, PTL_RETAIN, &handle), PTL_OK);
-	return handle;
-}
-
-/* A window that takes whatever is asked of it. */
-static void open_memory(unsigned which)
-{
-	const ptl_md_t md = {.start = destination,
-			     .length = sizeof(destination),
-			     .threshold = PTL_MD_THRESH_INF,
-			     .options = PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE | PTL_MD_TRUNCATE,
-			     .eq_handle = PTL_EQ_NONE};
-	const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
-	ptl_handle_me_t me;
-	ptl_handle_md_t handle;
-
-	assert_int_equal(PtlMEAttach(ni[which], 0, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me), PTL_OK);
-	assert_int_equal(PtlMDAttach(me, md, PTL_RETAIN, &handle), PTL_OK);
-}
 
 static unsigned ask_until_refused(ptl_process_id_t whom)
 {
@@ -1309,6 +1457,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_is_forgotten_while_held_back_is_released_all_the_same, open_held,
 						close_interfaces),
 		cmocka_unit_test_setup_teardown(who_dies_while_it_holds_is_given_up, open_held, close_interfaces),
+		cmocka_unit_test(whatever_a_connection_takes_with_it_both_ends_are_told),
+		cmocka_unit_test_setup_teardown(what_is_lost_is_missed_though_the_peer_talks, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(questions_that_are_lost_harm_nobody, open_interfaces, close_interfaces),
 		cmocka_unit_test(questions_keep_the_pause_too),
 		cmocka_unit_test(no_silence_is_death_within_a_second),
 		cmocka_unit_test(silence_is_death_when_the_timeout_says_so),
