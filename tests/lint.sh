@@ -160,6 +160,11 @@ pictures()
 	docs/pictures/draw.py --check
 }
 
+layers()
+{
+	meson test -C "$build" --print-errorlogs layers
+}
+
 mutants()
 {
 	python3 tests/mutants/run.py --fit
@@ -176,6 +181,7 @@ check "every call has a manual page, and mandoc finds nothing in any" mandoc man
 check "terms are those of docs/glossary.md" python3 glossary
 check "code in documents is that of the files it is from" python3 quotes
 check "pictures show what their sources say" dot pictures
+check "layers by includes and by symbols; no cycle of files grows" meson layers
 check "every mutant finds its line" python3 mutants
 
 echo "$passed passed, $failed failed, $skipped skipped"
