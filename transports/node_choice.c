@@ -4,21 +4,27 @@
  *
  * What a system call, a copy and a line between two processors cost differs by ten times between machines that look alike,
  * and so does the order of the ways.  So each pair of processes measures them on its first long messages, for each class
- * of lengths by itself: a few messages in a row go one way, then as many the next way, several rounds of it.  What
- * counts is the mean of a row, of which the first is left out (the ways of two messages that overlap help or hinder each other),
- * and of the rounds the least: what a busy machine adds is noise.  A row that can no longer be the quickest ends early.
- * A message counts from its beginning or from the end of the one before, whichever was later, so that a window of messages
- * counts as what it is: so many bytes in so much time.
+ * of lengths by itself: a row of messages is to go one way, then a row the next way, ROUNDS times.  Of the rows of a way
+ * the quickest counts, for what a busy machine adds is noise.  A row that can no longer be the quickest ends early.
  *
- * Then the quickest way is taken, but none that costs more processor time for less than a sixteenth of it, and after LEARN_AGAIN
- * messages all of it is repeated, which costs a percent or two: a first impression may have been wrong, and processes move.
- * A class that the tuning file fixes is not measured.
+ * WHAT COUNTS.  A message counts from its beginning or from the end of the one before, whichever was later, so that a window of
+ * messages counts as what it is: so many bytes in so much time.  For that to be the way's own time,
+ *   - only messages count that began when nothing was under way any more that had begun before the row, and the first of the row
+ *     had ended: what overlaps with another way hides the time that it takes, or takes longer;
+ *   - a row is at least twice as long as there are messages under way at a time: who has a window of messages asks for them
+ *     in bursts, in which both processes have other things to do than later, when the source waits;
+ *   - whatever was to go that way counts, also what then went another way because the source was not there: it cost time to
+ *     find that out.  If most messages did, the row says nothing.
+ *
+ * Then the quickest way is taken, but none that costs more processor time for less than a sixteenth of it, unless it is taken
+ * already.  When LEARN_SHARE times as many messages have passed as were needed for that, all of it is repeated: a first impression
+ * may have been wrong, and processes move.  A class that the tuning file fixes is not measured.
  *
  * WHO IS NOT THERE.  The source's process helps only while a host waits there.  For its sake a reader waits no longer than it
  * would need to read a stretch by itself, and LATE_NS, which is what anybody may be late: so what is lost is at most as much as
  * what it does then.  Whoever was missed is not asked for twice as many messages as the last time, up to MOST_SKIPPED, so that a
- * process that computes all the time is rarely asked.  Messages that went another way than was meant are not counted as that,
- * nor as split if less than a quarter came from the source.  If the source has never helped, messages are split where nothing
+ * process that computes all the time is rarely asked.  A message of which less than a quarter came from the source did not go
+ * the way of a split one.  If the source has never helped, messages are split where nothing
  * quicker is known: that costs a record more than without, and it may help the next time.  What no figure tells is how often
  * a staged copy loses patience in the middle, with a request's worth copied for nothing: if that happens to more than one in
  * LATE_SHARE, it is not taken any more until all is measured again.
@@ -29,26 +35,41 @@
 
 #include "transports/node_copy.h"
 
-#define CLASS_SHIFT  12 /* log2 of the first class's shortest length */
-#define ROW          5  /* messages in a row, of which the first does not count */
-#define ROUNDS       3
-#define MOST_MISSED  6 /* messages of a row that went another way: then the next way's turn has come */
-#define LEARN_AGAIN  2048
-#define GAIN_SHIFT   4 /* a sixteenth */
+#define CLASS_SHIFT 12 /* log2 of the first class's shortest length */
+
+/* Counts of messages and ratios of times: nothing that a machine's speed changes. */
+#define ROW          4   /* messages that count in a row, if not more are under way: each is a quarter, none is all */
+#define ROUNDS       3   /* so that one that was disturbed, and another one, change nothing */
+#define LEARN_SHARE  32  /* messages for each that measures: a way twice as slow costs two of a hundred of all time */
+#define GAIN_SHIFT   4   /* a sixteenth: less is within what rows differ by */
+#define LATE_SHARE   16  /* what is lost midway is copied twice: more of that would eat up the least gain */
+#define LATE_FEW     6   /* are no share yet */
+#define MOST_SKIPPED 256 /* messages: to ask in vain costs a 256th of what the reader waits at most */
+
+/*
+ * Times that bound what is lost, and choose nothing.  LATE_NS is for an interrupt or a system call in which the source is.
+ * Where it is too little, a source that was about to come is missed and asked again; where it is too much, it is lost for
+ * a source that computes, for one message of MOST_SKIPPED in the end.  MOST_PATIENT is for figures that are no figures:
+ * a file may say anything, and a measured row may hold a process that was stopped.
+ */
 #define LATE_NS      20000
-#define LATE_SHARE   16
-#define MOST_PATIENT 1000000 /* ns: for that long a machine that is not overloaded keeps nobody from its processor */
-#define MOST_SKIPPED 256
+#define MOST_PATIENT 1000000
 
 const char *const node_way_names[NODE_WAYS] = {
 	[NODE_UNCHOSEN] = "measured", [NODE_ALONE] = "cross-memory", [NODE_SPLIT] = "split", [NODE_STAGED] = "staged"};
 
 /* A class of lengths between two processes. */
 struct trial {
-	struct node_figures figures; /* way: NODE_UNCHOSEN while they are being measured */
-	uint64_t sum;                /* ns, of the row so far */
-	uint16_t uses;               /* of the way that was chosen */
-	uint8_t way, round, in_row, missed;
+	struct node_figures figures;   /* way: NODE_UNCHOSEN while they are being measured */
+	uint64_t sum;                  /* ns, of the row so far */
+	uint32_t learnt, uses;         /* messages that were needed to choose, and since then */
+	uint32_t row;                  /* its number, so that its messages are known when they end */
+	uint16_t under_way, deepest;   /* messages: now, and the most in this row */
+	uint16_t leftovers;            /* of another row, still under way */
+	uint16_t cold, in_row, missed; /* ended in this row: before others counted; that count; of these another way */
+	uint8_t way, round;
+	uint8_t before; /* what was chosen the last time */
+	bool warm;      /* whatever begins now counts */
 };
 
 struct node_pair {
@@ -137,7 +158,7 @@ static enum node_way usual_way(const struct node_read *read)
 	return possible(read, NODE_SPLIT) ? NODE_SPLIT : NODE_ALONE;
 }
 
-static void settle(struct node_copies *copies, unsigned class, struct trial *trial)
+static void take_quickest(struct node_copies *copies, unsigned class, struct trial *trial)
 {
 	uint32_t *ns = trial->figures.ns;
 	/* If nobody has helped, nothing is known against SPLIT: without help it is ALONE. */
@@ -146,24 +167,44 @@ static void settle(struct node_copies *copies, unsigned class, struct trial *tri
 	uint32_t least = ns[NODE_ALONE];
 
 	for (enum node_way way = NODE_SPLIT; way < NODE_WAYS; way++) {
-		if (!ns[way] || (least && ns[way] >= least - (least >> GAIN_SHIFT)))
+		uint32_t gain = way == trial->before ? 0 : least >> GAIN_SHIFT;
+
+		if (!ns[way] || (least && ns[way] >= least - gain))
 			continue;
 		best = way;
 		least = ns[way];
 	}
-	trial->figures.way = best;
+	trial->figures.way = trial->before = best;
 	trial->uses = 0;
 	copies->figures[class] = trial->figures;
 }
 
 static void next_row(struct node_copies *copies, unsigned class, struct trial *trial)
 {
-	trial->sum = trial->in_row = trial->missed = 0;
+	trial->row++;
+	trial->leftovers = trial->under_way;
+	trial->sum = trial->deepest = trial->cold = trial->in_row = trial->missed = 0;
+	trial->warm = false;
 	if (++trial->way < NODE_WAYS)
 		return;
 	trial->way = NODE_ALONE;
 	if (++trial->round == ROUNDS)
-		settle(copies, class, trial);
+		take_quickest(copies, class, trial);
+}
+
+static void learn_again(struct trial *trial)
+{
+	*trial = (struct trial){.way = NODE_ALONE,
+				.before = trial->before,
+				.row = trial->row + 1,
+				.under_way = trial->under_way,
+				.leftovers = trial->under_way};
+}
+
+/* To look at a clock takes a part of what a short one of these messages takes: so only now. */
+static bool measured(const struct node_copies *copies, const struct trial *trial, unsigned class)
+{
+	return !copies->fixed[class] && trial->figures.way == NODE_UNCHOSEN;
 }
 
 /* The way that is being measured, or that was chosen. */
@@ -171,29 +212,21 @@ static enum node_way way_of(struct node_copies *copies, const struct node_read *
 {
 	unsigned class = class_of(read->length);
 
-	if (trial->figures.way != NODE_UNCHOSEN && ++trial->uses == LEARN_AGAIN)
-		*trial = (struct trial){.way = NODE_ALONE};
+	if (trial->figures.way != NODE_UNCHOSEN && ++trial->uses / LEARN_SHARE >= trial->learnt)
+		learn_again(trial);
 	while (trial->figures.way == NODE_UNCHOSEN && !possible(read, (enum node_way)trial->way))
 		next_row(copies, class, trial);
 	return trial->figures.way != NODE_UNCHOSEN ? trial->figures.way : (enum node_way)trial->way;
-}
-
-/* The way that is being measured was not taken. */
-static void miss(struct node_copies *copies, struct trial *trial, unsigned class, enum node_way way)
-{
-	if (!copies->fixed[class] && trial->figures.way == NODE_UNCHOSEN && trial->way == way &&
-	    ++trial->missed == MOST_MISSED)
-		next_row(copies, class, trial);
 }
 
 /* The source was late in the middle of a message: if it often is, to be staged is not the quickest after all. */
 static void miss_midway(struct node_copies *copies, struct trial *trial, unsigned class)
 {
 	if (copies->fixed[class] || trial->figures.way != NODE_STAGED ||
-	    ++trial->missed <= MOST_MISSED + trial->uses / LATE_SHARE)
+	    ++trial->missed <= LATE_FEW + trial->uses / LATE_SHARE)
 		return;
 	trial->figures.ns[NODE_STAGED] = 0;
-	settle(copies, class, trial);
+	take_quickest(copies, class, trial);
 }
 
 /* In cycles: as long as it takes to read a stretch, and what anybody may be late. */
@@ -204,6 +237,16 @@ static uint64_t patience(const struct node_copies *copies, const struct node_pai
 						      : pair->trials[class].figures.ns[NODE_ALONE]);
 
 	return cycles_in(ns < MOST_PATIENT ? ns : MOST_PATIENT);
+}
+
+static void begin(const struct node_copies *copies, struct trial *trial, struct node_read *read, unsigned class)
+{
+	read->noted = true;
+	read->began = measured(copies, trial, class) ? monotonic_ns() : 0;
+	read->row = trial->row;
+	read->counts = trial->warm;
+	if (++trial->under_way > trial->deepest)
+		trial->deepest = trial->under_way;
 }
 
 void node_choose(struct node *node, struct node_read *read)
@@ -222,14 +265,13 @@ void node_choose(struct node *node, struct node_read *read)
 	enum node_way way =
 		copies->fixed[class] ? copies->figures[class].way : way_of(copies, read, &pair->trials[class]);
 
-	if (way == NODE_STAGED && pair->skips > 0) {
+	if (way == NODE_STAGED && pair->skips > 0)
 		pair->skips--;
-		miss(copies, &pair->trials[class], class, NODE_STAGED);
-	} else if (possible(read, way))
+	else if (possible(read, way))
 		read->way = (uint8_t)way;
+	begin(copies, &pair->trials[class], read, class);
 	if (read->way == NODE_STAGED)
 		read->patience = patience(copies, pair, read->length);
-	read->began = monotonic_ns();
 }
 
 /* --- after it --- */
@@ -251,13 +293,11 @@ void node_choice_missed(struct node *node, struct node_read *read)
 	if (!trial)
 		return;
 	struct node_pair *pair = copies->pairs[read->peer->index];
-	unsigned class = class_of(read->length);
 
 	pair->skipped = pair->skipped == 0 ? 1 : pair->skipped * 2 < MOST_SKIPPED ? pair->skipped * 2 : MOST_SKIPPED;
 	pair->skips = pair->skipped;
 	if (read->at > 0)
-		miss_midway(copies, trial, class);
-	miss(copies, trial, class, NODE_STAGED);
+		miss_midway(copies, trial, class_of(read->length));
 }
 
 /* What the quickest way took.  UINT32_MAX: none is known. */
@@ -271,22 +311,56 @@ static uint32_t least_known(const struct node_figures *figures)
 	return least;
 }
 
-static void count(struct node_copies *copies, struct trial *trial, unsigned class, uint64_t ns)
+static unsigned row_length(const struct trial *trial)
+{
+	return 2u * trial->deepest > ROW ? 2u * trial->deepest : ROW;
+}
+
+static void end_row(struct node_copies *copies, struct trial *trial, unsigned class)
 {
 	uint32_t *known = &trial->figures.ns[trial->way];
+	uint64_t mean = trial->sum / trial->in_row + 1; /* never 0, which means unknown */
+	uint32_t ns = mean < UINT32_MAX ? (uint32_t)mean : UINT32_MAX;
 
-	if (trial->in_row++ == 0)
-		return;
-	trial->sum += ns;
-	if (trial->in_row < ROW && trial->sum <= (uint64_t)least_known(&trial->figures) * (ROW - 1))
-		return;
-	uint64_t mean = trial->sum / (trial->in_row - 1u) + 1; /* never 0, which means unknown */
-
-	if (mean > UINT32_MAX)
-		mean = UINT32_MAX;
-	if (*known == 0 || mean < *known)
-		*known = (uint32_t)mean;
+	if (trial->missed * 2 <= trial->in_row && (*known == 0 || ns < *known))
+		*known = ns;
 	next_row(copies, class, trial);
+}
+
+static void count(struct node_copies *copies, struct trial *trial, unsigned class, uint64_t ns, bool missed)
+{
+	unsigned length = row_length(trial);
+
+	trial->sum += ns;
+	trial->in_row++;
+	trial->missed += missed;
+	if (trial->in_row >= length || trial->missed * 2u > length ||
+	    trial->sum > (uint64_t)least_known(&trial->figures) * length)
+		end_row(copies, trial, class);
+}
+
+/* True: it counts.  More messages than can be under way have not outlasted a leftover: it stands still, and hides nothing. */
+static bool end(struct trial *trial, const struct node_read *read)
+{
+	if (trial->under_way > 0)
+		trial->under_way--;
+	if (read->row != trial->row) {
+		if (trial->leftovers > 0)
+			trial->leftovers--;
+		return false;
+	}
+	if (!trial->warm)
+		trial->warm = trial->leftovers == 0 || ++trial->cold > 2 * NODE_READS;
+	return read->counts;
+}
+
+/* Did the message go the way that it was meant to go? */
+static bool went(const struct node_read *read, enum node_way way)
+{
+	/* The source has not helped, or hardly. */
+	if (way == NODE_SPLIT && (!read->split || (read->total - read->front) * 4 < read->total))
+		return false;
+	return read->way == way;
 }
 
 void node_choice_ended(struct node *node, struct node_read *read, int status)
@@ -294,21 +368,22 @@ void node_choice_ended(struct node *node, struct node_read *read, int status)
 	struct node_copies *copies = node->copies;
 	struct trial *trial = trial_of(copies, read);
 
-	if (!trial || status)
+	if (!trial)
 		return;
 	struct node_pair *pair = copies->pairs[read->peer->index];
 	unsigned class = class_of(read->length);
+	bool counts = end(trial, read);
+
+	if (read->way == NODE_STAGED && !status)
+		pair->skipped = 0;
+	if (!measured(copies, trial, class))
+		return;
 	uint64_t now = monotonic_ns(), since = read->began > pair->last_end ? read->began : pair->last_end;
 
 	pair->last_end = now;
-	if (read->way == NODE_STAGED)
-		pair->skipped = 0;
-	if (copies->fixed[class] || trial->figures.way != NODE_UNCHOSEN || trial->way != read->way)
-		return;
-	if (read->way == NODE_SPLIT && (!read->split || (read->total - read->front) * 4 < read->total))
-		miss(copies, trial, class, NODE_SPLIT); /* the source has not helped, or hardly */
-	else
-		count(copies, trial, class, now - since);
+	trial->learnt++;
+	if (counts && !status)
+		count(copies, trial, class, now - since, !went(read, (enum node_way)trial->way));
 }
 
 /* --- for humans --- */

@@ -45,16 +45,19 @@ struct node_read {
 	uint64_t front;        /* chunks that we have taken */
 	uint64_t at, end;      /* what is left of the chunk at hand, offsets into the message */
 	uint64_t pulled_until; /* what NODE_PULL has asked for ends here */
-	uint64_t began;        /* monotonic_ns(), if its time is taken; else 0 */
+	uint64_t began;        /* monotonic_ns(), if its time is taken */
 	uint64_t patience;     /* STAGED: cycles that the source may let us wait, */
 	uint64_t late_at; /* and cycle_clock() when it has; without cross-memory attach there is nothing else to do */
 	void *context;
 	struct node_claim *claim; /* if it is split; in the segment of that time */
 	uint32_t generation;      /* of the read: part of the token in NODE_PULL */
 	uint32_t claim_generation;
+	uint32_t row; /* of messages that are to go one way (node_choice.c) */
 	int status;
 	uint8_t state; /* enum node_read_state */
 	uint8_t way;   /* enum node_way */
+	bool noted;    /* its end is to be told to node_choice.c */
+	bool counts;   /* its time says what that way takes */
 	bool split;    /* its claim is open to the source's process */
 	bool mended;   /* what the helper could not write has been taken over */
 	bool orphan;   /* `peer` is a copy of one that is lost, not known to be dead */
@@ -119,7 +122,7 @@ void node_read_alone(struct node *, struct node_read *);
 
 /* --- which way (node_choice.c) --- */
 
-/* Sets read.way, .began and .patience. */
+/* Sets read.way and .patience, and what it needs when the read has ended. */
 void node_choose(struct node *, struct node_read *);
 /* It has ended, with that status. */
 void node_choice_ended(struct node *, struct node_read *, int status);

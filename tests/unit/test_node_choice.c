@@ -86,7 +86,7 @@ static enum node_way message(struct node_peer *from, uint64_t length)
 	struct node_read read = begin_read(from, length);
 
 	now += costs[read.way];
-	if (read.began)
+	if (read.noted)
 		node_choice_ended(&node, &read, 0);
 	now += 1000000; /* the application does something else */
 	return (enum node_way)read.way;
@@ -173,6 +173,133 @@ static void messages_in_a_window_count_from_the_end_of_the_one_before(void **sta
 	assert_in_range(node.copies->figures[4].ns[NODE_STAGED], 1000, 3000);
 }
 
+/* --- what misled --- */
+
+static unsigned count_staged(const struct node_read *reads, int count)
+{
+	unsigned staged = 0;
+
+	for (int i = 0; i < count; i++)
+		staged += reads[i].way == NODE_STAGED;
+	return staged;
+}
+
+/*
+ * Windows of messages, of which the reader finds two for each that it copies.  The first window finds everything cold.  What
+ * is staged takes a round trip for every four messages, and to read memory takes longer while the source has that to do.
+ * The way that most messages of the last windows went.
+ */
+static enum node_way windows(unsigned short_of_four, unsigned round_trip)
+{
+	enum { WINDOW = 64, WINDOWS = 1000, LAST = 200, COLD = 3500, DISTURBED = 2900, UNDISTURBED = 1100 };
+	struct node_read reads[WINDOW];
+	unsigned went[NODE_WAYS] = {0};
+
+	for (int window = 0; window < WINDOWS; window++) {
+		for (int ended = 0, begun = 0, staged = 0; ended < WINDOW; ended++) {
+			for (int i = 0; i < 2 && begun < WINDOW; i++)
+				reads[begun++] = begin_read(&peer, 8192);
+			if (reads[ended].way == NODE_STAGED)
+				now += staged++ % 4 == 0 ? round_trip : short_of_four;
+			else if (window == 0)
+				now += COLD;
+			else
+				now += count_staged(reads + ended, begun - ended) ? DISTURBED : UNDISTURBED;
+			went[reads[ended].way] += window >= WINDOWS - LAST;
+			node_choice_ended(&node, &reads[ended], 0);
+		}
+		now += 20000; /* until all are confirmed */
+	}
+	for (enum node_way way = NODE_ALONE; way < NODE_WAYS; way++)
+		if (went[way] > LAST * WINDOW * 3 / 4)
+			return way;
+	return NODE_UNCHOSEN;
+}
+
+/* As it was recorded: staged it takes 1612 ns on average, more than undisturbed. */
+static void what_disturbs_the_other_way_is_not_the_quicker_one(void **state)
+{
+	(void)state;
+	assert_int_equal(windows(950, 3600), NODE_ALONE);
+}
+
+static void what_is_quicker_in_a_window_is_taken(void **state)
+{
+	(void)state;
+	assert_int_equal(windows(600, 2000), NODE_STAGED);
+}
+
+/* Of what is staged behind a message that goes another way, the time is that message's. */
+static void what_overlaps_with_another_way_does_not_count(void **state)
+{
+	enum { DEPTH = 4 };
+	struct node_read reads[DEPTH];
+
+	(void)state;
+	for (int i = 0; i < DEPTH; i++)
+		reads[i] = begin_read(&peer, 8192);
+	for (int i = 0, since = 0; i < 40 * LEARNT; i++) {
+		struct node_read *read = &reads[i % DEPTH];
+		bool alone = read->way == NODE_ALONE;
+
+		since = alone ? 0 : since + 1;
+		now += alone ? 2000 : since <= DEPTH ? 100 : 3000;
+		node_choice_ended(&node, read, 0);
+		*read = begin_read(&peer, 8192);
+	}
+	assert_int_equal(node.copies->figures[1].way, NODE_ALONE);
+	assert_int_equal(node.copies->figures[1].ns[NODE_ALONE], 2001);
+	assert_int_equal(node.copies->figures[1].ns[NODE_STAGED], 3001);
+}
+
+/* Each way's row once, and twice what is the quicker one. */
+static void rows_that_were_disturbed_decide_nothing(void **state)
+{
+	(void)state;
+	for (int i = 0; i < LEARNT; i++) {
+		struct node_read read = begin_read(&peer, 8192);
+		uint64_t cost = read.way == NODE_ALONE ? 1000 : 2000;
+
+		now += i % 20 < 8 && i < 20 ? 4000000 : cost;
+		node_choice_ended(&node, &read, 0);
+	}
+	assert_int_equal(node.copies->figures[1].way, NODE_ALONE);
+	assert_int_equal(node.copies->figures[1].ns[NODE_ALONE], 1001);
+	assert_int_equal(node.copies->figures[1].ns[NODE_STAGED], 2001);
+}
+
+/* The choice that was made last, after as many messages as need another one. */
+static enum node_way choose_again(uint64_t alone, uint64_t staged)
+{
+	set_costs(alone, UINT32_MAX, staged);
+	for (int i = 0; i < 20 * LEARNT; i++)
+		message(&peer, 8192);
+	return node.copies->figures[1].way;
+}
+
+/* Rows differ by so much that two ways as good as each other would take turns. */
+static void a_little_time_changes_no_choice(void **state)
+{
+	(void)state;
+	assert_int_equal(choose_again(10000, 9800), NODE_ALONE);
+	assert_int_equal(choose_again(10000, 9000), NODE_STAGED);
+	assert_int_equal(choose_again(10000, 9800), NODE_STAGED);
+	assert_int_equal(choose_again(10000, 10100), NODE_ALONE);
+}
+
+/* It would be measured for as long as it lasts otherwise. */
+static void a_message_that_never_ends_stops_no_measurement(void **state)
+{
+	(void)state;
+	set_costs(3000, 2000, 1000);
+	begin_read(&peer, LENGTH);
+	for (int i = 0; i < 2000; i++)
+		message(&peer, LENGTH);
+	assert_int_equal(node.copies->figures[4].way, NODE_STAGED);
+}
+
+/* --- again, and who is not there --- */
+
 static void a_choice_is_made_anew_after_a_while(void **state)
 {
 	(void)state;
@@ -181,7 +308,7 @@ static void a_choice_is_made_anew_after_a_while(void **state)
 	set_costs(1000, 2000, 3000);
 	for (int i = 0; i < 3000; i++)
 		message(&peer, LENGTH);
-	assert_int_equal(learn(&peer, LENGTH), NODE_ALONE);
+	assert_int_equal(node.copies->figures[4].way, NODE_ALONE);
 }
 
 /* A message for which the source does nothing. */
@@ -205,7 +332,7 @@ static void who_is_missed_is_asked_less_and_less_often(void **state)
 	(void)state;
 	set_costs(3000, 2000, 1000);
 	assert_int_equal(learn(&peer, LENGTH), NODE_STAGED);
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 600; i++) {
 		struct node_read read = begin_read(&peer, LENGTH);
 
 		if (read.way == NODE_STAGED) {
@@ -553,6 +680,12 @@ int main(void)
 		TEST(a_little_time_is_not_worth_a_processor),
 		TEST(what_is_not_possible_is_not_tried),
 		TEST(messages_in_a_window_count_from_the_end_of_the_one_before),
+		TEST(what_disturbs_the_other_way_is_not_the_quicker_one),
+		TEST(what_is_quicker_in_a_window_is_taken),
+		TEST(what_overlaps_with_another_way_does_not_count),
+		TEST(rows_that_were_disturbed_decide_nothing),
+		TEST(a_little_time_changes_no_choice),
+		TEST(a_message_that_never_ends_stops_no_measurement),
 		TEST(a_choice_is_made_anew_after_a_while),
 		TEST(who_is_missed_is_asked_less_and_less_often),
 		TEST(a_source_that_never_comes_does_not_keep_others_from_being_chosen),
