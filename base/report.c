@@ -137,16 +137,21 @@ static bool can_open(int count)
 	return more;
 }
 
+int report_cause(int error)
+{
+	UNCANCELLED; /* for close(); callers may own an engine */
+
+	return (error == -EIO || error == -ELIBACC) && !can_open(FEW) ? -EMFILE : error;
+}
+
 const char *report_descriptor_hint(int error)
 {
 	static _Thread_local char text[128];
-	UNCANCELLED; /* for close(); callers may own an engine */
 	struct rlimit limit;
 
+	error = report_cause(error);
 	if (error == -ENFILE)
 		return "; the whole system has as many open as it may: raise fs.file-max";
-	if (error == -EIO && !can_open(FEW))
-		error = -EMFILE;
 	if (error != -EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		return "";
 	snprintf(text, sizeof(text), "; this process may have %llu descriptors: raise RLIMIT_NOFILE (ulimit -n)",

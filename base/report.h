@@ -33,7 +33,10 @@ void report_into(char *other_text);
 /* "; what to do" about -ENOMEM where memory had to be pinned, if it is limited, else "".  Until the thread's next call. */
 const char *report_lock_hint(int error);
 
-/* The same about -EMFILE and -ENFILE: descriptors have run out; -EIO, which libraries say then: if few are left. */
+/* What libraries say that get no descriptor, -EIO and -ELIBACC, is -EMFILE if hardly one is left; every other error is what it is. */
+int report_cause(int error);
+
+/* What to do about -EMFILE and -ENFILE: descriptors have run out; about others if that is their cause. */
 const char *report_descriptor_hint(int error);
 
 /* Text of the calling thread's last report_error(), "" if there was none. */

@@ -15,9 +15,14 @@
  * ADDRESSES ARE KEPT, there is no forget().  tcp;ofi_rxm and net of libfabric 1.17 go on naming the source of what comes over
  * a connection that is open by the number that fi_av_remove() has taken back, and the next fi_av_insert() gives that number to somebody
  * else: one peer's messages would be said to be another's.  Whoever is at the other end of a connection that came to us
- * cannot be severed for certain either (ofi_sockets.c).  So what is kept is one entry for each port of each host that was
- * ever asked for: at most PORTS for a host, however many processes come and go there.  (Addresses that never were
- * connected could be removed: 2000 inserted, tried and removed one after the other got the same number each time.)
+ * cannot be severed for certain either (ofi_sockets.c).  That a peer has been given up is no proof that its connection is
+ * closed: it may only have been silent, or have left a child.  Nor do the tags of a conversation help.  They would keep its
+ * messages out of the other's conversation, but an introduction has no tags yet: what it says of itself is believed because
+ * the source is the address of that name, so whoever was given up could introduce itself as the one who got its number; and
+ * its own introductions would be refused for as long as the connection lives.  So what is kept is one entry for each port
+ * of each host that was ever asked for: at most PORTS for a host, however many processes come and go there.  (Addresses that
+ * never were connected could be removed: 2000 inserted, tried and removed one after the other got the same number each time.
+ * So could those of a host from which no connection is open; but servers have such hosts rarely.)
  */
 #include <arpa/inet.h>
 #include <stddef.h>

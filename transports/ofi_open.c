@@ -189,7 +189,7 @@ static int open_some_provider(struct ofi *ofi)
 
 	ofi->library = ofi_library_load();
 	if (!ofi->library)
-		return -ELIBACC;
+		return report_cause(-ELIBACC);
 	int error = try_profiles(ofi);
 	if (!error)
 		return 0;

@@ -187,8 +187,10 @@ int ofi_refuse(struct ofi *ofi, int error, const char *format, ...)
 
 int ofi_refuse_step(struct ofi *ofi, const char *step, int code)
 {
-	return ofi_refuse(ofi, ofi_errno(code), "%s fails: %s%s%s", step, ofi->library->strerror(-code),
-			  ofi_lock_hint(ofi, code), report_descriptor_hint(ofi_errno(code)));
+	int error = report_cause(ofi_errno(code));
+
+	return ofi_refuse(ofi, error, "%s fails: %s%s%s", step, ofi->library->strerror(-code), ofi_lock_hint(ofi, code),
+			  report_descriptor_hint(error));
 }
 
 /* Where addresses are sockets' they follow from (nid, pid) without any exchange, unless somebody wants it otherwise. */

@@ -142,25 +142,27 @@ static void a_missing_network_device_is_told_with_its_cure(void)
 	     there ? "ip link set lo up" : "no network device has the name or the IPv4 address nowhere0");
 }
 
-/* Opens with so many descriptors; what was said if it failed. */
-static const char *open_with_descriptors(rlim_t limit)
+/* Opens with so many descriptors; the first code that is none of success. */
+static int open_with_descriptors(rlim_t limit)
 {
 	struct rlimit descriptors;
-	int interfaces;
+	int interfaces, rc;
 	CHECK(getrlimit(RLIMIT_NOFILE, &descriptors) == 0);
 	descriptors.rlim_cur = limit;
 	CHECK(setrlimit(RLIMIT_NOFILE, &descriptors) == 0);
-	bool open = PtlInit(&interfaces) == PTL_OK &&
-		    PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni) == PTL_OK && PtlNicReady(ni) == PTL_OK;
-	return open ? NULL : PtlNicErrorText();
+	if ((rc = PtlInit(&interfaces)) || (rc = PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni)))
+		return rc;
+	return PtlNicReady(ni);
 }
 
 /* From those that are in use, one more each time, until there are enough. */
 static void too_few_descriptors_are_told_with_their_limit(void)
 {
-	const char *text;
-	int failed = 0;
-	for (rlim_t limit = 4; (text = open_with_descriptors(limit)) != NULL; limit++) {
+	int failed = 0, rc;
+	for (rlim_t limit = 4; (rc = open_with_descriptors(limit)) != PTL_OK; limit++) {
+		const char *text = PtlNicErrorText();
+		if (rc != PTL_NO_SPACE)
+			FAIL("%u descriptors: %s, \"%s\"", (unsigned)limit, PtlErrorStr(rc), text);
 		if (!strstr(text, "RLIMIT_NOFILE") || strstr(text, "available") || strstr(text, "install"))
 			FAIL("%u descriptors: \"%s\"", (unsigned)limit, text);
 		PtlFini();

@@ -31,6 +31,8 @@
 #define MORE_KIB 1024
 #define ADDRESS_KIB                                                                                                    \
 	1 /* of one address over ofi, and what libfabric remembers with it: ofi_address.c says why it is kept */
+#define TCP_KIB                                                                                                        \
+	17408 /* of one more chunk of rxm's receive buffers: it has enough for the most connections that ever were at once */
 #define NET_KIB      1    /* of each connection that has come, which libfabric 1.17's net never frees */
 #define MORE_FDS     64   /* peers that have just gone */
 #define SLOW_US      1000 /* a median above this, and above twice that of the first contacts, is too slow */
@@ -241,6 +243,7 @@ static long kib_allowed(void)
 	long addresses = options.ids > 0 ? options.ids + options.processes : options.peers;
 
 	return MORE_KIB + (strncmp(options.transport, "ofi", 3) == 0 ? ADDRESS_KIB * addresses : 0) +
+	       (strcmp(options.transport, "ofi:tcp") == 0 ? TCP_KIB : 0) +
 	       (strcmp(options.transport, "ofi:net") == 0 ? NET_KIB * options.peers : 0);
 }
 
