@@ -45,7 +45,7 @@ usage()
 	               between them, node and network at once, delay, loss, a link that fails, a host that vanishes
 	  models       Spin: nobody sleeps through work, whoever owns the NIC, nothing in shared memory is lost;
 	               and the same broken on purpose
-	  fuzz         malformed bytes against the decoders of messages, shared memory, letters and settings, and well-formed
+	  fuzz         malformed bytes against the decoders of messages, shared memory, letters, settings and tuning files, well-formed
 	               lies against the engine, half a minute each, a minute if CI=true (libFuzzer)
 	  lint         format, clang-tidy, cppcheck, shellcheck, licences, settings and documentation
 	  install      an installed library found by pkg-config, shared and static, and the examples; Debian packages

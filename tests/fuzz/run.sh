@@ -7,7 +7,7 @@
 set -eu
 directory=$1 seconds=$2
 shift 2
-[ $# -gt 0 ] || set -- wire node letter shm settings engine
+[ $# -gt 0 ] || set -- wire node letter shm settings tuning engine
 cd "$(dirname "$0")/../.."
 mkdir -p "$directory"
 rm -f "$directory"/broke-*
@@ -23,6 +23,7 @@ sources_of() # TARGET
 	letter) echo transports/node_{name,number,segment}.c ;;
 	shm) echo transports/ofi_{address,shm_page}.c ;;
 	settings) echo base/{report,settings}.c ;;
+	tuning) echo base/report.c transports/node_{choice,tuning}.c ;;
 	engine) echo base/*.c portals/*.c portals/runtime/*.c offload/*.c transports/*.c tests/scripted.c -ldl -lpthread \
 		-Wl,--wrap=transport_ofi,--wrap=transport_self,--wrap=clock_gettime,--wrap=getrandom ;;
 	esac
@@ -35,6 +36,7 @@ longest_of() # TARGET
 	node) echo 3000 ;; # some hundred steps of a few bytes each
 	letter | shm) echo 1000 ;;
 	settings) echo 600 ;;
+	tuning) echo 2000 ;; # a row of each class, and as much again
 	engine) echo 4000 ;;
 	esac
 }
@@ -48,7 +50,7 @@ build() # TARGET
 
 run() # TARGET
 {
-	local log=$directory/fuzz_$1.txt corpora=("$directory/corpus_$1")
+	local log=$directory/fuzz_$1.txt corpora=("$directory/corpus_$1") words=()
 	mkdir -p "$directory/corpus_$1"
 	if [ "$1" = wire ]; then
 		mkdir -p "$directory/seeds"
@@ -57,7 +59,8 @@ run() # TARGET
 		"$directory/wire_seeds" "$directory/seeds"
 		corpora+=("$directory/seeds")
 	fi
-	if "$directory/fuzz_$1" -max_total_time="$seconds" -max_len="$(longest_of "$1")" -timeout=25 -rss_limit_mb=4096 \
+	[ ! -f "tests/fuzz/$1.dict" ] || words=("-dict=tests/fuzz/$1.dict")
+	if "$directory/fuzz_$1" "${words[@]}" -max_total_time="$seconds" -max_len="$(longest_of "$1")" -timeout=25 -rss_limit_mb=4096 \
 		-print_final_stats=1 -artifact_prefix="$directory/broke-$1-" "${corpora[@]}" >"$log" 2>&1; then
 		echo "ok   fuzz $1: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs in $seconds s"
 	else
