@@ -192,7 +192,7 @@ static unsigned count_staged(const struct node_read *reads, int count)
 static enum node_way windows(unsigned short_of_four, unsigned round_trip)
 {
 	enum { WINDOW = 64, WINDOWS = 1000, LAST = 200, COLD = 3500, DISTURBED = 2900, UNDISTURBED = 1100 };
-	struct node_read reads[WINDOW];
+	struct node_read reads[WINDOW] = {0};
 	unsigned went[NODE_WAYS] = {0};
 
 	for (int window = 0; window < WINDOWS; window++) {
