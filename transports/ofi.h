@@ -164,6 +164,7 @@ struct ofi {
 	uint32_t *numbered; /* the provider's number -> index, or OFI_UNNUMBERED */
 	size_t address_count, address_room, numbered_room;
 	bool watching;      /* since some arm(): see ofi_watch.c */
+	unsigned polls;     /* since the last look at the listener */
 	unsigned missing;   /* receive buffers that have yet to be posted */
 	unsigned doubts;    /* addresses with a suspect */
 	unsigned suspicion; /* polls since `suspect` lost something, 0: there is no suspect */
@@ -393,6 +394,8 @@ void ofi_sleep_prepare(struct ofi *);
 void ofi_sleep_destroy(struct ofi *);
 int ofi_fill_stash(struct ofi *); /* 0: nothing has come; otherwise poll() is to be called */
 int ofi_arm(struct transport *);
+/* Has the provider take some of the connections that wait at its listener; a system call if there are none. */
+void ofi_take_connections(struct ofi *ofi);
 int ofi_wait_fd(const struct transport *);
 
 /* ofi_watch.c */

@@ -14,6 +14,7 @@
 #include "transports/ofi.h"
 
 #define SUSPICION_POLLS (1u << 20) /* some 100 ms */
+#define LOOK_AFTER      64         /* polls: the system call of a look is little beside so many */
 
 static int post_buffer(struct ofi *ofi, struct ofi_buffer *buffer)
 {
@@ -301,6 +302,8 @@ int ofi_poll(struct transport *transport, int budget)
 
 	if (unlikely(ofi->watching) && ofi_watching_costs_more(ofi))
 		ofi_unwatch(ofi);
+	if (unlikely(++ofi->polls >= LOOK_AFTER))
+		ofi_take_connections(ofi);
 	if (unlikely(ofi->suspicion))
 		look_after_suspect(ofi);
 	if (unlikely(ofi->missing))

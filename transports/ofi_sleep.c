@@ -21,7 +21,8 @@
 
 #include "transports/ofi.h"
 
-#define EVENTS 16
+#define EVENTS          16
+#define TAKEN_AT_A_TIME 16 /* connections: peers wait meanwhile */
 
 static bool is_readable(int fd)
 {
@@ -47,6 +48,21 @@ static int try_wait(struct ofi *ofi)
 
 	ofi_clear_errno();
 	return fi_trywait(ofi->fabric, &queue, 1) ? -EAGAIN : 0;
+}
+
+/*
+ * tcp;ofi_rxm of libfabric 1.17 takes one connection from its listener in 10 ms, and one at each fi_trywait().  Strangers fill the
+ * kernel's queue faster: a newcomer behind thousands of them would wait longer than PTL_CONNECT_TIMEOUT where nobody ever sleeps, and
+ * for as many attempts to sleep, each after a whole round of polling, where somebody does.  So fi_trywait() is called once for each
+ * that waits.  What it clears is found by the poll or the arm that follows.  (Where it is a stub, on net, every poll takes one.)
+ */
+void ofi_take_connections(struct ofi *ofi)
+{
+	ofi->polls = 0;
+	if (ofi->listener_fd < 0 || ofi->cq_fd < 0 || ofi->edge_fd >= 0)
+		return;
+	for (int i = 0; i < TAKEN_AT_A_TIME && is_readable(ofi->listener_fd); i++)
+		try_wait(ofi);
 }
 
 static bool signal_goes_stale(struct ofi *ofi)
@@ -108,6 +124,7 @@ static int arm(struct ofi *ofi)
 {
 	if (ofi->edge_fd >= 0 && ofi->watch_fd < 0)
 		return arm_beside_stale_signal(ofi);
+	ofi_take_connections(ofi);
 	int error = ofi_fill_stash(ofi);
 	return error || ofi->cq_fd < 0 ? error : try_wait(ofi);
 }

@@ -1251,6 +1251,31 @@ static void who_hangs_up_before_greeting_leaves_no_descriptor_whatever_errno_say
 	shut();
 }
 
+/*
+ * Who comes behind them waits for all of them.  Counted in polls, as nothing here sleeps: the provider's own looks at its listener are
+ * so far apart in time that there are some ten thousand between two.
+ */
+static void connections_are_taken_as_fast_as_we_poll(void)
+{
+	enum { CONNECTIONS = 200, POLLS_FOR_EACH = 64 };
+	int near[CONNECTIONS];
+	unsigned polls = 0;
+
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	struct pollfd listener = {.fd = ofi_of(transport)->listener_fd, .events = POLLIN};
+
+	if (listener.fd < 0)
+		lose_race("another process holds our first port");
+	for (int i = 0; i < CONNECTIONS; i++)
+		near[i] = connect_to(port_of(transport));
+	for (; poll(&listener, 1, 0) == 1; polls++)
+		drive();
+	CHECK_LESS(polls, CONNECTIONS * POLLS_FOR_EACH);
+	for (int i = 0; i < CONNECTIONS; i++)
+		close(near[i]);
+	shut();
+}
+
 /* Where the provider does not listen on the TCP port of our number, the application may. */
 static void connections_of_the_application_are_left_alone(void)
 {
@@ -2616,6 +2641,7 @@ static const struct test socket_tests[] = {
 	ROW(2, a_stranger_on_the_port_is_avoided),
 	ROW(1, who_has_not_greeted_when_we_close_leaves_no_descriptor),
 	ROW(1, who_hangs_up_before_greeting_leaves_no_descriptor_whatever_errno_says),
+	ROW(1, connections_are_taken_as_fast_as_we_poll),
 	ROW(2, reads_of_one_peer_are_held_to_a_window),
 	{.name = "a_larger_short_max_is_honoured",
 	 .run = a_larger_short_max_is_honoured,
