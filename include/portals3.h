@@ -873,15 +873,15 @@ int PtlNIInitialized(ptl_interface_t interface);
 #define PtlHandleIsEqual(a, b) ((a) == (b))
 
 /*
+ * Version of the library that runs: its PTL_LIBRARY_VERSION, which may be another one than the program was compiled with.
+ * Callable at any time: before PtlInit, in signal handlers.
+ */
+int PtlLibraryVersion(void);
+
+/*
  * Strings.  Not in the specification; as the reference implementation has them.  Names as in this file, for instance
  * "PTL_EQ_EMPTY": constant, valid for ever, never NULL.  Callable at any time: before PtlInit, in signal handlers.
  */
-
-/*
- * PTL_LIBRARY_VERSION of the library that runs, which may be another one than the program was compiled with.  Callable
- * at any time, as the strings are.
- */
-int PtlLibraryVersion(void);
 
 /* Name of a return code; "PTL_UNKNOWN_ERROR" for every other number. */
 const char *PtlErrorStr(unsigned ptl_errno);

@@ -13,10 +13,7 @@ trap 'rm -rf "$work"' EXIT
 version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 date=$(date -R -r meson.build)
 
-# What git knows, or, outside of a clone, everything but builds.
-mkdir "$work/portals3"
-git ls-files -z --cached --others --exclude-standard >"$work/files" 2>/dev/null || find . -name 'build*' -prune -o -type f -print0 >"$work/files"
-xargs -0 cp --parents -P -t "$work/portals3" <"$work/files"
+packaging/sources.sh "$work/portals3"
 cp -r packaging/debian "$work/portals3/debian"
 cd "$work/portals3"
 mkdir -p debian/source

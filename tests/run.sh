@@ -484,6 +484,13 @@ group_install()
 	fi
 	need abidiff=abigail-tools
 	program abi tests/install/abi.sh "$builds/debugger"
+	need cmake=cmake
+	if [ $nightly = yes ]; then
+		need rpmbuild=rpm mmdebstrap=mmdebstrap
+		limit=3600 program recipes tests/install/recipes.sh "$builds/release" --nightly
+	else
+		program recipes tests/install/recipes.sh "$builds/release"
+	fi
 	need dh=debhelper dpkg-buildpackage=dpkg-dev lintian=lintian doxygen=doxygen pmix.pc=libpmix-dev ||
 		{ skip packages "not Debian"; return; }
 	program packages tests/install/packages.sh
