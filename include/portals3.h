@@ -560,7 +560,8 @@ typedef enum {
 /*
  * Outcome of an operation, in its END or ACK event; START events say PTL_NI_OK.  A failed operation is over like any
  * other: it has used up its threshold, the memory is not touched any more.  Clients compare with PTL_NI_OK (0).
- * A request dropped by a living target is no failure: nothing is heard of it.
+ * A request dropped by a living target is no failure: nothing is heard of it.  PTL_NI_PEER_DIED also ends what was under way
+ * with a process that lives, if a connection has broken and taken some of it with it.
  */
 enum {
 	PTL_NI_OK = 0,          /* it worked */
