@@ -22,8 +22,7 @@
 #include "transports/node_copy.h"
 
 #define PID_CHOOSE    0xffffffffu
-#define PID_BITS      22 /* Unix pids end at 2^22 on Linux */
-#define SHORT_MAX     8192
+#define PID_BITS      22   /* Unix pids end at 2^22 on Linux */
 #define MAIL_POLLS    256  /* polls in vain between looks at the mail */
 #define BUSY_POLLS    2048 /* and polls at all */
 #define CLOCK_POLLS   4    /* polls in vain between looks at the clock, and what makes the mail due: */
@@ -33,6 +32,9 @@
 #define PLACE_POLLS   16
 #define RMA_DEPTH     4
 #define WAITS_LONG_NS 2000000 /* longer than node_recover() needs where it can help */
+
+/* What goes with its header: half a slab, for which the header, which goes beside it, leaves no less. */
+#define SHORT_MAX (NODE_SLAB_SIZE / 2 + CACHE_LINE)
 
 /* --- peers --- */
 
