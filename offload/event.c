@@ -122,6 +122,7 @@ static inline bool copy_slot(struct event_slot *slot, uint64_t number, uint64_t 
 	/* Pairs with the release store at the end of event_post(). */
 	if (atomic_load_explicit(&slot->sequence, memory_order_acquire) != number + 1)
 		return false;
+	EVENT_EACH_WORD
 	for (int i = 0; i < EVENT_WORDS; i++)
 		words[i] = atomic_load_explicit(&slot->words[i], memory_order_relaxed);
 	/* Pairs with the release fence in event_post(). */

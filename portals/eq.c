@@ -181,6 +181,12 @@ static int taken(struct nic *nic, struct event_queue *eq, int rc, ptl_event_t *e
 	return event_code(rc);
 }
 
+/* What nic_wait() says of the queue that it took an event from. */
+static inline int waited(struct nic *nic, struct event_queue *eq, int rc, ptl_event_t *event, uint64_t start)
+{
+	return rc == -EDEADLK ? PTL_FAIL : taken(nic, eq, rc, event, start);
+}
+
 static inline int find(ptl_handle_eq_t handle, const ptl_event_t *event, struct nic **nic, struct event_queue **eq)
 {
 	if (!event)
@@ -226,9 +232,17 @@ int PtlEQPeek(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 
 int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
-	int which;
+	struct event_queue *eq = NULL;
+	struct nic *nic = NULL;
+	int which, code = find(eq_handle, event, &nic, &eq);
+	uint32_t generation = handle_generation(eq_handle);
 
-	return event ? PtlEQPoll(&eq_handle, 1, PTL_TIME_FOREVER, event, &which) : refuse_null("event");
+	if (code != PTL_OK)
+		return code;
+	uint64_t start = timing_start(&nic->timing);
+	int rc = nic_wait(nic, &eq, &generation, 1, NIC_NEVER, event, &which);
+
+	return waited(nic, eq, rc, event, start);
 }
 
 #define POLL_ON_STACK 16
@@ -309,9 +323,7 @@ static int poll_set(struct queue_set *set, const ptl_handle_eq_t *handles, int s
 	int rc = nic_wait(nic, set->queues, set->generations, size,
 			  timeout == PTL_TIME_FOREVER ? NIC_NEVER : (uint64_t)timeout * 1000000u, event, &which);
 
-	if (rc == -EDEADLK)
-		return PTL_FAIL;
-	int code = taken(nic, set->queues[which], rc, event, start);
+	int code = waited(nic, set->queues[which], rc, event, start);
 
 	if (code == PTL_OK || code == PTL_EQ_DROPPED)
 		*which_eq = which;
