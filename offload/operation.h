@@ -178,6 +178,16 @@ int put_issue(struct nic *, const struct put_arguments *);
 int get_issue(struct nic *, const struct put_arguments *);
 int getput_issue(struct nic *, const struct put_arguments *);
 
+/*
+ * The usual put in one go (put_line.c).  False: it is not as usual, and nothing has happened.  Of a message that arrives the bytes
+ * are private, and `from` is where it comes from beyond doubt if we have met anybody there.
+ */
+bool put_line(struct nic *, const struct put_arguments *);
+bool put_line_arrived(struct nic *, transport_address from, const void *bytes, size_t length);
+
+/* A put that has left nothing behind: START and END at the initiator. */
+void put_begun_and_sent(struct nic *, const struct put_arguments *);
+
 /* Arrival at the target. */
 void put_arrived(struct nic *, struct peer *, const struct wire_message *);
 void get_arrived(struct nic *, struct peer *, const struct wire_message *);

@@ -219,12 +219,10 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 	timing_stop(&nic->timing, PTL_STAGE_SEND, start);
 	if (rc)
 		return rc == -ENOENT && peer_met_us(peer) ? note_gone(nic, peer) : rc;
-	peer->refusals = 0;
-	peer->retry_at = peer->full_since = 0;
+	peer_note_sent(peer, message->operation);
 	if (peer->path == PATH_SELF)
 		nic->unsettled = true; /* what we send ourselves makes no descriptor readable */
 	count_sent(nic, message);
-	peer->said += wire_is_counted(message->operation);
 	return 0;
 }
 

@@ -90,6 +90,36 @@ static inline bool peer_met_us(const struct peer *peer)
 	return peer->state >= PEER_HOLDING;
 }
 
+/* A request can be sent at once: nothing waits before it, and the transport refused nothing when it was asked last. */
+static inline bool peer_takes_requests(const struct peer *peer)
+{
+	return peer->state == PEER_READY && !peer->responses.head && !peer->refusals && !peer->requests.head;
+}
+
+/* The transport has taken a message. */
+static inline void peer_note_sent(struct peer *peer, unsigned operation)
+{
+	peer->said += wire_is_counted(operation);
+	peer->refusals = 0;
+	peer->retry_at = peer->full_since = 0;
+}
+
+/* A message of the conversation has come. */
+static inline void peer_note_arrival(struct peer *peer, unsigned operation)
+{
+	peer->arrivals++;
+	peer->heard += wire_is_counted(operation);
+}
+
+/* A put with so much data, by a transport that needs no more. */
+static inline void peer_note_put(struct nic *nic, struct peer *peer, uint64_t data)
+{
+	peer_note_sent(peer, WIRE_PUT);
+	nic->counters.requests_sent++;
+	nic->counters.bytes_sent += data;
+	nic->send_length += data;
+}
+
 /* --- who is known (peer_table.c) --- */
 
 struct peer *peer_find(struct nic *, ptl_process_id_t);

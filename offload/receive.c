@@ -7,27 +7,8 @@
 #include <string.h>
 
 #include "base/report.h"
-#include "offload/operation.h"
-#include "offload/peer.h"
+#include "offload/receive.h"
 #include "offload/trace.h"
-
-static bool source_matches(const struct acl_entry *entry, const struct peer *peer)
-{
-	return (entry->uid == PTL_UID_ANY || entry->uid == peer->uid) &&
-	       (entry->jid == PTL_JID_ANY || entry->jid == peer->jid) &&
-	       (entry->id.nid == PTL_NID_ANY || entry->id.nid == peer->id.nid) &&
-	       (entry->id.pid == PTL_PID_ANY || entry->id.pid == peer->id.pid);
-}
-
-static bool access_granted(const struct nic *nic, const struct peer *peer, const struct wire_message *message)
-{
-	if (message->pt_index > nic->limits.max_pt_index || message->ac_index > nic->limits.max_ac_index)
-		return false;
-	const struct acl_entry *entry = &nic->acl[message->ac_index];
-
-	return source_matches(entry, peer) &&
-	       (entry->pt_index == PTL_PT_INDEX_ANY || entry->pt_index == message->pt_index);
-}
 
 void receive_drop(struct nic *nic, uint64_t length)
 {
@@ -35,17 +16,14 @@ void receive_drop(struct nic *nic, uint64_t length)
 	nic->drop_length += length;
 }
 
-/* The first entry of the list that matches and whose descriptor responds. */
 static struct descriptor *translate(struct nic *nic, const struct peer *peer, const struct wire_message *message,
 				    struct demand *demand)
 {
-	struct descriptor *found = NULL;
 	struct match_search search;
 
 	match_begin(&search, &nic->portals[message->pt_index], peer->id, message->match_bits);
-	for (struct match_entry *me; !found && (me = match_next(&search));)
-		if (me->descriptor && descriptor_accepts(me->descriptor, demand))
-			found = me->descriptor;
+	struct descriptor *found = receive_find(&search, demand);
+
 	match_end(&search);
 	if (timing_on(&nic->timing))
 		atomic_fetch_add_explicit(&nic->timing.walked, search.walked, memory_order_relaxed);
@@ -56,7 +34,7 @@ struct descriptor *receive_match(struct nic *nic, struct peer *peer, const struc
 				 uint32_t operations, struct event_info *info)
 {
 	struct demand demand = {.operations = operations, .remote_offset = message->offset, .rlength = message->length};
-	bool granted = access_granted(nic, peer, message);
+	bool granted = receive_granted(nic, peer, message->pt_index, message->ac_index);
 
 	timing_lap(&nic->timing, PTL_STAGE_ACCESS);
 	struct descriptor *md = granted ? translate(nic, peer, message, &demand) : NULL;
@@ -77,16 +55,10 @@ struct descriptor *receive_match(struct nic *nic, struct peer *peer, const struc
 		.uid = peer->uid,
 		.jid = peer->jid,
 		.pt_index = message->pt_index,
-		.link = event_link(nic),
 		.match_bits = message->match_bits,
-		.rlength = message->length,
-		.mlength = demand.mlength,
-		.offset = demand.offset,
 		.hdr_data = message->operation == WIRE_GET ? 0 : message->hdr_data,
 	};
-	descriptor_start(md, info, true);
-	nic->counters.bytes_received += operations & PTL_MD_OP_PUT ? demand.mlength : 0;
-	nic->receive_length += operations & PTL_MD_OP_PUT ? demand.mlength : 0;
+	receive_start(nic, md, &demand, info);
 	timing_lap(&nic->timing, PTL_STAGE_HOUSEKEEPING);
 	return md;
 }
@@ -205,6 +177,8 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 	struct wire_message message;
 	uint8_t segments[WIRE_MAX_SEGMENTS * WIRE_SEGMENT_SIZE];
 
+	if (likely(!body && put_line_arrived(nic, from, bytes, length)))
+		return;
 	timing_begin(&nic->timing);
 	int rc = decode(nic->transports[nic->polling], from, bytes, length, body, body_length, &message, segments);
 
@@ -230,8 +204,7 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 		contact_dropped(nic, peer, &message, from);
 		return;
 	}
-	peer->arrivals++;
-	peer->heard += wire_is_counted(message.operation);
+	peer_note_arrival(peer, message.operation);
 	if (unlikely(peer->stranger))
 		peer_prove(nic, peer);
 	trace(nic, PTL_DBG_PARSE, "%s from " ID_TEXT ", %zu bytes", wire_operation_name(message.operation),

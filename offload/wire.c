@@ -3,38 +3,7 @@
 
 #include <errno.h>
 
-/* Explicit byte order and no alignment: compilers make one load or store of each of these. */
-static inline uint8_t *put_u16(uint8_t *to, uint16_t value)
-{
-	to[0] = (uint8_t)value;
-	to[1] = (uint8_t)(value >> 8);
-	return to + 2;
-}
-
-static inline uint8_t *put_u32(uint8_t *to, uint32_t value)
-{
-	return put_u16(put_u16(to, (uint16_t)value), (uint16_t)(value >> 16));
-}
-
-static inline uint8_t *put_u64(uint8_t *to, uint64_t value)
-{
-	return put_u32(put_u32(to, (uint32_t)value), (uint32_t)(value >> 32));
-}
-
-static inline uint16_t load_u16(const uint8_t *from)
-{
-	return (uint16_t)(from[0] | from[1] << 8);
-}
-
-static inline uint32_t load_u32(const uint8_t *from)
-{
-	return load_u16(from) | (uint32_t)load_u16(from + 2) << 16;
-}
-
-static inline uint64_t load_u64(const uint8_t *from)
-{
-	return load_u32(from) | (uint64_t)load_u32(from + 4) << 32;
-}
+#include "base/bytes.h"
 
 static inline const uint8_t *get_u16(const uint8_t *from, uint16_t *value)
 {
@@ -109,7 +78,7 @@ static const struct codec brief_codecs[] = {WIRE_CONVERSATION(ROW_BRIEF)};
 _Static_assert(sizeof(brief_codecs) / sizeof(brief_codecs[0]) == WIRE_BRIEF_COUNT, "notices come last");
 _Static_assert(WIRE_BRIEF_COUNT <= 1 << WIRE_BRIEF_SHIFT, "operation and flags share a byte");
 _Static_assert(WIRE_ALL_FLAGS < 1 << (8 - WIRE_BRIEF_SHIFT), "operation and flags share a byte");
-_Static_assert(SIZE_brief_PUT == 36, "with its payload it has to fit a cache line");
+_Static_assert(SIZE_brief_PUT == (int)WIRE_LINE_HEADER, "with its payload it has to fit a cache line");
 
 static uint8_t *encode_full_prefix(const struct wire_message *message, uint8_t *to)
 {

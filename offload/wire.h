@@ -2,8 +2,8 @@
 /*
  * What travels between NICs.  This file and wire.c are the only places that know the layout: little-endian, packed,
  * a prefix, then the fields of the operation in the order of its list below, then payload or segments.  wire_decode()
- * is the only code that looks at raw bytes; whatever it accepts is consistent in itself (lengths add up, indexes fit),
- * and it accepts or refuses any bytes without reading past them.
+ * is the only code that looks at raw bytes, but for wire_read_line(), which knows one kind of message; whatever it accepts
+ * is consistent in itself (lengths add up, indexes fit), and it accepts or refuses any bytes without reading past them.
  *
  * There are two forms.  The prefix of the full form has 20 bytes, never changes between versions, and names the sender.
  * The brief form is for transports that vouch for the sender (limits.brief), and for what belongs to a conversation:
@@ -19,6 +19,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "base/bytes.h"
 
 #define WIRE_MAGIC        0xE3
 #define WIRE_MAGIC_BRIEF  0xE4
@@ -148,6 +151,55 @@ int wire_decode_apart(const void *header, size_t length, const void *body, size_
 bool wire_names_segments(const void *header, size_t length);
 
 struct wire_segment wire_segment(const struct wire_message *, unsigned index);
+
+/*
+ * A put in brief form without flags or token, which never touches memory on its way from the caller's arguments to the receiver's
+ * queue: words whose little-endian bytes are four that belong to the transport, then what wire_encode() writes, then the payload.
+ */
+#define WIRE_LINE_WORDS   7
+#define WIRE_LINE_HEADER  36
+#define WIRE_LINE_PAYLOAD 16 /* bytes at most */
+
+struct wire_line {
+	uint16_t source_tag, target_tag;
+	uint8_t pt_index, ac_index;
+	uint64_t match_bits, offset, hdr_data;
+};
+
+static inline void wire_write_line(const struct wire_line *put, const uint8_t *payload, size_t length,
+				   uint64_t words[WIRE_LINE_WORDS])
+{
+	words[0] = (uint64_t)WIRE_MAGIC_BRIEF << 32 | (uint64_t)WIRE_PUT << 40 | (uint64_t)put->source_tag << 48;
+	words[1] = put->target_tag | (uint64_t)put->pt_index << 48 | (uint64_t)put->ac_index << 56;
+	words[2] = put->match_bits;
+	words[3] = put->offset;
+	words[4] = put->hdr_data;
+	words[6] = 0;
+	if (length == sizeof(uint64_t)) {
+		words[5] = load_u64(payload);
+		return;
+	}
+	uint8_t padded[WIRE_LINE_PAYLOAD] = {0};
+
+	memcpy(padded, payload, length);
+	words[5] = load_u64(padded);
+	words[6] = load_u64(padded + sizeof(uint64_t));
+}
+
+/* False: it is something else, or no message at all.  Any payload, at bytes + WIRE_LINE_HEADER. */
+static inline bool wire_read_line(const uint8_t *bytes, size_t length, struct wire_line *put)
+{
+	if (length < WIRE_LINE_HEADER || bytes[0] != WIRE_MAGIC_BRIEF || bytes[1] != WIRE_PUT)
+		return false;
+	put->source_tag = load_u16(bytes + 2);
+	put->target_tag = load_u16(bytes + 4);
+	put->pt_index = bytes[10];
+	put->ac_index = bytes[11];
+	put->match_bits = load_u64(bytes + 12);
+	put->offset = load_u64(bytes + 20);
+	put->hdr_data = load_u64(bytes + 28);
+	return true;
+}
 
 /* Size of a message's prefix and fields. */
 size_t wire_header_size(enum wire_operation, bool brief);

@@ -245,6 +245,18 @@ static int node_send(struct transport *transport, transport_address address, con
 	return unlikely(rc == -EAGAIN) && !peer->doomed ? -ENOBUFS : rc;
 }
 
+static int node_send_line(struct transport *transport, transport_address address,
+			  const uint64_t words[TRANSPORT_LINE_WORDS], size_t length)
+{
+	struct node *node = node_of(transport);
+	struct node_peer *peer = node->peers[address];
+
+	if (unlikely(peer->meeting != NODE_OPEN || peer->doomed))
+		return -EAGAIN;
+	node->partner = peer;
+	return node_append_line(node, peer, words, length);
+}
+
 /* The queue is looked at again after the rings have been taken back: who drives now and then may not come again soon. */
 static int read_mail(struct node *node, int budget)
 {
@@ -429,6 +441,7 @@ const struct transport_ops transport_node = {
 	.forget = node_forget,
 	.own_attempt = node_own_attempt,
 	.send = node_send,
+	.send_line = node_send_line,
 	.read = node_read,
 	.write = NULL, /* whoever the data is for reads it */
 	.expose = node_expose,

@@ -225,6 +225,9 @@ struct node_slab_place {
 int node_append(struct node *, struct node_peer *, enum node_kind, const void *head, size_t head_length,
 		const struct iovec *parts, int count);
 
+/* A message of one line in words, as transport_ops.send_line() has it.  0 or -ENOBUFS. */
+int node_append_line(struct node *, struct node_peer *, const uint64_t words[TRANSPORT_LINE_WORDS], size_t length);
+
 /*
  * The same with the parts, at most NODE_SLAB_SIZE bytes, in a slab; the record begins with its place, which its head
  * follows, at most NODE_MAX_RECORD - 8 bytes.  0 or -ENOBUFS.

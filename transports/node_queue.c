@@ -32,6 +32,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/fault.h"
 #include "transports/node.h"
 
@@ -45,6 +46,7 @@
 #define STUCK_NS       1000000
 
 _Static_assert(sizeof(struct node_slot) == CACHE_LINE, "a slot is a line");
+_Static_assert(TRANSPORT_LINE_WORDS * sizeof(uint64_t) == NODE_LINE_BYTES, "send_line()'s words fill a line");
 _Static_assert((NODE_SLOTS & (NODE_SLOTS - 1)) == 0, "positions are masked");
 _Static_assert(NODE_SLOTS / NODE_STRETCH == 16, "a bit of `untouched` for each stretch");
 
@@ -222,6 +224,29 @@ static int append_lines(struct node *node, struct node_peer *peer, const struct 
 	for (unsigned line = 0; line < lines; line++) /* as many as were used: the next record may be like this one */
 		prefetch_for_write(slot_at(to, *end + WRITE_AHEAD + line));
 	alert(node, peer, *end);
+	return 0;
+}
+
+int node_append_line(struct node *node, struct node_peer *peer, const uint64_t words[TRANSPORT_LINE_WORDS],
+		     size_t length)
+{
+	const uint64_t head = peer->sender | (uint64_t)NODE_MESSAGE << 16 | (uint64_t)length << 24;
+	uint64_t position;
+	int rc = reserve(node, peer, 1, &position);
+
+	if (unlikely(rc))
+		return rc;
+	struct node_slot *slot = slot_at(peer->segment, position);
+
+	FAULT_POINT("send-before-first-line");
+	put_u64(slot->bytes, words[0] | head);
+	for (unsigned i = 1; i < TRANSPORT_LINE_WORDS; i++)
+		put_u64(slot->bytes + i * sizeof(*words), words[i]);
+	/* Pairs with the acquire load in consume_one(). */
+	atomic_store_explicit(&slot->sequence, sequence_of(position, 1), memory_order_release);
+	FAULT_POINT("send-after-first-line");
+	prefetch_for_write(slot_at(peer->segment, position + 1 + WRITE_AHEAD));
+	alert(node, peer, position + 1);
 	return 0;
 }
 

@@ -26,6 +26,9 @@ struct transport;
 typedef uint64_t transport_address;
 #define TRANSPORT_ADDRESS_UNKNOWN UINT64_MAX
 
+/* Of send_line(): a cache line, without a word in which the transport says whether it is there. */
+#define TRANSPORT_LINE_WORDS 7
+
 /* Memory that RDMA can reach.  `region` belongs to the transport. */
 struct exposure {
 	uint64_t address; /* what the other side passes as `remote`: virtual address or offset, the provider's choice */
@@ -167,6 +170,14 @@ struct transport_ops {
 	 */
 	int (*send)(struct transport *, transport_address, const void *header, size_t header_length,
 		    const struct iovec *payload, int count);
+
+	/*
+	 * The same for a message that is so short that it travels in registers.  The words' little-endian bytes are four zeros, for
+	 * the transport to fill, `length` bytes of header and payload, at least 1, and zeros.  0, or as send(), and nothing has
+	 * happened.  NULL: only by send(); so it is where sending to ourselves is possible, of which arm() has to hear.
+	 */
+	int (*send_line)(struct transport *, transport_address, const uint64_t words[TRANSPORT_LINE_WORDS],
+			 size_t length);
 
 	/*
 	 * RDMA between `local` and the peer's exposed memory; ends with rdma_done(context).  `exposure` covers the

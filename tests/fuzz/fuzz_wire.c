@@ -89,10 +89,27 @@ static void require_same_apart(const struct wire_message *message, const uint8_t
 	require_same_header(&apart, bytes);
 }
 
+/* What is read as a line is a message, and that one; `message` means something if it is. */
+static void require_same_line(const struct wire_message *message, bool valid, const uint8_t *bytes, size_t length)
+{
+	struct wire_line line;
+
+	if (!wire_read_line(bytes, length, &line))
+		return;
+	REQUIRE(valid && message->brief && message->operation == WIRE_PUT && message->flags == 0);
+	REQUIRE(message->source_tag == line.source_tag && message->target_tag == line.target_tag);
+	REQUIRE(message->match_bits == line.match_bits && message->offset == line.offset);
+	REQUIRE(message->hdr_data == line.hdr_data && message->length == length - WIRE_LINE_HEADER);
+	REQUIRE(message->pt_index == (line.pt_index < UINT8_MAX ? line.pt_index : UINT16_MAX));
+	REQUIRE(message->ac_index == (line.ac_index < UINT8_MAX ? line.ac_index : UINT16_MAX));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
 	struct wire_message message;
 	int code = wire_decode(bytes, length, &message);
+
+	require_same_line(&message, code == 0, bytes, length);
 
 	REQUIRE(code == 0 || code == -EBADMSG || code == -EPROTONOSUPPORT);
 	if (code == -EPROTONOSUPPORT)

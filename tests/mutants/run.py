@@ -32,6 +32,7 @@ ENVIRONMENT["PORTALS_TEST_NIGHTLY"] = "no"
 KILLERS = (
     (("conformance", "--transport", "self", "--mode", "host", "--first-failure"), 300),
     (("conformance", "--transport", "self", "--mode", "shared", "--first-failure"), 300),
+    (("conformance", "--transport", "node", "--mode", "host", "--first-failure"), 300),
     (("model", "--exact", "--seed", "1", "--operations", "15000000"), 300),
     (("conformance", "--transport", "ofi:net", "--mode", "host", "--first-failure"), 600),
     (("conformance", "--transport", "ofi:net", "--mode", "shared", "--first-failure"), 600),

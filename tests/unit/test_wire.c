@@ -275,6 +275,74 @@ static void a_put_in_brief_is_these_bytes(void **state)
 	assert_memory_equal(example.bytes, golden, sizeof(golden));
 }
 
+/* The line is what wire_encode() would have written, and is read back, whatever the length of its payload. */
+static void a_put_in_words_is_the_same_bytes(void **state)
+{
+	static const uint8_t payload[WIRE_LINE_PAYLOAD] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+	const struct wire_line put = {.source_tag = 0x8001,
+				      .target_tag = 0x9002,
+				      .pt_index = 0xfe,
+				      .ac_index = 0x83,
+				      .match_bits = UINT64_C(0x8102030405060708),
+				      .offset = UINT64_C(0x9112131415161718),
+				      .hdr_data = UINT64_C(0xa122232425262728)};
+	const struct wire_message message = {.operation = WIRE_PUT,
+					     .brief = true,
+					     .source_tag = put.source_tag,
+					     .target_tag = put.target_tag,
+					     .pt_index = put.pt_index,
+					     .ac_index = put.ac_index,
+					     .match_bits = put.match_bits,
+					     .offset = put.offset,
+					     .hdr_data = put.hdr_data};
+
+	(void)state;
+	for (size_t length = 0; length <= WIRE_LINE_PAYLOAD; length++) {
+		uint8_t expected[4 + WIRE_LINE_HEADER + WIRE_LINE_PAYLOAD] = {0}, line[sizeof(expected)];
+		uint64_t words[WIRE_LINE_WORDS];
+		struct wire_line read;
+
+		assert_int_equal(wire_encode(&message, expected + 4), WIRE_LINE_HEADER);
+		memcpy(expected + 4 + WIRE_LINE_HEADER, payload, length);
+		wire_write_line(&put, payload, length, words);
+		for (unsigned i = 0; i < WIRE_LINE_WORDS; i++)
+			put_u64(line + i * sizeof(*words), words[i]);
+		assert_memory_equal(line, expected, sizeof(line));
+		assert_true(wire_read_line(line + 4, WIRE_LINE_HEADER + length, &read));
+		assert_int_equal(read.source_tag, put.source_tag);
+		assert_int_equal(read.target_tag, put.target_tag);
+		assert_int_equal(read.pt_index, put.pt_index);
+		assert_int_equal(read.ac_index, put.ac_index);
+		assert_int_equal(read.match_bits, put.match_bits);
+		assert_int_equal(read.offset, put.offset);
+		assert_int_equal(read.hdr_data, put.hdr_data);
+	}
+}
+
+static void only_a_plain_put_in_brief_is_read_as_a_line(void **state)
+{
+	struct wire_message message = {.operation = WIRE_PUT, .brief = true};
+	uint8_t bytes[WIRE_MAX_HEADER];
+	struct wire_line put;
+	size_t length = wire_encode(&message, bytes);
+
+	(void)state;
+	assert_true(wire_read_line(bytes, length, &put));
+	assert_false(wire_read_line(bytes, length - 1, &put));
+	for (unsigned flag = 1; flag <= WIRE_ALL_FLAGS; flag <<= 1) {
+		message.flags = (uint8_t)flag;
+		assert_false(wire_read_line(bytes, wire_encode(&message, bytes), &put));
+	}
+	message.flags = 0;
+	for (unsigned operation = WIRE_PUT + 1; operation < WIRE_BRIEF_COUNT; operation++) {
+		message.operation = (uint8_t)operation;
+		assert_false(wire_read_line(bytes, wire_encode(&message, bytes), &put));
+	}
+	message.operation = WIRE_PUT;
+	message.brief = false;
+	assert_false(wire_read_line(bytes, wire_encode(&message, bytes), &put));
+}
+
 static void an_index_out_of_range_stays_out_of_range_in_brief(void **state)
 {
 	static const struct {
@@ -714,6 +782,20 @@ static bool is_consistent(const struct wire_message *message, size_t length)
 	       memcmp(again, bytes, header) == 0;
 }
 
+/* What is read as a line is that message; `message`: what wire_decode() made of it, NULL if it is none. */
+static bool reads_alike(const uint8_t *bytes, size_t length, const struct wire_message *message)
+{
+	struct wire_line line;
+
+	memcpy(edge - length, bytes, length);
+	if (!wire_read_line(edge - length, length, &line))
+		return !message || message->operation != WIRE_PUT || message->flags || !message->brief;
+	return message && message->operation == WIRE_PUT && message->source_tag == line.source_tag &&
+	       message->target_tag == line.target_tag && message->match_bits == line.match_bits &&
+	       message->offset == line.offset && message->hdr_data == line.hdr_data &&
+	       message->length == length - WIRE_LINE_HEADER;
+}
+
 static void random_bytes_are_never_read_beyond_their_end(void **state)
 {
 	static uint8_t bytes[RANDOM_MAX + sizeof(uint64_t)];
@@ -733,6 +815,7 @@ static void random_bytes_are_never_read_beyond_their_end(void **state)
 			briefly += message.brief;
 			inconsistent += !is_consistent(&message, length);
 		}
+		inconsistent += !reads_alike(bytes, length, rc == 0 ? &message : NULL);
 	}
 	assert_int_equal(inconsistent, 0);
 	/* The bytes were of every sort. */
@@ -751,6 +834,8 @@ int main(void)
 		cmocka_unit_test(operations_have_their_numbers_names_and_sizes),
 		cmocka_unit_test(every_field_of_every_operation_survives_the_wire),
 		cmocka_unit_test(a_put_is_these_bytes),
+		cmocka_unit_test(a_put_in_words_is_the_same_bytes),
+		cmocka_unit_test(only_a_plain_put_in_brief_is_read_as_a_line),
 		cmocka_unit_test(a_hello_is_these_bytes),
 		cmocka_unit_test(segments_are_these_bytes_and_come_back),
 		cmocka_unit_test(a_message_of_any_other_length_is_refused),

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The usual put, both ends, each in one function: some bytes, no acknowledgement wanted, between processes that have long
+ * met.  The initiator puts the message together in registers and stores it where the target will read it; the target goes
+ * from its bytes to the event without a struct wire_message in between.
+ *
+ * Nothing is decided here that is not decided elsewhere.  Each function first looks whether the case is the usual one, and says
+ * false before anything has happened if it is not; put.c and receive.c know all cases, and do, report and count everything.
+ */
+#include <string.h>
+
+#include "offload/receive.h"
+
+bool put_line(struct nic *nic, const struct put_arguments *put)
+{
+	struct descriptor *md = put->md;
+	struct peer *peer = peer_find(nic, put->target);
+
+	/* In the middle of a conversation, and nothing waits that has to go first. */
+	if (unlikely(!peer || peer->stranger || !peer_takes_requests(peer) || !peer->transport->ops->send_line))
+		return false;
+	/* Small enough for a line and for PTL_SHORT_MAX; in one piece; nobody will answer; indexes have one byte. */
+	if (put->length > WIRE_LINE_PAYLOAD || put->length > nic->settings->short_max || md->region.count != 1 ||
+	    (put->ack && md->eq) || put->pt_index >= UINT8_MAX || put->ac_index >= UINT8_MAX)
+		return false;
+	if (unlikely(timing_on(&nic->timing))) /* its stages are in put.c and peer.c */
+		return false;
+	const struct wire_line header = {.source_tag = peer->local_tag,
+					 .target_tag = peer->remote_tag,
+					 .pt_index = (uint8_t)put->pt_index,
+					 .ac_index = (uint8_t)put->ac_index,
+					 .match_bits = put->match_bits,
+					 .offset = put->remote_offset,
+					 .hdr_data = put->hdr_data};
+	uint64_t words[WIRE_LINE_WORDS];
+
+	wire_write_line(&header, (const uint8_t *)md->region.whole.iov_base + put->local_offset, put->length, words);
+	/* Refused: the long way asks again, and takes note. */
+	if (unlikely(peer->transport->ops->send_line(peer->transport, peer->address, words,
+						     WIRE_LINE_HEADER + put->length)))
+		return false;
+	peer_note_put(nic, peer, put->length);
+	put_begun_and_sent(nic, put);
+	return true;
+}
+
+bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes, size_t length)
+{
+	struct wire_line put;
+
+	if (!wire_read_line(bytes, length, &put) || unlikely(timing_on(&nic->timing) || nic->trace))
+		return false;
+	/* From whom we have met at that address, and of this conversation. */
+	struct peer *peer = peer_met(nic, from);
+
+	if (unlikely(!peer || !peer_met_us(peer) || peer->stranger || peer->remote_tag != put.source_tag ||
+		     peer->local_tag != put.target_tag))
+		return false;
+	struct demand demand = {
+		.operations = PTL_MD_OP_PUT, .remote_offset = put.offset, .rlength = length - WIRE_LINE_HEADER};
+
+	if (unlikely(!receive_granted(nic, peer, put.pt_index, put.ac_index)))
+		return false;
+	struct match_search search;
+
+	match_begin(&search, &nic->portals[put.pt_index], peer->id, put.match_bits);
+	struct descriptor *md = receive_find(&search, &demand);
+
+	if (unlikely(!md || md->region.count != 1))
+		return false;
+	match_end(&search); /* may change the list, which a search that is repeated must not do twice */
+	peer->source_shown = true;
+	peer_note_arrival(peer, WIRE_PUT);
+	nic->counters.requests_received++;
+	struct event_info info = {.initiator = peer->id,
+				  .uid = peer->uid,
+				  .jid = peer->jid,
+				  .pt_index = put.pt_index,
+				  .match_bits = put.match_bits,
+				  .hdr_data = put.hdr_data};
+
+	receive_start(nic, md, &demand, &info);
+	event_log(nic, md, PTL_EVENT_PUT_START, &info, PTL_NI_OK);
+	memcpy((char *)md->region.whole.iov_base + demand.offset, (const char *)bytes + WIRE_LINE_HEADER,
+	       demand.mlength);
+	operation_end(nic, md, PTL_EVENT_PUT_END, &info, PTL_NI_OK);
+	return true;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The steps of a request's arrival, for both ways in: receive.c takes any message, put_line.c the usual put. */
+#ifndef PORTALS_OFFLOAD_RECEIVE_H
+#define PORTALS_OFFLOAD_RECEIVE_H
+
+#include "offload/operation.h"
+#include "offload/peer.h"
+
+/* Access control: may the peer use that entry of the portal table by that of the access control list? */
+static inline bool receive_granted(const struct nic *nic, const struct peer *peer, uint32_t pt_index, uint32_t ac_index)
+{
+	if (pt_index > (uint32_t)nic->limits.max_pt_index || ac_index > (uint32_t)nic->limits.max_ac_index)
+		return false;
+	const struct acl_entry *entry = &nic->acl[ac_index];
+
+	return (entry->uid == PTL_UID_ANY || entry->uid == peer->uid) &&
+	       (entry->jid == PTL_JID_ANY || entry->jid == peer->jid) &&
+	       (entry->id.nid == PTL_NID_ANY || entry->id.nid == peer->id.nid) &&
+	       (entry->id.pid == PTL_PID_ANY || entry->id.pid == peer->id.pid) &&
+	       (entry->pt_index == PTL_PT_INDEX_ANY || entry->pt_index == pt_index);
+}
+
+/* The descriptor of the first entry that matches and whose descriptor responds, or NULL. */
+static inline struct descriptor *receive_find(struct match_search *search, struct demand *demand)
+{
+	for (struct match_entry *me; (me = match_next(search));)
+		if (me->descriptor && descriptor_accepts(me->descriptor, demand))
+			return me->descriptor;
+	return NULL;
+}
+
+/* The operation has found its descriptor, and starts: `info` says whose it is, this what it gets. */
+static inline void receive_start(struct nic *nic, struct descriptor *md, const struct demand *demand,
+				 struct event_info *info)
+{
+	uint64_t written = demand->operations & PTL_MD_OP_PUT ? demand->mlength : 0;
+
+	info->link = event_link(nic);
+	info->rlength = demand->rlength;
+	info->mlength = demand->mlength;
+	info->offset = demand->offset;
+	descriptor_start(md, info, true);
+	nic->counters.bytes_received += written;
+	nic->receive_length += written;
+}
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The usual put in one go: what it does at both ends, and that it leaves every other case alone before anything has happened. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "offload/receive.h"
+#include "offload/trace.h"
+
+enum {
+	ADDRESS = 3,
+	BITS = 0x77,
+	HDR_DATA = 0x55,
+	OUR_TAG = 0x1111,
+	THEIR_TAG = 0x2222,
+	INDEX = 4,
+	LENGTH = 8,
+	MEMORY = 64
+};
+
+static struct nic nic;
+static struct settings settings;
+static struct peer *peer, *met[ADDRESS + 1];
+static struct event_queue *eq;
+static struct descriptor *md;
+static struct match_entry *entry;
+static char memory[MEMORY];
+static struct operation op;
+
+/* --- a transport that keeps the line --- */
+
+static int refusal;
+static unsigned lines;
+static uint64_t line[WIRE_LINE_WORDS];
+static size_t line_length;
+
+static int send_line(struct transport *transport, transport_address address, const uint64_t words[], size_t length)
+{
+	(void)transport;
+	assert_int_equal(address, ADDRESS);
+	if (refusal)
+		return refusal;
+	memcpy(line, words, sizeof(line));
+	line_length = length;
+	lines++;
+	return 0;
+}
+
+static struct transport_ops ops;
+static struct transport transport = {.ops = &ops, .limits = {.short_max = 4096, .brief = true}};
+
+/* --- an engine that has met one peer, and has one descriptor for puts and to put from --- */
+
+static int open_nic(void **state)
+{
+	const ptl_process_id_t anybody = {PTL_NID_ANY, PTL_PID_ANY};
+
+	(void)state;
+	memset(&nic, 0, sizeof(nic));
+	memset(met, 0, sizeof(met));
+	memset(&settings, 0, sizeof(settings));
+	settings.short_max = 4096;
+	ops = (struct transport_ops){.name = "lines", .send_line = send_line};
+	refusal = 0;
+	lines = 0;
+	nic.settings = &settings;
+	nic.id = (ptl_process_id_t){1, 10};
+	nic.limits = (ptl_ni_limits_t){.max_mds = 4, .max_pt_index = NIC_PORTALS - 1, .max_ac_index = 0};
+	nic.timer = NIC_NEVER;
+	nic.acl[0] =
+		(struct acl_entry){.id = anybody, .uid = PTL_UID_ANY, .jid = PTL_JID_ANY, .pt_index = PTL_PT_INDEX_ANY};
+	nic.transports[PATH_NODE] = &transport;
+	nic.polling = PATH_NODE;
+	nic.met[PATH_NODE].peers = met;
+	nic.met[PATH_NODE].room = ADDRESS + 1;
+	if (pool_open(&nic.entries, sizeof(struct match_entry), 4, 100, 0) ||
+	    pool_open(&nic.descriptors, sizeof(struct descriptor), 4, 100, 0) ||
+	    pool_open(&nic.queues, sizeof(struct event_queue), 4, 100, 0) ||
+	    pool_open(&nic.operations, sizeof(struct operation), 4, 100, 0))
+		return -1;
+	eq = pool_take(&nic.queues);
+	atomic_store(&eq->ring, event_ring_get(16));
+	peer = peer_create(&nic, (ptl_process_id_t){1, 20});
+	peer->state = PEER_READY;
+	peer->transport = &transport;
+	peer->path = PATH_NODE;
+	peer->address = ADDRESS;
+	peer->local_tag = OUR_TAG;
+	peer->remote_tag = THEIR_TAG;
+	met[ADDRESS] = peer;
+	entry = pool_take(&nic.entries);
+	entry->source = anybody;
+	entry->match_bits = BITS;
+	entry->must_match = UINT64_MAX;
+	match_list_insert(&nic.portals[INDEX], entry, NULL, PTL_INS_AFTER);
+	for (int i = 0; i < MEMORY; i++)
+		memory[i] = (char)i;
+	const ptl_md_t user = {.start = memory,
+			       .length = MEMORY,
+			       .threshold = 2,
+			       .options = PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE,
+			       .eq_handle = 1};
+
+	return descriptor_create(&nic, &user, PTL_RETAIN, eq, entry, &md);
+}
+
+static int close_nic(void **state)
+{
+	(void)state;
+	event_ring_put(atomic_load(&eq->ring));
+	event_rings_free();
+	nic.met[PATH_NODE].peers = NULL; /* not the heap's */
+	nic.met[PATH_NODE].room = 0;
+	peers_free(&nic);
+	pool_close(&nic.entries);
+	pool_close(&nic.descriptors);
+	pool_close(&nic.queues);
+	pool_close(&nic.operations);
+	return 0;
+}
+
+static struct put_arguments usual(void)
+{
+	return (struct put_arguments){.md = md,
+				      .local_offset = 1,
+				      .length = LENGTH,
+				      .target = peer->id,
+				      .pt_index = INDEX,
+				      .match_bits = BITS,
+				      .remote_offset = 5,
+				      .hdr_data = HDR_DATA};
+}
+
+/* Neither a message, nor an event, nor a unit of the threshold, nor a count. */
+static void assert_nothing_happened(void)
+{
+	const ptl_nic_counters_t none = {0};
+
+	assert_int_equal(lines, 0);
+	assert_int_equal(event_unread(eq), 0);
+	assert_int_equal(eq->underway, 0);
+	assert_int_equal(md->threshold, 2);
+	assert_int_equal(md->pending, 0);
+	assert_int_equal(nic.next_link, 0);
+	assert_int_equal(peer->arrivals, 0);
+	assert_int_equal(peer->said + peer->heard, 0);
+	assert_memory_equal(&nic.counters, &none, sizeof(none));
+	for (int i = 0; i < MEMORY; i++)
+		assert_int_equal(memory[i], i);
+}
+
+static void expect_event(ptl_event_kind_t kind, uint64_t offset)
+{
+	ptl_event_t event;
+
+	assert_int_equal(event_take(eq, eq->item.generation, &event), 0);
+	assert_int_equal(event.type, kind);
+	assert_int_equal(event.match_bits, BITS);
+	assert_int_equal(event.hdr_data, HDR_DATA);
+	assert_int_equal(event.rlength, LENGTH);
+	assert_int_equal(event.mlength, LENGTH);
+	assert_int_equal(event.offset, offset);
+	assert_int_equal(event.md.threshold, 1);
+	assert_int_equal(event.ni_fail_type, PTL_NI_OK);
+}
+
+/* --- the initiator --- */
+
+static void a_usual_put_is_a_line_and_its_events(void **state)
+{
+	const struct put_arguments put = usual();
+	uint8_t bytes[sizeof(line)];
+	struct wire_line header;
+
+	(void)state;
+	assert_true(put_line(&nic, &put));
+	assert_int_equal(lines, 1);
+	assert_int_equal(line_length, WIRE_LINE_HEADER + LENGTH);
+	for (unsigned i = 0; i < WIRE_LINE_WORDS; i++)
+		put_u64(bytes + i * sizeof(*line), line[i]);
+	assert_true(wire_read_line(bytes + 4, line_length, &header));
+	assert_int_equal(header.source_tag, OUR_TAG);
+	assert_int_equal(header.target_tag, THEIR_TAG);
+	assert_int_equal(header.pt_index, INDEX);
+	assert_int_equal(header.match_bits, BITS);
+	assert_int_equal(header.offset, 5);
+	assert_int_equal(header.hdr_data, HDR_DATA);
+	assert_memory_equal(bytes + 4 + WIRE_LINE_HEADER, memory + 1, LENGTH);
+	expect_event(PTL_EVENT_SEND_START, 1);
+	expect_event(PTL_EVENT_SEND_END, 1);
+	assert_int_equal(peer->said, 1);
+	assert_int_equal(nic.counters.requests_sent, 1);
+	assert_int_equal(nic.counters.bytes_sent, LENGTH);
+}
+
+/* What makes a put unusual at its initiator, one thing at a time. */
+#define UNUSUAL_PUT(name, what)                                                                                        \
+	static void name(struct put_arguments *put)                                                                    \
+	{                                                                                                              \
+		(void)put;                                                                                             \
+		what;                                                                                                  \
+	}
+UNUSUAL_PUT(nobody_known, put->target.pid++)
+UNUSUAL_PUT(a_stranger, peer->stranger = 1)
+UNUSUAL_PUT(a_peer_that_holds, peer->state = PEER_HOLDING)
+UNUSUAL_PUT(first_contact, peer->state = PEER_CONTACTING)
+UNUSUAL_PUT(a_response_waits, peer->responses.head = &op)
+UNUSUAL_PUT(a_request_waits, peer->requests.head = &op)
+UNUSUAL_PUT(a_refusal_before, peer->refusals = 1)
+UNUSUAL_PUT(no_lines, ops.send_line = NULL)
+UNUSUAL_PUT(too_long, put->length = WIRE_LINE_PAYLOAD + 1)
+UNUSUAL_PUT(longer_than_short_max, settings.short_max = LENGTH - 1)
+UNUSUAL_PUT(pieces_to_send, md->region.count = 2)
+UNUSUAL_PUT(an_ack, put->ack = true)
+UNUSUAL_PUT(a_wide_pt_index, put->pt_index = UINT8_MAX)
+UNUSUAL_PUT(a_wide_ac_index, put->ac_index = UINT8_MAX)
+UNUSUAL_PUT(stage_clocks, atomic_store(&nic.timing.on, true))
+UNUSUAL_PUT(a_full_queue, refusal = -ENOBUFS)
+UNUSUAL_PUT(a_peer_that_closes, refusal = -EAGAIN)
+
+static void any_other_put_is_left_alone(void **state)
+{
+	static void (*const unusual[])(struct put_arguments *) = {
+		nobody_known,
+		a_stranger,
+		a_peer_that_holds,
+		first_contact,
+		a_response_waits,
+		a_request_waits,
+		a_refusal_before,
+		no_lines,
+		too_long,
+		longer_than_short_max,
+		pieces_to_send,
+		an_ack,
+		a_wide_pt_index,
+		a_wide_ac_index,
+		a_full_queue,
+		a_peer_that_closes,
+#if PORTALS_TIMING
+		stage_clocks,
+#endif
+	};
+
+	for (unsigned i = 0; i < sizeof(unusual) / sizeof(unusual[0]); i++) {
+		if (i > 0)
+			assert_int_equal(open_nic(state), 0);
+		struct put_arguments put = usual();
+
+		unusual[i](&put);
+		if (put_line(&nic, &put))
+			fail_msg("unusual put %u was taken for a usual one", i);
+		assert_nothing_happened();
+		peer->responses.head = peer->requests.head = NULL;
+		if (i + 1 < sizeof(unusual) / sizeof(unusual[0]))
+			close_nic(state);
+	}
+	(void)stage_clocks;
+}
+
+/* --- the target --- */
+
+struct arrival {
+	struct wire_line header;
+	transport_address from;
+	size_t length; /* of the payload */
+	uint8_t bytes[WIRE_MAX_HEADER + MEMORY];
+};
+
+static struct arrival arrival(void)
+{
+	return (struct arrival){.header = {.source_tag = THEIR_TAG,
+					   .target_tag = OUR_TAG,
+					   .pt_index = INDEX,
+					   .match_bits = BITS,
+					   .offset = 5,
+					   .hdr_data = HDR_DATA},
+				.from = ADDRESS,
+				.length = LENGTH};
+}
+
+static bool arrives(struct arrival *arrival)
+{
+	const uint8_t payload[WIRE_LINE_PAYLOAD] = {'p', 'a', 'y', 'l', 'o', 'a', 'd', '!'};
+	uint64_t words[WIRE_LINE_WORDS];
+	uint8_t bytes[sizeof(words)];
+
+	wire_write_line(&arrival->header, payload, arrival->length, words);
+	for (unsigned i = 0; i < WIRE_LINE_WORDS; i++)
+		put_u64(bytes + i * sizeof(*words), words[i]);
+	return put_line_arrived(&nic, arrival->from, bytes + 4, WIRE_LINE_HEADER + arrival->length);
+}
+
+static void a_usual_put_is_matched_copied_and_told(void **state)
+{
+	struct arrival usual_one = arrival();
+
+	(void)state;
+	assert_true(arrives(&usual_one));
+	assert_memory_equal(memory + 5, "payload!", LENGTH);
+	assert_int_equal(memory[4], 4);
+	assert_int_equal(memory[5 + LENGTH], 5 + LENGTH);
+	expect_event(PTL_EVENT_PUT_START, 5);
+	expect_event(PTL_EVENT_PUT_END, 5);
+	assert_int_equal(peer->arrivals, 1);
+	assert_int_equal(peer->heard, 1);
+	assert_int_equal(nic.counters.requests_received, 1);
+	assert_int_equal(nic.counters.bytes_received, LENGTH);
+	/* The last unit. */
+	assert_true(arrives(&usual_one));
+	assert_false(md->active);
+	assert_false(arrives(&usual_one));
+}
+
+/* What makes an arrival unusual, likewise. */
+#define UNUSUAL_ARRIVAL(name, what)                                                                                    \
+	static void name(struct arrival *a)                                                                            \
+	{                                                                                                              \
+		(void)a;                                                                                               \
+		what;                                                                                                  \
+	}
+UNUSUAL_ARRIVAL(from_elsewhere, a->from = ADDRESS - 1)
+UNUSUAL_ARRIVAL(from_anywhere, a->from = TRANSPORT_ADDRESS_UNKNOWN)
+UNUSUAL_ARRIVAL(of_one_that_moved, peer->address = ADDRESS - 1)
+UNUSUAL_ARRIVAL(of_a_stranger, peer->stranger = 1)
+UNUSUAL_ARRIVAL(before_we_met, peer->state = PEER_CONTACTING)
+UNUSUAL_ARRIVAL(of_another_conversation, a->header.source_tag++)
+UNUSUAL_ARRIVAL(for_another_conversation, a->header.target_tag++)
+UNUSUAL_ARRIVAL(for_no_index, a->header.pt_index = NIC_PORTALS)
+UNUSUAL_ARRIVAL(for_an_index_of_255, a->header.pt_index = UINT8_MAX)
+UNUSUAL_ARRIVAL(by_no_acl_entry, a->header.ac_index = 1)
+UNUSUAL_ARRIVAL(of_another_user, nic.acl[0].uid = peer->uid + 1)
+UNUSUAL_ARRIVAL(of_another_job, nic.acl[0].jid = peer->jid + 1)
+UNUSUAL_ARRIVAL(of_another_nid, nic.acl[0].id.nid = peer->id.nid + 1)
+UNUSUAL_ARRIVAL(of_another_pid, nic.acl[0].id.pid = peer->id.pid + 1)
+UNUSUAL_ARRIVAL(for_another_index, nic.acl[0].pt_index = INDEX + 1)
+UNUSUAL_ARRIVAL(with_other_bits, a->header.match_bits++)
+UNUSUAL_ARRIVAL(for_no_descriptor, entry->descriptor = NULL)
+UNUSUAL_ARRIVAL(for_gets_only, md->options = PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE)
+UNUSUAL_ARRIVAL(too_long_for_it, a->header.offset = MEMORY - LENGTH + 1)
+UNUSUAL_ARRIVAL(into_pieces, md->region.count = 2)
+UNUSUAL_ARRIVAL(with_stage_clocks, atomic_store(&nic.timing.on, true))
+UNUSUAL_ARRIVAL(with_a_trace, nic.trace = PTL_DBG_PARSE)
+
+static void any_other_arrival_is_left_alone(void **state)
+{
+	static void (*const unusual[])(struct arrival *) = {
+		from_elsewhere,
+		from_anywhere,
+		of_one_that_moved,
+		of_a_stranger,
+		before_we_met,
+		of_another_conversation,
+		for_another_conversation,
+		for_no_index,
+		for_an_index_of_255,
+		by_no_acl_entry,
+		of_another_user,
+		of_another_job,
+		of_another_nid,
+		of_another_pid,
+		for_another_index,
+		with_other_bits,
+		for_no_descriptor,
+		for_gets_only,
+		too_long_for_it,
+		into_pieces,
+		with_a_trace,
+#if PORTALS_TIMING
+		with_stage_clocks,
+#endif
+	};
+
+	for (unsigned i = 0; i < sizeof(unusual) / sizeof(unusual[0]); i++) {
+		if (i > 0)
+			assert_int_equal(open_nic(state), 0);
+		struct arrival one = arrival();
+
+		unusual[i](&one);
+		if (arrives(&one))
+			fail_msg("unusual arrival %u was taken for a usual one", i);
+		assert_nothing_happened();
+		if (i + 1 < sizeof(unusual) / sizeof(unusual[0]))
+			close_nic(state);
+	}
+	(void)with_stage_clocks;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_nic, close_nic)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_usual_put_is_a_line_and_its_events),
+		TEST(any_other_put_is_left_alone),
+		TEST(a_usual_put_is_matched_copied_and_told),
+		TEST(any_other_arrival_is_left_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
