@@ -198,24 +198,29 @@ static inline int find(ptl_handle_eq_t handle, const ptl_event_t *event, struct 
 	return PTL_OK;
 }
 
+static _Thread_local uint64_t
+	waited_since; /* timing: since the first fruitless call of PtlEQGet; 0: the last was none */
+
+static uint64_t waiting_since(void)
+{
+	if (waited_since == 0)
+		waited_since = cycle_clock();
+	return waited_since;
+}
+
 int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
-	static _Thread_local uint64_t waiting_since; /* over fruitless calls */
 	struct event_queue *eq = NULL;
 	struct nic *nic = NULL;
 	int code = find(eq_handle, event, &nic, &eq);
 
 	if (code != PTL_OK)
 		return code;
-	if (waiting_since == 0)
-		waiting_since = timing_start(&nic->timing);
+	uint64_t start = unlikely(timing_on(&nic->timing)) ? waiting_since() : 0;
 	int rc = nic_look(nic, eq, handle_generation(eq_handle), event);
 
-	if (rc == -EAGAIN)
-		return nothing_there(event);
-	uint64_t start = waiting_since;
-
-	waiting_since = 0;
+	if (unlikely(start != 0) && rc != -EAGAIN)
+		waited_since = 0;
 	return taken(nic, eq, rc, event, start);
 }
 
