@@ -436,12 +436,29 @@ static bool serve_patiently(struct nic *nic, enum nic_owner owner, uint64_t *unt
 	return own_serve(nic, owner) >= 0;
 }
 
-void own_give_back(struct nic *nic, enum nic_owner owner)
+/* Nobody wants anything of us: nobody has pushed a command, sleeps for the engine, or waits to be woken. */
+static inline bool nobody_asks(const struct nic *nic)
+{
+	return !own_wanted(nic) && !nic->waiters &&
+	       atomic_load_explicit(&nic->sleeper, memory_order_relaxed) != SLEEPER_HOST &&
+	       !atomic_load_explicit(&nic->nic_asleep, memory_order_relaxed) && !timing_on(&nic->timing);
+}
+
+/* Release pairs with the acquire of the next owner; fails if a command came. */
+static inline bool let_go(struct nic *nic, enum nic_owner owner)
+{
+	uintptr_t expected = owner;
+
+	tsan_release(&nic->own);
+	return atomic_compare_exchange_strong_explicit(&nic->own, &expected, NIC_FREE, memory_order_release,
+						       memory_order_relaxed);
+}
+
+static __attribute__((noinline)) void settle_and_give_back(struct nic *nic, enum nic_owner owner)
 {
 	_Atomic uint32_t *words[WAKE_BATCH];
 	uint64_t start = timing_start(&nic->timing), until = 0;
 	int count = 0;
-	uintptr_t expected;
 
 	do {
 		if (unlikely(own_wanted(nic)) && !serve_patiently(nic, owner, &until))
@@ -455,12 +472,14 @@ void own_give_back(struct nic *nic, enum nic_owner owner)
 		if (kick)
 			nic_kick(nic);
 		note_released(nic, start);
-		expected = owner;
-		tsan_release(&nic->own);
-		/* Release pairs with the acquire of the next owner; fails if a command came. */
-	} while (!atomic_compare_exchange_strong_explicit(&nic->own, &expected, NIC_FREE, memory_order_release,
-							  memory_order_relaxed));
+	} while (!let_go(nic, owner));
 	wake(words, count);
+}
+
+void own_give_back(struct nic *nic, enum nic_owner owner)
+{
+	if (unlikely(!nobody_asks(nic) || !let_go(nic, owner)))
+		settle_and_give_back(nic, owner);
 }
 
 bool nic_inside(void)
@@ -562,7 +581,8 @@ static int run_and_release(struct nic *nic, nic_command *run, void *arguments)
 	return result;
 }
 
-static int call_owner(struct nic *nic, nic_command *run, void *arguments)
+/* Apart, because a command is aligned to a line, which costs its caller's every call. */
+static __attribute__((noinline)) int call_owner(struct nic *nic, nic_command *run, void *arguments)
 {
 	struct command command = {
 		.run = run, .arguments = arguments, .error_text = report_own_text(), .owner = NIC_HOST};
