@@ -144,7 +144,7 @@ int nic_drive(struct nic *nic)
 	for (int i = 0; i < NIC_TRANSPORTS; i++) {
 		struct transport *transport = nic->transports[i];
 
-		if (!transport)
+		if (!transport || transport->quiet)
 			continue;
 		nic->polling = (enum nic_path)i;
 		uint64_t start = timing_start(&nic->timing);

@@ -310,7 +310,8 @@ static int node_poll(struct transport *transport, int budget)
 
 	if (unlikely(node->any_doomed))
 		lose_doomed(node);
-	done += node_copy_step(node);
+	if (unlikely(node_copies_any(node->copies)))
+		done += node_copy_step(node);
 	if (done > 0)
 		node->fruitless = 0;
 	else

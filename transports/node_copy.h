@@ -106,6 +106,12 @@ struct node_copies {
 /* The exposed memory [address, address + length) under that key.  NULL: there is none. (node_expose.c) */
 const uint8_t *node_exposed(const struct node_copies *, uint64_t key, uint64_t address, uint64_t length);
 
+/* Is there anything for node_copy_step()? */
+static inline bool node_copies_any(const struct node_copies *copies)
+{
+	return (copies->read_count | copies->pull_count | copies->helps_alive) != 0;
+}
+
 /* Nothing is to be got any more, because we have everything or because of `status`: ends the read if nobody writes to it. */
 void node_read_finish(struct node *, struct node_read *, int status);
 /* Nobody writes to it any more. */

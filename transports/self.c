@@ -54,6 +54,7 @@ static int self_claim(struct transport_config *config, struct transport **out)
 		return report_error(-ENOMEM, "no memory for the self transport");
 	}
 	self->transport.ops = &transport_self;
+	self->transport.quiet = true;
 	self->transport.limits = (struct transport_limits){
 		.short_max = SELF_SHORT_MAX,
 		.rma_chunk = SELF_CHUNK,
@@ -122,6 +123,7 @@ static int self_send(struct transport *transport, transport_address address, con
 	struct self_message *message = &self->message[(self->first_message + self->messages++) % SELF_MESSAGES];
 	uint8_t *to = message->bytes;
 
+	self->transport.quiet = false;
 	message->length = length;
 	memcpy(to, header, header_length);
 	to += header_length;
@@ -136,6 +138,7 @@ static int queue_copy(struct self *self, void *to, const void *from, size_t leng
 {
 	if (self->copies == SELF_COPIES)
 		return -EAGAIN;
+	self->transport.quiet = false;
 	self->copy[(self->first_copy + self->copies++) % SELF_COPIES] =
 		(struct self_copy){.to = to, .from = from, .length = length, .context = context};
 	return 0;
@@ -212,6 +215,7 @@ static int self_poll(struct transport *transport, int budget)
 		do_copy(self);
 		done++;
 	}
+	self->transport.quiet = self->messages == 0 && self->copies == 0;
 	return done;
 }
 

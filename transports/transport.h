@@ -235,6 +235,8 @@ struct transport_ops {
 struct transport {
 	const struct transport_ops *ops;
 	struct transport_limits limits;
+	/* poll() would find nothing: kept by a transport to which nothing comes but what its own process sends; else never. */
+	bool quiet;
 };
 
 extern const struct transport_ops transport_self;
