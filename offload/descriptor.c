@@ -16,61 +16,6 @@ _Static_assert((PTL_EVENT_GET_START & 1) == 0 && (PTL_EVENT_PUT_START & 1) == 0 
 		       PTL_EVENT_SEND_END < PTL_EVENT_ACK && PTL_EVENT_SEND_END < PTL_EVENT_UNLINK,
 	       "START kinds are even, END kinds odd, ACK and UNLINK behind them");
 
-bool descriptor_accepts(const struct descriptor *md, struct demand *demand)
-{
-	uint64_t length = md->region.length;
-	uint64_t offset = md->options & PTL_MD_MANAGE_REMOTE ? demand->remote_offset : md->local_offset;
-
-	if (!md->active || (md->options & demand->operations) != demand->operations)
-		return false;
-	if (offset > length)
-		return false;
-	demand->offset = offset;
-	demand->mlength = demand->rlength;
-	if (demand->rlength > length - offset) {
-		if (!(md->options & PTL_MD_TRUNCATE))
-			return false;
-		demand->mlength = length - offset;
-	}
-	return true;
-}
-
-/* max_size has no meaning for descriptors whose offsets the initiators choose. */
-static bool too_full(const struct descriptor *md)
-{
-	return (md->options & (PTL_MD_MAX_SIZE | PTL_MD_MANAGE_REMOTE)) == PTL_MD_MAX_SIZE &&
-	       md->region.length - md->local_offset < md->max_size;
-}
-
-void descriptor_start(struct descriptor *md, struct event_info *info, bool target)
-{
-	md->pending++;
-	if (md->eq)
-		md->eq->underway++;
-	if (md->threshold != PTL_MD_THRESH_INF)
-		md->threshold--;
-	info->threshold = md->threshold;
-	if (target && !(md->options & PTL_MD_MANAGE_REMOTE))
-		md->local_offset += info->mlength;
-	if (md->threshold == 0 || (target && too_full(md))) {
-		md->active = false;
-		md->unlink_due = md->auto_unlink;
-		md->cause = *info;
-	}
-}
-
-void descriptor_end(struct descriptor *md)
-{
-	md->pending--;
-	if (md->eq)
-		md->eq->underway--;
-}
-
-ptl_seq_t event_link(struct nic *nic)
-{
-	return ++nic->next_link;
-}
-
 static bool disabled(const struct descriptor *md, ptl_event_kind_t kind)
 {
 	if (kind >= PTL_EVENT_ACK)

@@ -45,22 +45,63 @@ struct demand {
 };
 
 /* Would the descriptor respond?  Changes nothing but the results (Portals 3.3, rules of acceptance). */
-bool descriptor_accepts(const struct descriptor *, struct demand *);
+static inline bool descriptor_accepts(const struct descriptor *md, struct demand *demand)
+{
+	uint64_t length = md->region.length;
+	uint64_t offset = md->options & PTL_MD_MANAGE_REMOTE ? demand->remote_offset : md->local_offset;
+
+	if (!md->active || (md->options & demand->operations) != demand->operations)
+		return false;
+	if (offset > length)
+		return false;
+	demand->offset = offset;
+	demand->mlength = demand->rlength;
+	if (demand->rlength > length - offset) {
+		if (!(md->options & PTL_MD_TRUNCATE))
+			return false;
+		demand->mlength = length - offset;
+	}
+	return true;
+}
+
+/* max_size has no meaning for descriptors whose offsets the initiators choose. */
+static inline bool descriptor_full(const struct descriptor *md)
+{
+	return (md->options & (PTL_MD_MAX_SIZE | PTL_MD_MANAGE_REMOTE)) == PTL_MD_MAX_SIZE &&
+	       md->region.length - md->local_offset < md->max_size;
+}
 
 /* Takes a unit, noted in the operation, and, for operations of others on this memory (`target`), advances the local offset. */
-void descriptor_start(struct descriptor *, struct event_info *, bool target);
+static inline void descriptor_start(struct descriptor *md, struct event_info *info, bool target)
+{
+	md->pending++;
+	if (md->eq)
+		md->eq->underway++;
+	if (md->threshold != PTL_MD_THRESH_INF)
+		md->threshold--;
+	info->threshold = md->threshold;
+	if (target && !(md->options & PTL_MD_MANAGE_REMOTE))
+		md->local_offset += info->mlength;
+	if (md->threshold == 0 || (target && descriptor_full(md))) {
+		md->active = false;
+		md->unlink_due = md->auto_unlink;
+		md->cause = *info;
+	}
+}
 
 /* The operation is over.  Call event_log() for its END, then descriptor_settle(). */
-void descriptor_end(struct descriptor *);
+static inline void descriptor_end(struct descriptor *md)
+{
+	md->pending--;
+	if (md->eq)
+		md->eq->underway--;
+}
 
 /* Unlinks the descriptor if that is due; it must not be used afterwards. */
 void descriptor_settle(struct nic *, struct descriptor *);
 
 /* Posts an event of this kind to the descriptor's queue, unless it has none or the kind is disabled. */
 void event_log(struct nic *, const struct descriptor *, ptl_event_kind_t, const struct event_info *, ptl_ni_fail_t);
-
-/* A number for START, END and UNLINK of one operation. */
-ptl_seq_t event_link(struct nic *);
 
 /* Commands. `user` is the descriptor as the caller gave it; -EINVAL with a report if it describes no memory. */
 int descriptor_create(struct nic *, const ptl_md_t *user, ptl_unlink_t, struct event_queue *, struct match_entry *,

@@ -232,6 +232,12 @@ bool nic_opens_first(const struct nic *);
 int nic_ready(struct nic *);
 int nic_describe(struct nic *, char *text, size_t size);
 
+/* A number for START, END and UNLINK of one operation.  Owner only. */
+static inline ptl_seq_t event_link(struct nic *nic)
+{
+	return ++nic->next_link;
+}
+
 /* --- ownership (nic.c) --- */
 
 typedef int nic_command(struct nic *, void *arguments);

@@ -127,8 +127,19 @@ struct peer *peer_find(struct nic *, ptl_process_id_t);
 struct peer *peer_create(struct nic *, ptl_process_id_t);
 /* Nothing is under way with it, and it is not on nic->busy. */
 void peer_forget(struct nic *, struct peer *);
+/* Whom we met at that address, if at any of a brief transport. */
+static inline struct peer *peer_met_at(const struct nic *nic, enum nic_path path, transport_address address)
+{
+	return address < nic->met[path].room ? nic->met[path].peers[address] : NULL;
+}
+
 /* Of the brief transport being polled: whom we met there, or NULL. */
-struct peer *peer_met(const struct nic *, transport_address);
+static inline struct peer *peer_met(const struct nic *nic, transport_address address)
+{
+	struct peer *peer = peer_met_at(nic, nic->polling, address);
+
+	return peer && peer->path == nic->polling && peer->address == address ? peer : NULL;
+}
 /* To be found so from now on.  0 or -ENOMEM. */
 int peer_meet(struct nic *, struct peer *);
 /* From now on it is reached that way, if at all: at the address that it holds there, or none. */

@@ -54,18 +54,6 @@ struct peer *peer_find(struct nic *nic, ptl_process_id_t id)
 
 /* --- by address --- */
 
-static struct peer *met_at(const struct nic *nic, enum nic_path path, transport_address address)
-{
-	return address < nic->met[path].room ? nic->met[path].peers[address] : NULL;
-}
-
-struct peer *peer_met(const struct nic *nic, transport_address address)
-{
-	struct peer *peer = met_at(nic, nic->polling, address);
-
-	return peer && peer->path == nic->polling && peer->address == address ? peer : NULL;
-}
-
 int peer_meet(struct nic *nic, struct peer *peer)
 {
 	uint32_t room = nic->met[peer->path].room;
@@ -95,7 +83,7 @@ int peer_meet(struct nic *nic, struct peer *peer)
 /* So that what is left behind never names a peer that is forgotten later. */
 static void part(struct nic *nic, const struct peer *peer, enum nic_path path)
 {
-	if (met_at(nic, path, peer->held[path]) == peer)
+	if (peer_met_at(nic, path, peer->held[path]) == peer)
 		nic->met[path].peers[peer->held[path]] = NULL;
 }
 
