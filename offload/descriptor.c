@@ -16,13 +16,6 @@ _Static_assert((PTL_EVENT_GET_START & 1) == 0 && (PTL_EVENT_PUT_START & 1) == 0 
 		       PTL_EVENT_SEND_END < PTL_EVENT_ACK && PTL_EVENT_SEND_END < PTL_EVENT_UNLINK,
 	       "START kinds are even, END kinds odd, ACK and UNLINK behind them");
 
-static bool disabled(const struct descriptor *md, ptl_event_kind_t kind)
-{
-	if (kind >= PTL_EVENT_ACK)
-		return false;
-	return md->options & (kind & 1 ? PTL_MD_EVENT_END_DISABLE : PTL_MD_EVENT_START_DISABLE);
-}
-
 /*
  * What the operation itself has left, whatever others have taken since: programs recognise the last one of a descriptor by
  * it, and with the descriptor's own value at END, operations that overlap would skip some (contract 3.6).  In the Cray XT's
@@ -42,11 +35,9 @@ static bool tells_unlink(const struct nic *nic, const struct descriptor *md)
 	return likely(!nic->cray) || md->options & PTL_MD_EVENT_AUTO_UNLINK_ENABLE;
 }
 
-void event_log(struct nic *nic, const struct descriptor *md, ptl_event_kind_t kind, const struct event_info *info,
-	       ptl_ni_fail_t failure)
+void event_log_wanted(struct nic *nic, const struct descriptor *md, ptl_event_kind_t kind,
+		      const struct event_info *info, ptl_ni_fail_t failure)
 {
-	if (!md->eq || disabled(md, kind))
-		return;
 	const struct event_record record = {
 		.info = *info,
 		.md_start = md->user_start,
@@ -91,13 +82,11 @@ static void bury_predecessor(struct nic *nic, struct descriptor *md)
 	descriptor_settle(nic, heir);
 }
 
-void descriptor_settle(struct nic *nic, struct descriptor *md)
+void descriptor_settle_now(struct nic *nic, struct descriptor *md)
 {
-	if (md->pending > 0)
-		return;
-	if (unlikely(md->heir != NULL)) {
+	if (md->heir) {
 		bury_predecessor(nic, md);
-	} else if (md->unlink_due) {
+	} else {
 		timing_lap(&nic->timing, PTL_STAGE_EVENT);
 		withdraw(md); /* whoever sees the event may unmap the memory */
 		if (tells_unlink(nic, md))
@@ -105,14 +94,6 @@ void descriptor_settle(struct nic *nic, struct descriptor *md)
 		descriptor_unlink(nic, md, false);
 		timing_lap(&nic->timing, PTL_STAGE_UNLINK);
 	}
-}
-
-void operation_end(struct nic *nic, struct descriptor *md, ptl_event_kind_t kind, const struct event_info *info,
-		   ptl_ni_fail_t failure)
-{
-	descriptor_end(md);
-	event_log(nic, md, kind, info, failure);
-	descriptor_settle(nic, md);
 }
 
 /* The part of a descriptor that the user's structure describes. */

@@ -97,11 +97,29 @@ static inline void descriptor_end(struct descriptor *md)
 		md->eq->underway--;
 }
 
+/* Its rest, where something is due. */
+void descriptor_settle_now(struct nic *, struct descriptor *);
+
 /* Unlinks the descriptor if that is due; it must not be used afterwards. */
-void descriptor_settle(struct nic *, struct descriptor *);
+static inline void descriptor_settle(struct nic *nic, struct descriptor *md)
+{
+	if (md->pending == 0 && unlikely(md->heir || md->unlink_due))
+		descriptor_settle_now(nic, md);
+}
+
+/* Its rest, where there is a queue and the kind is not disabled. */
+void event_log_wanted(struct nic *, const struct descriptor *, ptl_event_kind_t, const struct event_info *,
+		      ptl_ni_fail_t);
 
 /* Posts an event of this kind to the descriptor's queue, unless it has none or the kind is disabled. */
-void event_log(struct nic *, const struct descriptor *, ptl_event_kind_t, const struct event_info *, ptl_ni_fail_t);
+static inline void event_log(struct nic *nic, const struct descriptor *md, ptl_event_kind_t kind,
+			     const struct event_info *info, ptl_ni_fail_t failure)
+{
+	const unsigned disabled = kind & 1 ? PTL_MD_EVENT_END_DISABLE : PTL_MD_EVENT_START_DISABLE;
+
+	if (md->eq && (kind >= PTL_EVENT_ACK || !(md->options & disabled)))
+		event_log_wanted(nic, md, kind, info, failure);
+}
 
 /* Commands. `user` is the descriptor as the caller gave it; -EINVAL with a report if it describes no memory. */
 int descriptor_create(struct nic *, const ptl_md_t *user, ptl_unlink_t, struct event_queue *, struct match_entry *,

@@ -281,22 +281,6 @@ struct wire_message request_of(const struct put_arguments *arguments, enum wire_
 	};
 }
 
-struct event_info request_info(struct nic *nic, const struct put_arguments *arguments)
-{
-	return (struct event_info){
-		.initiator = nic->id,
-		.uid = nic->uid,
-		.jid = nic->jid,
-		.pt_index = arguments->pt_index,
-		.link = event_link(nic),
-		.match_bits = arguments->match_bits,
-		.rlength = arguments->length,
-		.mlength = arguments->length,
-		.offset = arguments->local_offset,
-		.hdr_data = arguments->hdr_data,
-	};
-}
-
 const struct protocol protocol_once = {
 	.name = "message",
 	.on = {[STATE_QUEUED] = {[OP_SENT] = IGNORED(STATE_DONE), [OP_FAILED] = IGNORED(STATE_DONE)}},

@@ -171,7 +171,21 @@ struct put_arguments {
 
 /* The request's header and the fields of the initiator's events, as the caller gave them. */
 struct wire_message request_of(const struct put_arguments *, enum wire_operation);
-struct event_info request_info(struct nic *, const struct put_arguments *);
+static inline struct event_info request_info(struct nic *nic, const struct put_arguments *arguments)
+{
+	return (struct event_info){
+		.initiator = nic->id,
+		.uid = nic->uid,
+		.jid = nic->jid,
+		.pt_index = arguments->pt_index,
+		.link = event_link(nic),
+		.match_bits = arguments->match_bits,
+		.rlength = arguments->length,
+		.mlength = arguments->length,
+		.offset = arguments->local_offset,
+		.hdr_data = arguments->hdr_data,
+	};
+}
 
 /* Issue at the initiator; owner only.  0 or -ENOMEM; nothing has happened on an error. */
 int put_issue(struct nic *, const struct put_arguments *);
@@ -184,9 +198,6 @@ int getput_issue(struct nic *, const struct put_arguments *);
  */
 bool put_line(struct nic *, const struct put_arguments *);
 bool put_line_arrived(struct nic *, transport_address from, const void *bytes, size_t length);
-
-/* A put that has left nothing behind: START and END at the initiator. */
-void put_begun_and_sent(struct nic *, const struct put_arguments *);
 
 /* Arrival at the target. */
 void put_arrived(struct nic *, struct peer *, const struct wire_message *);
@@ -212,8 +223,14 @@ void drop_tell(const struct nic *, const struct peer *, enum wire_operation what
 /* Queues a response without a body for the peer; never fails for lack of room. */
 void respond(struct nic *, struct peer *, enum wire_operation, uint32_t token, uint8_t flags, uint64_t mlength);
 
-/* END of a failed or completed operation: descriptor_end, the event, settle. */
-void operation_end(struct nic *, struct descriptor *, ptl_event_kind_t, const struct event_info *, ptl_ni_fail_t);
+/* END of a failed or completed operation. */
+static inline void operation_end(struct nic *nic, struct descriptor *md, ptl_event_kind_t kind,
+				 const struct event_info *info, ptl_ni_fail_t failure)
+{
+	descriptor_end(md);
+	event_log(nic, md, kind, info, failure);
+	descriptor_settle(nic, md);
+}
 
 /* The same for the descriptor that an operation pins, which is pinned no longer. */
 void operation_unpin(struct nic *, struct operation *, ptl_event_kind_t, ptl_ni_fail_t);

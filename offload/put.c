@@ -108,19 +108,6 @@ static void put_begin(struct nic *nic, struct descriptor *md, struct event_info 
 	event_log(nic, md, PTL_EVENT_SEND_START, info, PTL_NI_OK);
 }
 
-static inline void put_over(struct nic *nic, struct descriptor *md, struct event_info *info)
-{
-	put_begin(nic, md, info);
-	operation_end(nic, md, PTL_EVENT_SEND_END, info, PTL_NI_OK);
-}
-
-void put_begun_and_sent(struct nic *nic, const struct put_arguments *put)
-{
-	struct event_info info = request_info(nic, put);
-
-	put_over(nic, put->md, &info);
-}
-
 /* The short one leaves nothing behind: header and payload are in the transport when the call returns. */
 static int put_at_once(struct nic *nic, struct peer *peer, const struct put_arguments *put,
 		       struct wire_message *message, struct event_info *info)
@@ -131,7 +118,8 @@ static int put_at_once(struct nic *nic, struct peer *peer, const struct put_argu
 
 	if (rc)
 		return rc;
-	put_over(nic, put->md, info);
+	put_begin(nic, put->md, info);
+	operation_end(nic, put->md, PTL_EVENT_SEND_END, info, PTL_NI_OK);
 	return 0;
 }
 

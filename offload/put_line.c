@@ -40,7 +40,11 @@ bool put_line(struct nic *nic, const struct put_arguments *put)
 						     WIRE_LINE_HEADER + put->length)))
 		return false;
 	peer_note_put(nic, peer, put->length);
-	put_begun_and_sent(nic, put);
+	struct event_info info = request_info(nic, put);
+
+	descriptor_start(md, &info, false);
+	event_log(nic, md, PTL_EVENT_SEND_START, &info, PTL_NI_OK);
+	operation_end(nic, md, PTL_EVENT_SEND_END, &info, PTL_NI_OK);
 	return true;
 }
 
