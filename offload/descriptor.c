@@ -10,6 +10,7 @@
 #include "offload/nic.h"
 #include "offload/operation.h"
 #include "offload/trace.h"
+#include "offload/waiters.h"
 
 _Static_assert((PTL_EVENT_GET_START & 1) == 0 && (PTL_EVENT_PUT_START & 1) == 0 && (PTL_EVENT_GETPUT_START & 1) == 0 &&
 		       (PTL_EVENT_REPLY_START & 1) == 0 && (PTL_EVENT_SEND_START & 1) == 0 &&

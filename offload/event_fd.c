@@ -19,6 +19,7 @@
  * need not wait for a tick until it sees that a host has gone to sleep in its own epoll.
  *
  * Somebody has to drive while the loop sleeps: the NIC thread, or another thread in PtlEQWait.  Mode `host` has none: it is refused.
+ * The looks are in wait.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -89,7 +90,7 @@ void event_fd_announce(struct event_queue *eq)
 		report(LOG_ERROR, "cannot announce the events of queue 0x%x: %s", eq->handle, strerror(errno));
 }
 
-static void arm(struct event_queue *eq)
+void event_fd_arm(struct event_queue *eq)
 {
 	UNCANCELLED;
 	uint64_t count;
@@ -99,54 +100,4 @@ static void arm(struct event_queue *eq)
 	if (read(descriptor_of(eq), &count, sizeof(count)) < 0 && errno != EAGAIN)
 		report(LOG_ERROR, "cannot read the descriptor of event queue 0x%x: %s", eq->handle, strerror(errno));
 	atomic_store_explicit(&eq->announced, false, memory_order_relaxed);
-}
-
-struct look {
-	struct event_queue *eq;
-	uint32_t generation;
-	ptl_event_t *event;
-	bool drive;
-};
-
-static int look(struct nic *nic, void *argument)
-{
-	const struct look *look = argument;
-	struct event_queue *eq = look->eq;
-	int rc = event_take(eq, look->generation, look->event);
-
-	if (rc == -EAGAIN && look->drive) {
-		nic->polled = eq;
-		nic_drive(nic);
-		nic->polled = NULL;
-		rc = event_take(eq, look->generation, look->event);
-	}
-	if (rc == -EBADF || !eq->event_fd)
-		return rc;
-	if (rc == -EAGAIN)
-		arm(eq);
-	else if (event_unread(eq) > 0)
-		event_fd_announce(eq);
-	return rc;
-}
-
-int event_fd_look(struct nic *nic, struct event_queue *eq, uint32_t generation, ptl_event_t *event)
-{
-	struct look arguments = {.eq = eq, .generation = generation, .event = event};
-	int rc = nic_call(nic, look, &arguments);
-
-	return rc == -EDEADLK ? -EAGAIN : rc; /* in a signal handler: the descriptor stays readable */
-}
-
-int event_fd_drive(struct nic *nic, struct event_queue *eq, uint32_t generation, ptl_event_t *event)
-{
-	struct look arguments = {.eq = eq, .generation = generation, .event = event, .drive = true};
-
-	if (!nic_hosts_drive(nic) || !nic_try_own(nic)) {
-		cpu_pause();
-		return -EAGAIN;
-	}
-	int rc = look(nic, &arguments);
-
-	nic_release(nic);
-	return rc;
 }

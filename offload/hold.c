@@ -26,11 +26,6 @@
 #include "offload/peer.h"
 #include "offload/trace.h"
 
-bool hold_in_force(const struct nic *nic)
-{
-	return atomic_load_explicit(&nic->holding, memory_order_relaxed);
-}
-
 void hold_begin(struct nic *nic)
 {
 	if (!nic->settings->hold)
@@ -49,7 +44,7 @@ static void end(struct nic *nic, const char *why)
 			contact_release(nic, peer);
 }
 
-static int end_now(struct nic *nic, void *why)
+int hold_end(struct nic *nic, void *why)
 {
 	if (hold_in_force(nic))
 		end(nic, why);
@@ -64,15 +59,4 @@ void hold_tick(struct nic *nic, uint64_t now)
 		end(nic, "PTL_CONNECT_TIMEOUT is over");
 	else
 		nic_timer_at(nic, nic->hold_until);
-}
-
-int nic_end_hold(struct nic *nic, const char *why)
-{
-	return hold_in_force(nic) ? nic_call(nic, end_now, (void *)(uintptr_t)why) : 0;
-}
-
-void nic_looks_in_vain(struct nic *nic)
-{
-	if (!nic_inside())
-		nic_end_hold(nic, "an event queue was found empty");
 }

@@ -71,15 +71,13 @@
  * `lease`; a sequentially consistent fence between store and load on both sides makes it impossible that both see the
  * old value.  The doorbell counts, so it does not matter whether it is rung before or after the thread sleeps on it.
  *
- * The NIC thread is in thread.c, waiting hosts in wait.c.  Models of the ownership word and of the hand-over between
- * sleepers, with store buffers, are in tests/models.
+ * The NIC thread is in thread.c, waiting hosts in wait.c and waiters.c, doorbells in doorbell.c.  Models of the
+ * ownership word and of the hand-over between sleepers, with store buffers, are in tests/models.
  */
 #include "offload/nic.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -90,6 +88,7 @@
 #include "offload/operation.h"
 #include "offload/own.h"
 #include "offload/peer.h"
+#include "offload/waiters.h"
 
 #define POLL_BUDGET  16
 #define TIMER_DRIVES 8      /* the clock is read at every so many drives, and only while a timer is set */
@@ -208,36 +207,6 @@ void nic_attach(struct nic *nic, enum nic_path path)
 	nic_timer_at(nic, 0);
 }
 
-/* --- kicks --- */
-
-void nic_ring(struct nic *nic, int event)
-{
-	UNCANCELLED;
-	const uint64_t one = 1;
-	uint64_t start = timing_start(&nic->timing);
-
-	atomic_store_explicit(&nic->kicked_at, start, memory_order_relaxed);
-	atomic_fetch_add_explicit(&nic->kicks, 1, memory_order_relaxed);
-	/* Cannot fail: the counter would have to overflow. */
-	if (write(event, &one, sizeof(one)) != sizeof(one))
-		report(LOG_ERROR, "cannot ring the doorbell of interface %u: %s", nic->index, strerror(errno));
-	timing_stop(&nic->timing, PTL_STAGE_DOORBELL, start);
-}
-
-void nic_kick(struct nic *nic)
-{
-	if (atomic_load(&nic->sleeper) == SLEEPER_HOST)
-		nic_ring(nic, nic->host_event);
-	else if (atomic_exchange(&nic->nic_asleep, false)) /* one kick a sleep: from here on it counts as awake */
-		nic_ring(nic, nic->nic_event);
-}
-
-void nic_rouse(struct nic *nic)
-{
-	nic_ring(nic, nic->host_event);
-	nic_ring(nic, nic->nic_event);
-}
-
 /* Sees to it that whoever sleeps for the engine still may: see (1) and (2) above.  True: it has to be kicked. */
 static bool settle_sleeper(struct nic *nic)
 {
@@ -251,36 +220,6 @@ static bool settle_sleeper(struct nic *nic)
 	if (!host && ++nic->drives_past_sleeper > REARM_DRIVES)
 		return true;
 	return nic_arm(nic, &until) || until < believed;
-}
-
-/* poll() ignores negative descriptors. */
-static int watched_fd(struct nic *nic, int path, enum nic_watch watch)
-{
-	/* Acquire pairs with the release in nic_attach(), after which nic_rouse() makes us look again. */
-	int fd = atomic_load_explicit(&nic->wait_fds[path], memory_order_acquire) - 1;
-
-	return fd >= 0 && (watch == WATCH_TRANSPORTS || (watch == WATCH_RINGS && nic->rings[path])) ? fd : -1;
-}
-
-bool nic_sleep(struct nic *nic, int event, enum nic_watch watch, uint64_t until)
-{
-	struct pollfd wait[1 + NIC_TRANSPORTS] = {{.fd = event, .events = POLLIN}};
-	struct timespec left = {0};
-	uint64_t now = until == NIC_NEVER ? 0 : monotonic_ns(), count;
-
-	for (int i = 0; i < NIC_TRANSPORTS; i++)
-		wait[i + 1] = (struct pollfd){.fd = watched_fd(nic, i, watch), .events = POLLIN};
-	if (until > now) {
-		left.tv_sec = (time_t)((until - now) / 1000000000u);
-		left.tv_nsec = (long)((until - now) % 1000000000u);
-	}
-	int ready = ppoll(wait, 1 + NIC_TRANSPORTS, until == NIC_NEVER ? NULL : &left, NULL);
-
-	if (ready <= 0)
-		return false;
-	if (wait[0].revents && read(event, &count, sizeof(count)) < 0 && errno != EAGAIN)
-		report(LOG_ERROR, "cannot read a doorbell: %s", strerror(errno));
-	return ready > (wait[0].revents != 0);
 }
 
 /* --- ownership --- */

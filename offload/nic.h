@@ -306,14 +306,19 @@ static inline void nic_timer_at(struct nic *nic, uint64_t when)
 /* 0: everything is armed and nothing is pending, so the owner may sleep until *until; -EAGAIN: drive again. */
 int nic_arm(struct nic *, uint64_t *until);
 
+/* Ends the engine: later calls get -ESHUTDOWN, every waiter has left when it returns.  No NIC thread any more. */
+void nic_bury(struct nic *);
+
+/* The claimed transport of a path has been opened and is used from now on. */
+void nic_attach(struct nic *, enum nic_path);
+
+/* --- sleepers and their doorbells (doorbell.c) --- */
+
 /* Wakes the thread that sleeps for the engine, so that it looks again. */
 void nic_kick(struct nic *);
 
 /* Rings both doorbells, whoever sleeps or is about to. */
 void nic_rouse(struct nic *);
-
-/* Ends the engine: later calls get -ESHUTDOWN, every waiter has left when it returns.  No NIC thread any more. */
-void nic_bury(struct nic *);
 
 /* Whose descriptors a sleeper watches besides its doorbell. */
 enum nic_watch { WATCH_NOTHING, WATCH_RINGS, WATCH_TRANSPORTS };
@@ -321,8 +326,7 @@ enum nic_watch { WATCH_NOTHING, WATCH_RINGS, WATCH_TRANSPORTS };
 /* Sleeps until what is watched is ready, the doorbell rings, or `until`; empties the doorbell.  True: the former. */
 bool nic_sleep(struct nic *, int event, enum nic_watch, uint64_t until);
 
-/* The claimed transport of a path has been opened and is used from now on. */
-void nic_attach(struct nic *, enum nic_path);
+/* --- threads (spawn.c, thread.c) --- */
 
 /* A thread on which no signal handler of the application ever runs.  0 or a negative errno value, reported. */
 int nic_spawn(pthread_t *, void *(*run)(void *), void *argument, const char *what);
@@ -347,19 +351,6 @@ void nic_cpu_release(struct nic *);
 
 /* --- waiting hosts (wait.c) --- */
 
-/* An event was posted to a queue with waiters: choose one to wake when ownership is released. */
-void waiters_notify(struct nic *, struct event_queue *);
-
-/* Futex words to wake after release; returns how many, at most `room`. */
-int waiters_collect(struct nic *, _Atomic uint32_t **words, int room);
-void waiters_wake_all(struct nic *);
-
-/* In a forked child: nobody sleeps on. */
-void waiters_abandon(struct nic *);
-
-/* Sees to it that one of the blocked hosts sleeps for the engine, if hosts have to.  nic_call's. */
-int waiters_hand_on(struct nic *, void *unused);
-
 /*
  * Takes one event from the first of `count` queues that has one, or waits up to `timeout_ns` (NIC_NEVER: for ever).
  * 0, -EOVERFLOW (as event_take), -EAGAIN (nothing in time), -ESHUTDOWN (the interface was closed).
@@ -375,13 +366,18 @@ int nic_step(struct nic *);
 
 /* --- requests unwanted yet (hold.c) --- */
 
+/* Ends the hold, if there is one; the argument is a text that says why.  nic_call's. */
+int hold_end(struct nic *, void *why);
+
 /* The program is ready for what others send, if it has not been.  0 or what nic_call() says. */
-int nic_end_hold(struct nic *, const char *why);
+static inline int nic_end_hold(struct nic *nic, const char *why)
+{
+	return atomic_load_explicit(&nic->holding, memory_order_relaxed)
+		       ? nic_call(nic, hold_end, (void *)(uintptr_t)why)
+		       : 0;
+}
 
-/* A host has found its event queues empty.  Signal handlers too, in the middle of anything. */
-void nic_looks_in_vain(struct nic *);
-
-/* --- descriptors of event loops (event_fd.c): under ownership, but the last two --- */
+/* --- descriptors of event loops (event_fd.c): under ownership --- */
 
 /* The queue's descriptor, made now if it has none; or a negative errno value, reported. */
 int event_fd_open(struct nic *, struct event_queue *);
@@ -391,11 +387,8 @@ void event_fds_close(struct nic *);
 /* An event that nobody may have seen is there: the descriptor becomes readable, if it is not. */
 void event_fd_announce(struct event_queue *);
 
-/* As event_take(), for a queue that is announced and had no event: makes its descriptor unreadable if it has none still. */
-int event_fd_look(struct nic *, struct event_queue *, uint32_t generation, ptl_event_t *event);
-
-/* As event_take(), for one that is not: drives once, if ownership is free. */
-int event_fd_drive(struct nic *, struct event_queue *, uint32_t generation, ptl_event_t *event);
+/* The caller has found the queue empty: its descriptor is readable no longer. */
+void event_fd_arm(struct event_queue *);
 
 /* --- arrivals (receive.c) --- */
 

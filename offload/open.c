@@ -20,6 +20,7 @@
 #include "offload/operation.h"
 #include "offload/peer.h"
 #include "offload/trace.h"
+#include "offload/waiters.h"
 
 /* --- what PTL_TRANSPORT asks for --- */
 

@@ -240,7 +240,10 @@ void contact_sever_lost(struct nic *, uint64_t now);
 
 /* If PTL_HOLD wants it; before anybody can be met. */
 void hold_begin(struct nic *);
-bool hold_in_force(const struct nic *);
+static inline bool hold_in_force(const struct nic *nic)
+{
+	return atomic_load_explicit(&nic->holding, memory_order_relaxed);
+}
 void hold_tick(struct nic *, uint64_t now);
 
 /* --- whom we have given up (verdict.c) --- */

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The NIC thread: what it does in each mode, and when it sleeps.  Read the design note of nic.c first. */
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
-
-#include "base/report.h"
 #include "offload/own.h"
+#include "offload/waiters.h"
 #include "offload/yield.h"
 
 #define LEASE_GLANCE_NS 50000
@@ -253,21 +249,6 @@ static void *nic_thread(void *argument)
 	else
 		shared_mode(nic);
 	return NULL;
-}
-
-int nic_spawn(pthread_t *thread, void *(*run)(void *), void *argument, const char *what)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int rc = pthread_create(thread, NULL, run, argument);
-
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc == 0)
-		return 0;
-	/* EAGAIN: no memory, or more than RLIMIT_NPROC or the container grants; it is not that one should try again. */
-	return report_error(rc == EAGAIN ? -ENOSPC : -rc, "cannot start a thread to %s: %s", what, strerror(rc));
 }
 
 int nic_thread_start(struct nic *nic)

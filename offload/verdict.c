@@ -5,6 +5,7 @@
  */
 #include "offload/descriptor.h"
 #include "offload/peer.h"
+#include "offload/waiters.h"
 
 static struct peer_verdict *find(struct nic *nic, ptl_process_id_t id)
 {

@@ -12,12 +12,11 @@
  * engine.  Not before it returns: what it was woken for is unread until then, and would wake another one in vain.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/cancel.h"
-#include "base/report.h"
 #include "offload/futex.h"
 #include "offload/nic.h"
+#include "offload/waiters.h"
 #include "offload/yield.h"
 
 #define CLOCK_LOOPS 16 /* fruitless polls between readings of the clock */
@@ -28,75 +27,7 @@ static _Thread_local struct yielder yielder;
 /* How many calls of nic_wait() this thread is in: more than one only in signal handlers. */
 static _Thread_local volatile unsigned waits;
 
-struct waiter {
-	struct waiter *next;
-	struct event_queue **queues;
-	const uint32_t *generations;
-	int count;
-	uint64_t deadline, sleep_until;
-	bool sleeper, notified, collected;
-	bool promised;          /* an event that others wait for as well was left to it since it last blocked */
-	bool heirs;             /* others were blocked when it left */
-	_Atomic uint32_t woken; /* a futex */
-};
-
 /* --- engine side: under ownership --- */
-
-static bool waits_for(const struct waiter *waiter, const struct event_queue *eq)
-{
-	for (int i = 0; i < waiter->count; i++)
-		if (waiter->queues[i] == eq)
-			return true;
-	return false;
-}
-
-void waiters_notify(struct nic *nic, struct event_queue *eq)
-{
-	struct waiter *looking = nic->looking, *waiter = nic->waiters;
-
-	if (atomic_load_explicit(&eq->event_fd, memory_order_relaxed) && nic->polled != eq)
-		event_fd_announce(eq);
-	while (waiter && (waiter->notified || !waits_for(waiter, eq)))
-		waiter = waiter->next;
-	if (!waiter)
-		return;
-	if (looking && !looking->promised && waits_for(looking, eq))
-		looking->promised = true;
-	else
-		waiter->notified = true;
-}
-
-int waiters_collect(struct nic *nic, _Atomic uint32_t **words, int room)
-{
-	int count = 0;
-
-	for (struct waiter *waiter = nic->waiters; waiter && count < room; waiter = waiter->next) {
-		if (!waiter->notified || waiter->collected)
-			continue;
-		waiter->collected = true;
-		if (waiter->sleeper) {
-			nic_kick(nic);
-		} else {
-			/* Pairs with the futex system call, which compares under the kernel's lock. */
-			atomic_store_explicit(&waiter->woken, 1, memory_order_release);
-			words[count++] = &waiter->woken;
-		}
-	}
-	return count;
-}
-
-void waiters_wake_all(struct nic *nic)
-{
-	for (struct waiter *waiter = nic->waiters; waiter; waiter = waiter->next)
-		waiter->notified = true;
-}
-
-/* Only one of them is here, if any: nobody has to be woken, but the system call goes on after a signal handler. */
-void waiters_abandon(struct nic *nic)
-{
-	for (struct waiter *waiter = nic->waiters; waiter; waiter = waiter->next)
-		atomic_store_explicit(&waiter->woken, 1, memory_order_relaxed);
-}
 
 /* Not freed meanwhile. */
 static bool still_there(const struct waiter *waiter, int i)
@@ -161,25 +92,6 @@ static void pass_on(struct nic *nic, const struct waiter *waiter)
 			waiters_notify(nic, waiter->queues[i]);
 }
 
-/* If nobody sleeps for the engine, one of those who are blocked has to; one that is about to wake up will. */
-static void hand_on_role(struct nic *nic)
-{
-	if (!nic_hosts_drive(nic) || atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST)
-		return;
-	for (struct waiter *other = nic->waiters; other; other = other->next)
-		if (other->notified)
-			return;
-	if (nic->waiters)
-		nic->waiters->notified = true; /* it finds no event, and sleeps for the engine next */
-}
-
-int waiters_hand_on(struct nic *nic, void *unused)
-{
-	(void)unused;
-	hand_on_role(nic);
-	return 0;
-}
-
 /*
  * A waiter returns to its caller.  Only then and not in wait_leave(), because the leaver may well block again, and
  * because whoever was chosen there could find an event of its own and return without sleeping.
@@ -187,7 +99,7 @@ int waiters_hand_on(struct nic *nic, void *unused)
 static int wait_return(struct nic *nic, void *argument)
 {
 	pass_on(nic, argument);
-	hand_on_role(nic);
+	waiters_hand_on(nic, NULL);
 	return 0;
 }
 
@@ -362,13 +274,65 @@ static void leave_in_order(struct nic *nic, struct waiter *waiter)
 		nic_call(nic, wait_return, waiter);
 }
 
+/* --- queues that have a descriptor: event_fd.c --- */
+
+struct look {
+	struct event_queue *eq;
+	uint32_t generation;
+	ptl_event_t *event;
+	bool drive;
+};
+
+static int look(struct nic *nic, void *argument)
+{
+	const struct look *look = argument;
+	struct event_queue *eq = look->eq;
+	int rc = event_take(eq, look->generation, look->event);
+
+	if (rc == -EAGAIN && look->drive) {
+		nic->polled = eq;
+		nic_drive(nic);
+		nic->polled = NULL;
+		rc = event_take(eq, look->generation, look->event);
+	}
+	if (rc == -EBADF || !eq->event_fd)
+		return rc;
+	if (rc == -EAGAIN)
+		event_fd_arm(eq);
+	else if (event_unread(eq) > 0)
+		event_fd_announce(eq);
+	return rc;
+}
+
+static int look_at_descriptor(struct nic *nic, struct event_queue *eq, uint32_t generation, ptl_event_t *event)
+{
+	struct look arguments = {.eq = eq, .generation = generation, .event = event};
+	int rc = nic_call(nic, look, &arguments);
+
+	return rc == -EDEADLK ? -EAGAIN : rc; /* in a signal handler: the descriptor stays readable */
+}
+
+static int drive_armed(struct nic *nic, struct event_queue *eq, uint32_t generation, ptl_event_t *event)
+{
+	struct look arguments = {.eq = eq, .generation = generation, .event = event, .drive = true};
+
+	if (!nic_hosts_drive(nic) || !nic_try_own(nic)) {
+		cpu_pause();
+		return -EAGAIN;
+	}
+	int rc = look(nic, &arguments);
+
+	nic_release(nic);
+	return rc;
+}
+
 /* PtlEQPoll found nothing: what was announced was taken by others. */
 static int look_at_announced(struct nic *nic, const struct waiter *waiter, ptl_event_t *event, int *which)
 {
 	for (int i = 0; i < waiter->count; i++) {
 		if (!atomic_load_explicit(&waiter->queues[i]->announced, memory_order_relaxed))
 			continue;
-		int rc = event_fd_look(nic, waiter->queues[i], waiter->generations[i], event);
+		int rc = look_at_descriptor(nic, waiter->queues[i], waiter->generations[i], event);
 
 		if (rc != -EAGAIN) {
 			*which = i;
@@ -376,6 +340,13 @@ static int look_at_announced(struct nic *nic, const struct waiter *waiter, ptl_e
 		}
 	}
 	return -EAGAIN;
+}
+
+/* A host has found its event queues empty.  Signal handlers too, in the middle of anything. */
+static void look_in_vain(struct nic *nic)
+{
+	if (unlikely(atomic_load_explicit(&nic->holding, memory_order_relaxed)) && !nic_inside())
+		nic_end_hold(nic, "an event queue was found empty");
 }
 
 int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *generations, int count, uint64_t timeout_ns,
@@ -386,8 +357,7 @@ int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *gener
 
 	if (rc != -EAGAIN)
 		return rc;
-	if (unlikely(atomic_load_explicit(&nic->holding, memory_order_relaxed)))
-		nic_looks_in_vain(nic);
+	look_in_vain(nic);
 	if (timeout_ns == NIC_NEVER)
 		waiter.deadline = NIC_NEVER;
 	else
@@ -416,17 +386,16 @@ int nic_look(struct nic *nic, struct event_queue *eq, uint32_t generation, ptl_e
 
 	if (rc != -EAGAIN)
 		return rc;
-	if (unlikely(atomic_load_explicit(&nic->holding, memory_order_relaxed)))
-		nic_looks_in_vain(nic);
+	look_in_vain(nic);
 	bool watched = unlikely(atomic_load_explicit(&eq->event_fd, memory_order_relaxed) != 0);
 
 	if (watched && atomic_load_explicit(&eq->announced, memory_order_relaxed))
-		return event_fd_look(nic, eq, generation, event);
+		return look_at_descriptor(nic, eq, generation, event);
 	note_host(nic);
 	enum driven driven = DRIVEN_BY_OTHERS;
 
 	if (watched) {
-		rc = event_fd_drive(nic, eq, generation, event);
+		rc = drive_armed(nic, eq, generation, event);
 	} else {
 		driven = drive_once(nic, &passer_by, eq, generation, event);
 		rc = driven == DRIVEN_TO_EVENT ? 0 : event_take(eq, generation, event);

@@ -6,6 +6,7 @@
 
 #include "base/report.h"
 #include "offload/trace.h"
+#include "offload/waiters.h"
 #include "portals/process.h"
 #include "portals/refuse.h"
 

@@ -207,9 +207,9 @@ static void name(struct hazard *own, uint32_t interface, struct nic *nic)
 		atomic_store_explicit(&nameless, true, memory_order_release);
 }
 
-struct nic *hazard_name(uint32_t interface)
+struct nic *hazard_name(_Atomic(struct nic *) *table, uint32_t interface)
 {
-	_Atomic(struct nic *) *place = &process_table.interfaces[interface];
+	_Atomic(struct nic *) *place = &table[interface];
 	struct nic *nic = atomic_load_explicit(place, memory_order_acquire), *named = NULL;
 	struct hazard *own = nic ? own_record() : NULL;
 

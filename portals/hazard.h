@@ -15,7 +15,7 @@ struct hazard {
 extern _Thread_local _Atomic(struct hazard *) hazard_own;
 
 /* Names what stands in the table at `interface`, and returns it: an interface that stays until this thread finds another there, or NULL. */
-struct nic *hazard_name(uint32_t interface);
+struct nic *hazard_name(_Atomic(struct nic *) *table, uint32_t interface);
 
 /* As hazard_name(); mostly this thread has found the same there before. */
 static inline struct nic *hazard_find(_Atomic(struct nic *) *table, uint32_t interface)
@@ -26,7 +26,7 @@ static inline struct nic *hazard_find(_Atomic(struct nic *) *table, uint32_t int
 
 	return likely(nic == atomic_load_explicit(&own->names[interface], memory_order_relaxed))
 		       ? nic
-		       : hazard_name(interface);
+		       : hazard_name(table, interface);
 }
 
 /* An interface that was closed, and is in no table: frees it, or another of them, in time.  Under the process's lock. */

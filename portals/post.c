@@ -6,15 +6,6 @@
 #include "portals/commands.h"
 #include "portals/refuse.h"
 
-int post_receive(struct nic *nic, nic_command *command, void *arguments, int invalid)
-{
-	uint64_t start = timing_start(&nic->timing);
-	int code = process_code(nic_call(nic, command, arguments), invalid);
-
-	timing_stop(&nic->timing, PTL_STAGE_POST_RECEIVE, start);
-	return code;
-}
-
 struct post_arguments {
 	nic_command *make_entry; /* me_attach or me_insert */
 	struct me_arguments me;

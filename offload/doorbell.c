@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The doorbells of an engine, and the sleep that they end.  Read the design note of nic.c first, SLEEPING. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+#include "base/report.h"
+#include "offload/own.h"
+
+void nic_ring(struct nic *nic, int event)
+{
+	UNCANCELLED;
+	const uint64_t one = 1;
+	uint64_t start = timing_start(&nic->timing);
+
+	atomic_store_explicit(&nic->kicked_at, start, memory_order_relaxed);
+	atomic_fetch_add_explicit(&nic->kicks, 1, memory_order_relaxed);
+	/* Cannot fail: the counter would have to overflow. */
+	if (write(event, &one, sizeof(one)) != sizeof(one))
+		report(LOG_ERROR, "cannot ring the doorbell of interface %u: %s", nic->index, strerror(errno));
+	timing_stop(&nic->timing, PTL_STAGE_DOORBELL, start);
+}
+
+void nic_kick(struct nic *nic)
+{
+	if (atomic_load(&nic->sleeper) == SLEEPER_HOST)
+		nic_ring(nic, nic->host_event);
+	else if (atomic_exchange(&nic->nic_asleep, false)) /* one kick a sleep: from here on it counts as awake */
+		nic_ring(nic, nic->nic_event);
+}
+
+void nic_rouse(struct nic *nic)
+{
+	nic_ring(nic, nic->host_event);
+	nic_ring(nic, nic->nic_event);
+}
+
+/* poll() ignores negative descriptors. */
+static int watched_fd(struct nic *nic, int path, enum nic_watch watch)
+{
+	/* Acquire pairs with the release in nic_attach(), after which nic_rouse() makes us look again. */
+	int fd = atomic_load_explicit(&nic->wait_fds[path], memory_order_acquire) - 1;
+
+	return fd >= 0 && (watch == WATCH_TRANSPORTS || (watch == WATCH_RINGS && nic->rings[path])) ? fd : -1;
+}
+
+bool nic_sleep(struct nic *nic, int event, enum nic_watch watch, uint64_t until)
+{
+	struct pollfd wait[1 + NIC_TRANSPORTS] = {{.fd = event, .events = POLLIN}};
+	struct timespec left = {0};
+	uint64_t now = until == NIC_NEVER ? 0 : monotonic_ns(), count;
+
+	for (int i = 0; i < NIC_TRANSPORTS; i++)
+		wait[i + 1] = (struct pollfd){.fd = watched_fd(nic, i, watch), .events = POLLIN};
+	if (until > now) {
+		left.tv_sec = (time_t)((until - now) / 1000000000u);
+		left.tv_nsec = (long)((until - now) % 1000000000u);
+	}
+	int ready = ppoll(wait, 1 + NIC_TRANSPORTS, until == NIC_NEVER ? NULL : &left, NULL);
+
+	if (ready <= 0)
+		return false;
+	if (wait[0].revents && read(event, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		report(LOG_ERROR, "cannot read a doorbell: %s", strerror(errno));
+	return ready > (wait[0].revents != 0);
+}
