@@ -41,6 +41,6 @@ int post_receive(struct nic *, nic_command *, void *arguments, int invalid);
  * The test of a conditional update: PTL_MD_NO_UPDATE while the queue has unread events or operations have started that
  * will still log one there; PTL_EQ_INVALID if it is no queue of this interface, nor PTL_EQ_NONE.
  */
-int queue_test(struct nic *, ptl_handle_eq_t);
+int md_queue_test(struct nic *, ptl_handle_eq_t);
 
 #endif

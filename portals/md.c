@@ -125,7 +125,7 @@ struct update_arguments {
 	ptl_handle_eq_t test_queue;
 };
 
-int queue_test(struct nic *nic, ptl_handle_eq_t handle)
+int md_queue_test(struct nic *nic, ptl_handle_eq_t handle)
 {
 	struct event_queue *eq = handle == PTL_EQ_NONE ? NULL : handle_eq(nic, handle);
 
@@ -138,7 +138,7 @@ static int update(struct nic *nic, void *argument)
 {
 	const struct update_arguments *arguments = argument;
 	struct descriptor *md = handle_md(nic, arguments->md_handle);
-	int code = queue_test(nic, arguments->test_queue);
+	int code = md_queue_test(nic, arguments->test_queue);
 	struct event_queue *eq;
 
 	if (!md)

@@ -30,7 +30,7 @@ static int post(struct nic *nic, void *argument)
 	if (!list)
 		return refuse_handle(PTL_ME_INVALID, post->me.base);
 	uint32_t greatest = list->greatest_length;
-	int code = queue_test(nic, post->test_queue);
+	int code = md_queue_test(nic, post->test_queue);
 
 	if (code || (code = post->make_entry(nic, &post->me)))
 		return code;
