@@ -300,7 +300,7 @@ static void a_put_in_words_is_the_same_bytes(void **state)
 	for (size_t length = 0; length <= WIRE_LINE_PAYLOAD; length++) {
 		uint8_t expected[4 + WIRE_LINE_HEADER + WIRE_LINE_PAYLOAD] = {0}, line[sizeof(expected)];
 		uint64_t words[WIRE_LINE_WORDS];
-		struct wire_line read;
+		struct wire_line read = {.match_bits = 0};
 
 		assert_int_equal(wire_encode(&message, expected + 4), WIRE_LINE_HEADER);
 		memcpy(expected + 4 + WIRE_LINE_HEADER, payload, length);
