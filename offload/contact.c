@@ -272,6 +272,8 @@ static void cut(struct nic *nic, struct peer *peer)
 	if (!peer->transport->ops->sever)
 		return;
 	peer->transport->ops->sever(peer->transport, peer->address);
+	peer->cut_at = monotonic_ns();
+	peer->cut = peer->transport;
 	if (reads_hang(peer))
 		note_lost(nic, peer);
 }
@@ -291,6 +293,8 @@ static bool is_cut(const struct nic *nic, const struct peer *peer, const struct 
 {
 	if (peer_met_us(peer) || (peer->state == PEER_CONTACTING && message->operation == WIRE_WELCOME))
 		return false;
+	if (peer->cut && peer->cut == nic->transports[nic->polling] && monotonic_ns() - peer->cut_at < CUT_SETTLES_NS)
+		return true;
 	for (const struct peer_lost *lost = peer->lost; lost; lost = lost->next)
 		if (lost->transport == nic->transports[nic->polling] && monotonic_ns() - lost->cut_at < CUT_SETTLES_NS)
 			return true;
@@ -600,7 +604,7 @@ bool contact_misses(struct nic *nic, struct peer *peer, const struct wire_messag
 
 	if (likely((int32_t)(message->said - peer->heard) <= 0))
 		return false;
-	report(LOG_WARN, "%u messages of " ID_TEXT " were lost on the way: the conversation ends",
+	report(LOG_INFO, "%u messages of " ID_TEXT " were lost on the way: the conversation ends",
 	       message->said - peer->heard, ID_PARTS(peer->id));
 	answer(nic, peer, message, peer->address, &stale);
 	part(nic, peer);
@@ -795,13 +799,19 @@ static void ping(struct nic *nic, struct peer *peer, uint64_t now)
 /* Who talks is asked nothing for its silence; but what it owes, or we owe it, may have been lost (WHAT IS MISSING in peer.c). */
 static void ask_what_is_missing(struct nic *nic, struct peer *peer, uint64_t now)
 {
-	uint32_t oldest = peer->active.head ? operation_token(peer->active.head) : 0;
+	const struct operation *op = peer->active.head;
 
-	if (!peer_met_us(peer) || peer->path == PATH_SELF || !may_ping(nic, peer, now))
-		return;
-	if (oldest && oldest == peer->oldest)
+	while (op && op->failure) /* of a conversation that is over: its reads have yet to end */
+		op = op->next;
+	uint32_t oldest = op ? operation_token(op) : 0;
+
+	if (oldest != peer->oldest) {
+		peer->oldest = oldest;
+		peer->oldest_since = now;
+	}
+	if (oldest && peer_met_us(peer) && peer->path != PATH_SELF && now - peer->oldest_since >= ping_interval(nic) &&
+	    may_ping(nic, peer, now))
 		ping(nic, peer, now);
-	peer->oldest = oldest;
 }
 
 /*

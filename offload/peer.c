@@ -333,6 +333,9 @@ static int send_head(struct nic *nic, struct peer *peer, struct operation *op)
 	operation_append(&peer->active, op);
 	if (rc) {
 		op->failure = rc == -EHOSTUNREACH ? PTL_NI_UNREACHABLE : PTL_NI_FAIL;
+		/* An answer that finds no way is as good as lost on it; what failed for another reason is answered so. */
+		if (rc == -EHOSTUNREACH && !is_request(&op->message))
+			peer->said += wire_is_counted(op->message.operation);
 		operation_advance(nic, op, OP_FAILED, NULL);
 	} else {
 		operation_advance(nic, op, OP_SENT, NULL);

@@ -69,15 +69,18 @@ struct peer {
 	unsigned last_looks;
 	unsigned slice;
 	uint32_t arrivals, arrivals_seen, arrivals_visited;
-	bool examined;      /* nothing is under way, but is it still there? */
-	bool source_shown;  /* the transport has named this peer as the source of a message: it can be told apart */
-	uint16_t stranger;  /* place on nic->strangers + 1; 0: it has proven to be there, or we have asked for it */
-	unsigned owed;      /* operations held for what it has sent, at most PEER_OWED_MAX */
-	unsigned requested; /* operations towards it that are ours */
+	bool examined;         /* nothing is under way, but is it still there? */
+	bool source_shown;     /* the transport has named this peer as the source of a message: it can be told apart */
+	uint16_t stranger;     /* place on nic->strangers + 1; 0: it has proven to be there, or we have asked for it */
+	unsigned owed;         /* operations held for what it has sent, at most PEER_OWED_MAX */
+	unsigned requested;    /* operations towards it that are ours */
+	struct transport *cut; /* whose connection with it we have severed last, NULL: none, */
+	uint64_t cut_at;       /* and when */
 	uint64_t silent_since, pinged_at, asked_at; /* asked_at: what unconfirmed transfers want to know */
 	unsigned pings, refused_probes;
-	uint32_t oldest; /* token of what had been under way for longest when we looked last, 0: nothing was */
-	unsigned reads;  /* of its memory, under way in this conversation */
+	uint32_t oldest;       /* token of what had been under way for longest when we looked last, 0: nothing was */
+	uint64_t oldest_since; /* when we saw it first */
+	unsigned reads;        /* of its memory, under way in this conversation */
 	uint32_t reads_ended, reads_ended_seen; /* so many of them have, so many when we looked last */
 	uint64_t reads_stuck_since;             /* 0: nobody has looked yet */
 	uint64_t reads_overdue_since;           /* seen to be stuck for too long; 0: they are not */

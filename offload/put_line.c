@@ -33,8 +33,11 @@ bool put_line(struct nic *nic, const struct put_arguments *put)
 					 .offset = put->remote_offset,
 					 .hdr_data = put->hdr_data};
 	uint64_t words[WIRE_LINE_WORDS];
+	/* What is empty may be nowhere. */
+	const uint8_t *payload =
+		put->length > 0 ? (const uint8_t *)md->region.whole.iov_base + put->local_offset : NULL;
 
-	wire_write_line(&header, (const uint8_t *)md->region.whole.iov_base + put->local_offset, put->length, words);
+	wire_write_line(&header, payload, put->length, words);
 	/* Refused: the long way asks again, and takes note. */
 	if (unlikely(peer->transport->ops->send_line(peer->transport, peer->address, words,
 						     WIRE_LINE_HEADER + put->length)))
@@ -70,7 +73,7 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 	match_begin(&search, &nic->portals[put.pt_index], peer->id, put.match_bits);
 	struct descriptor *md = receive_find(&search, &demand);
 
-	if (unlikely(!md || md->region.count != 1))
+	if (unlikely(!md))
 		return false;
 	match_end(&search); /* may change the list, which a search that is repeated must not do twice */
 	peer->source_shown = true;
@@ -85,8 +88,11 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 
 	receive_start(nic, md, &demand, &info);
 	event_log(nic, md, PTL_EVENT_PUT_START, &info, PTL_NI_OK);
-	memcpy((char *)md->region.whole.iov_base + demand.offset, (const char *)bytes + WIRE_LINE_HEADER,
-	       demand.mlength);
+	if (likely(md->region.count == 1 && demand.mlength > 0))
+		memcpy((char *)md->region.whole.iov_base + demand.offset, (const char *)bytes + WIRE_LINE_HEADER,
+		       demand.mlength);
+	else
+		region_write(&md->region, demand.offset, (const char *)bytes + WIRE_LINE_HEADER, demand.mlength);
 	operation_end(nic, md, PTL_EVENT_PUT_END, &info, PTL_NI_OK);
 	return true;
 }

@@ -181,7 +181,8 @@ static inline void wire_write_line(const struct wire_line *put, const uint8_t *p
 	}
 	uint8_t padded[WIRE_LINE_PAYLOAD] = {0};
 
-	memcpy(padded, payload, length);
+	if (length > 0) /* else there may be no payload to point at */
+		memcpy(padded, payload, length);
 	words[5] = load_u64(padded);
 	words[6] = load_u64(padded + sizeof(uint64_t));
 }

@@ -111,7 +111,7 @@ void node_read_end(struct node *node, struct node_read *read, int status)
 	uint8_t index = (uint8_t)(read - copies->reads);
 	uint8_t *place = memchr(copies->order, index, copies->read_count);
 
-	if (read->noted)
+	if (read->noted && !read->orphan) /* else its pair is forgotten, and another may have the number */
 		node_choice_ended(node, read, status);
 	copies->read_count--;
 	memmove(place, place + 1, (size_t)(copies->order + copies->read_count - place));

@@ -28,7 +28,7 @@ static bool is_readable(int fd)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 
-	return poll(&poll_fd, 1, 0) > 0;
+	return poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & POLLIN;
 }
 
 /* Keeps what it finds for poll().  0: there is nothing. */

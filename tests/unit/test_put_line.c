@@ -318,6 +318,39 @@ static void a_usual_put_is_matched_copied_and_told(void **state)
 	assert_false(arrives(&usual_one));
 }
 
+static void what_is_empty_may_be_nowhere(void **state)
+{
+	struct put_arguments put = usual();
+	struct arrival empty = arrival();
+
+	(void)state;
+	region_clear(&md->region);
+	assert_int_equal(region_set(&md->region, NULL, 0), 0);
+	put.local_offset = put.length = 0;
+	assert_true(put_line(&nic, &put));
+	assert_int_equal(line_length, WIRE_LINE_HEADER);
+	empty.header.offset = empty.length = 0;
+	assert_true(arrives(&empty));
+	assert_int_equal(event_unread(eq), 4);
+}
+
+static void pieces_are_filled_as_one(void **state)
+{
+	const struct iovec pieces[] = {{memory, 7}, {memory + 32, 16}};
+	struct arrival one = arrival();
+
+	(void)state;
+	region_clear(&md->region);
+	assert_int_equal(region_set_pieces(&md->region, pieces, 2), 0);
+	assert_true(arrives(&one));
+	assert_memory_equal(memory + 5, "pa", 2);
+	assert_int_equal(memory[7], 7);
+	assert_memory_equal(memory + 32, "yload!", 6);
+	assert_int_equal(memory[38], 38);
+	region_clear(&md->region);
+	assert_int_equal(region_set(&md->region, memory, MEMORY), 0);
+}
+
 /* What makes an arrival unusual, likewise. */
 #define UNUSUAL_ARRIVAL(name, what)                                                                                    \
 	static void name(struct arrival *a)                                                                            \
@@ -344,7 +377,6 @@ UNUSUAL_ARRIVAL(with_other_bits, a->header.match_bits++)
 UNUSUAL_ARRIVAL(for_no_descriptor, entry->descriptor = NULL)
 UNUSUAL_ARRIVAL(for_gets_only, md->options = PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE)
 UNUSUAL_ARRIVAL(too_long_for_it, a->header.offset = MEMORY - LENGTH + 1)
-UNUSUAL_ARRIVAL(into_pieces, md->region.count = 2)
 UNUSUAL_ARRIVAL(with_stage_clocks, atomic_store(&nic.timing.on, true))
 UNUSUAL_ARRIVAL(with_a_trace, nic.trace = PTL_DBG_PARSE)
 
@@ -370,7 +402,6 @@ static void any_other_arrival_is_left_alone(void **state)
 		for_no_descriptor,
 		for_gets_only,
 		too_long_for_it,
-		into_pieces,
 		with_a_trace,
 #if PORTALS_TIMING
 		with_stage_clocks,
@@ -400,6 +431,8 @@ int main(void)
 		TEST(a_usual_put_is_a_line_and_its_events),
 		TEST(any_other_put_is_left_alone),
 		TEST(a_usual_put_is_matched_copied_and_told),
+		TEST(what_is_empty_may_be_nowhere),
+		TEST(pieces_are_filled_as_one),
 		TEST(any_other_arrival_is_left_alone),
 	};
 
