@@ -168,7 +168,7 @@ static bool invent(const struct victims *victims, unsigned again)
 
 static void a_flood_of_greetings_from_invented_processes(void)
 {
-	siege(invent, TRACE_STALE);
+	siege(invent, TRACE_STALE_FORGOTTEN);
 }
 
 #define SIEGE(test)                                                                                                    \

@@ -26,7 +26,8 @@ struct victims {
 /* Runs again and again for some seconds; `again` counts from 0.  False: nothing of it left the stranger. */
 typedef bool attack(const struct victims *, unsigned again);
 /* By what the target tells that the attack arrived. */
-enum trace { NO_TRACE, TRACE_MALFORMED, TRACE_STALE };
+/* TRACE_STALE_FORGOTTEN: newcomers may be forgotten, with what they have asked, for those who came after (docs/security.md). */
+enum trace { NO_TRACE, TRACE_MALFORMED, TRACE_STALE, TRACE_STALE_FORGOTTEN };
 /* Fails if no attack succeeded, or if it left no trace where one is due. */
 #define siege(...) siege_at(__func__, __VA_ARGS__)
 void siege_at(const char *name, attack *once, enum trace);
