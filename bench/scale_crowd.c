@@ -10,7 +10,7 @@
 
 #include "fail.h"
 #include "offload/nic.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 #include "offload/wire.h"
 #include "portals/process.h"
 

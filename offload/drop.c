@@ -10,7 +10,7 @@
 
 #include "base/report.h"
 #include "offload/operation.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 #include "offload/trace.h"
 
 struct text {

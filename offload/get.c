@@ -14,7 +14,7 @@
 #include <errno.h>
 
 #include "offload/operation.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 
 enum { GET_QUEUED = STATE_QUEUED, GET_WAITING, GET_PULLING };
 enum { ANSWER_QUEUED = STATE_QUEUED, ANSWER_EXPOSED };

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "offload/operation.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 
 enum { SWAP_QUEUED = STATE_QUEUED, SWAP_WAITING };
 

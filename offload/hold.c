@@ -23,7 +23,7 @@
  * `holding` is changed under ownership, and read without by hosts whose queue is empty.  They may read it late: then the hold ends
  * at their next look.  On the way of a message there is no test of it.
  */
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 #include "offload/trace.h"
 
 void hold_begin(struct nic *nic)

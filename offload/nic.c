@@ -87,7 +87,7 @@
 #include "offload/futex.h"
 #include "offload/operation.h"
 #include "offload/own.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 #include "offload/waiters.h"
 
 #define POLL_BUDGET  16

@@ -18,7 +18,7 @@
 #include "offload/futex.h"
 #include "offload/interface.h"
 #include "offload/operation.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 #include "offload/trace.h"
 #include "offload/waiters.h"
 

@@ -20,7 +20,7 @@
 
 #include "base/arch.h"
 #include "base/report.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 #include "transports/memory.h"
 
 #define UNEXPOSED_PAUSE_NS UINT64_C(1000000000) /* between two lines about it */

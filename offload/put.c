@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "offload/operation.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 
 enum { PUT_QUEUED = STATE_QUEUED, PUT_EXPOSED, PUT_ACK_DUE, PUT_PULLING = STATE_QUEUED };
 

@@ -4,7 +4,7 @@
 #define PORTALS_OFFLOAD_RECEIVE_H
 
 #include "offload/operation.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 
 /* Access control: may the peer use that entry of the portal table by that of the access control list? */
 static inline bool receive_granted(const struct nic *nic, const struct peer *peer, uint32_t pt_index, uint32_t ac_index)

@@ -19,7 +19,7 @@
 
 #include "base/report.h"
 #include "offload/operation.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 
 static int keep_segments(struct transfer *transfer, const struct wire_message *message)
 {

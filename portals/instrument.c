@@ -6,7 +6,7 @@
 
 #include "base/report.h"
 #include "base/settings.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 #include "portals/process.h"
 #include "portals/refuse.h"
 #include "portals/runtime/rank.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "transports/node_copy.h"
+#include "transports/node/node_copy.h"
 
 #define PATIENT 1000000 /* ns that the source may take, so that this way is taken although the machine is busy */
 

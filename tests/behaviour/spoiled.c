@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "transports/node.h"
+#include "transports/node/node.h"
 
 enum { MAD = 1 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fault points in transports/node*.c (base/fault.h), in the order in which a message meets them. */
+/* The fault points in transports/node/node*.c (base/fault.h), in the order in which a message meets them. */
 #ifndef TESTS_CRASH_POINTS_H
 #define TESTS_CRASH_POINTS_H
 

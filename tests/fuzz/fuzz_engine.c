@@ -11,7 +11,7 @@
 
 #include "offload/nic.h"
 #include "offload/operation.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 #include "portals/process.h"
 #include "tests/fuzz/input.h"
 #include "tests/scripted.h"

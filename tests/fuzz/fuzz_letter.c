@@ -4,7 +4,7 @@
  * whatever descriptors, they are dropped or have an effect that the protocol allows; no descriptor is lost.  The input is
  * a script of letters.  Letters, names and segments are real; the table of peers and the queue are stubs.
  */
-#include "transports/node_meet.c" /* for the form of a letter */
+#include "transports/node/node_meet.c" /* for the form of a letter */
 
 #include <dirent.h>
 #include <fcntl.h>

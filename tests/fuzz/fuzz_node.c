@@ -4,7 +4,7 @@
  * it should not be, and no byte of a message is written after its read has ended.  The input is a script of what two
  * peers write and what we do; meeting and segments are stubs, everything else of the node transport is real.
  */
-#include "transports/node.h"
+#include "transports/node/node.h"
 
 #include <errno.h>
 #include <fcntl.h>

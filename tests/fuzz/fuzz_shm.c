@@ -5,7 +5,7 @@
  * and no descriptor or mapping is lost.  The input is a script of letters, lives and words in pages.  Letters, pages and
  * addresses are real; the provider is a table of numbers, which now and then gives one out twice, as shm does.
  */
-#include "transports/ofi_shm_letters.c" /* for the form of a letter */
+#include "transports/ofi/ofi_shm_letters.c" /* for the form of a letter */
 
 #include <dirent.h>
 #include <fcntl.h>

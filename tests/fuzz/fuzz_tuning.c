@@ -10,7 +10,7 @@
 
 #include "base/report.h"
 #include "tests/fuzz/input.h"
-#include "transports/node_copy.h"
+#include "transports/node/node_copy.h"
 
 extern FILE *p3_out;
 

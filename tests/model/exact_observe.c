@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 #include "offload/wire.h"
 #include "tests/model/exact.h"
 

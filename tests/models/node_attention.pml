@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who rings for a receiver, and when: the attention of a segment (transports/node_queue.c, node.c, node_meet.c) between two
+ * Who rings for a receiver, and when: the attention of a segment (transports/node/node_queue.c, node.c, node_meet.c) between two
  * senders and a process with two threads: one that sleeps for the engine, and one that drives now and then.
  *
  *     -DLENDS=1       attention is LENT, not AWAKE, unless ASLEEP: the thread that sleeps is the NIC thread, and waits in a

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How two processes of one node meet by letters that may be lost (transports/node_meet.c), while one of them, or both,
+ * How two processes of one node meet by letters that may be lost (transports/node/node_meet.c), while one of them, or both,
  * begin anew as another incarnation under the same name at any moment.
  *
  *     -DRESTARTS=n    of each side
  *     -DLOSSES=n      letters that are lost besides those that find a full mailbox or nobody with that name
  *     -DWATCHED=0     no pidfd: the end of an incarnation is learnt from its successor's letters only
- *     -DRENEWS=n      of each side besides, which keeps its name and what is in its mailbox (transports/node_renew.c);
+ *     -DRENEWS=n      of each side besides, which keeps its name and what is in its mailbox (transports/node/node_renew.c);
  *                     with WATCHED=0 only, for the process does not end
  *     -DFORGETS=n     times that a side gives up a peer that lives; then records may be dropped until the peer notices
  *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The queue of a receiving NIC (transports/node_queue.c): two senders append records of one or two lines to four slots.
+ * The queue of a receiving NIC (transports/node/node_queue.c): two senders append records of one or two lines to four slots.
  *
  *     -DRECORDS=n     each sender appends at most so many
  *     -DLINES=n       of all records together, about: how many laps

@@ -8,7 +8,7 @@
 
 #include "tests/security/security.h"
 #include "tests/security/stranger.h"
-#include "transports/node.h"
+#include "transports/node/node.h"
 
 #define NOBODY  65534
 #define LONGEST 300

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "offload/nic.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 #include "portals/process.h"
 #include "tests/scripted.h"
 

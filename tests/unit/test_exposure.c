@@ -17,7 +17,7 @@
 
 #include "base/report.h"
 #include "offload/nic.h"
-#include "offload/peer.h"
+#include "offload/peer/peer.h"
 #include "portals/process.h"
 #include "tests/scripted.h"
 

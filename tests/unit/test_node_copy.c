@@ -20,7 +20,7 @@
 #include "base/arch.h"
 #include "base/report.h"
 #include "tests/harness.h"
-#include "transports/node_copy.h"
+#include "transports/node/node_copy.h"
 
 #define PATIENCE   (10000000000u * SLOWNESS) /* ns until something that must happen is missed */
 #define PENDING    1                         /* no status of a read */

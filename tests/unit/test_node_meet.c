@@ -26,7 +26,7 @@
 
 #include "tests/harness.h"
 #include "tests/resources.h"
-#include "transports/node.h"
+#include "transports/node/node.h"
 
 #define LOOPBACK  0x7f000001u
 #define PATIENCE  (10000000000u * SLOWNESS) /* ns until something that must happen is missed */

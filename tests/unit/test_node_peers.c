@@ -15,7 +15,7 @@
 
 #include "tests/harness.h"
 #include "tests/resources.h"
-#include "transports/node.h"
+#include "transports/node/node.h"
 
 #define LOOPBACK 0x7f000001u
 #define SERVER   1u

@@ -23,7 +23,7 @@
 
 #include "base/bytes.h"
 #include "tests/harness.h"
-#include "transports/node.h"
+#include "transports/node/node.h"
 
 enum {
 	SENDERS = 2,

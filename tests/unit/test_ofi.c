@@ -30,8 +30,8 @@
 #include "tests/harness.h"
 #include "tests/refuse.h"
 #include "tests/resources.h"
-#include "transports/ofi.h"
-#include "transports/ofi_shm.h"
+#include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_shm.h"
 
 #define LOOPBACK   0x7f000001u
 #define ANY_PID    0xffffffffu

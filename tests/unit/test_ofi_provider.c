@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "transports/ofi.h"
+#include "transports/ofi/ofi.h"
 
 #define MIB (1u << 20)
 

@@ -1,0 +1,864 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * First contact, the notices about it, and liveness.  The design is described in peer.c.
+ *
+ * WAYS.  A process of our own node can be reached by shared memory or by the network, if both of us have both.  Every
+ * HELLO is offered to the possible transports in the order of preference, until one takes it or needs time for it
+ * (-EAGAIN): the next one's turn is only when there is certainly nobody (-ENOENT) or nobody for us (-EHOSTUNREACH,
+ * another user's process).  Nobody now may be somebody later, so every repetition starts from the first again, until
+ * PTL_CONNECT_TIMEOUT.  Whoever receives a HELLO answers where it came from, and from then on the way is fixed for the
+ * conversation: order, and memory exposed to one transport, would not survive a change.
+ *
+ * Both sides come to the same way.  A process claims its name on the node before it opens the network, which takes
+ * 100 ms, so whoever is found on the network was to be found on the node just before, when our HELLO was offered there;
+ * and that two can meet on the node is symmetrical.  Should it go wrong all the same (each has taken a HELLO of the
+ * other over another way), then each is READY when a WELCOME of the same conversation arrives over the other way: the
+ * more preferred way wins.  Who is on it already ignores the WELCOME; the other one moves, and what it had under way
+ * fails as if the connection had broken.  A HELLO of the conversation we are in, over another way, is an old one.
+ *
+ * A process can be reachable at one of several addresses (its preferred port may have been taken by a stranger), so
+ * HELLO goes to candidate 0 half of the time and to the others in turn, in slices of SLICE_NS: 0 1 0 2 0 3 ...
+ * Whoever lives at a wrong candidate answers REFUSED, which ends the slice at once.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cancel.h"
+#include "base/report.h"
+#include "offload/peer/peer.h"
+#include "offload/trace.h"
+
+#define SLICE_NS           100000000u
+#define HELLO_AGAIN_NS     200000000u
+#define LAST_LOOK_NS       10000000u
+#define LAST_LOOKS         8
+#define OPENING_NS         1000000u
+#define SILENCE_NS         1000000000u
+#define LEAST_TIMEOUT_NS   1000000000u
+#define PINGS_BEFORE_DEATH 3
+#define SEVER_AGAIN_NS     250000000u
+#define CUT_SETTLES_NS     (HELLO_AGAIN_NS / 2) /* so that the next HELLO is not refused again */
+#define SEVERED_AT_A_TIME  64 /* peers whose connections are looked for in one walk; the others' when theirs are gone */
+
+static uint16_t abilities(const struct nic *nic, struct peer *peer)
+{
+	uint16_t bits = nic->mode == NIC_MODE_HOST ? 0 : WIRE_HAS_NIC_THREAD;
+
+	/* What we say to ourselves is never held. */
+	if (!hold_in_force(nic) || (peer->id.nid == nic->id.nid && peer->id.pid == nic->id.pid))
+		return bits;
+	peer->held_back = true;
+	return bits | WIRE_HOLDS;
+}
+
+/* HELLO and WELCOME: who we are, and whom we take the other for. */
+static struct wire_message introduction(const struct nic *nic, struct peer *peer, enum wire_operation what)
+{
+	return (struct wire_message){
+		.operation = (uint8_t)what,
+		.wanted_nid = peer->id.nid,
+		.wanted_pid = peer->id.pid,
+		.uid = nic->uid,
+		.jid = nic->jid,
+		.incarnation_high = nic->incarnation[0],
+		.incarnation_low = nic->incarnation[1],
+		.abilities = abilities(nic, peer),
+	};
+}
+
+static uint64_t mix(uint64_t value)
+{
+	value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9u;
+	value = (value ^ value >> 27) * 0x94D049BB133111EBu;
+	return value ^ value >> 31;
+}
+
+/*
+ * Nobody can guess the next from those before it, and none comes again before all others have: a counter, permuted by a
+ * Feistel network with a key of this interface.  Not 0.
+ */
+static uint16_t new_tag(struct nic *nic)
+{
+	uint8_t left, right;
+
+	do {
+		left = (uint8_t)(nic->tags_given >> 8);
+		right = (uint8_t)nic->tags_given++;
+		for (unsigned round = 0; round < 6; round++) {
+			uint8_t next = left ^ (uint8_t)mix(nic->tag_key ^ (round << 8 | right));
+
+			left = right;
+			right = next;
+		}
+	} while (left == 0 && right == 0);
+	return (uint16_t)(left << 8 | right);
+}
+
+bool contact_possible(const struct nic *nic, const struct peer *peer, enum nic_path path)
+{
+	bool own_node = peer->id.nid == nic->id.nid, self = own_node && peer->id.pid == nic->id.pid;
+
+	if (!nic->claimed[path] || self != (path == PATH_SELF) || (path == PATH_NODE && !own_node))
+		return false;
+	return nic->transports[path] || !nic->opening_done;
+}
+
+/*
+ * Of its addresses on that path the one that the slice is about: every other slice is for candidate 0.  Only the
+ * network has several.
+ */
+static int find_address(struct nic *nic, struct peer *peer, enum nic_path path)
+{
+	peer_take_path(nic, peer, path);
+	peer->attempt = path == PATH_NETWORK && peer->slice % 2 ? peer->slice / 2 + 1 : 0;
+	int rc = peer_resolve(nic, peer, peer->attempt);
+
+	if (rc && peer->attempt > 0) {
+		peer->attempt = peer->slice = 0;
+		rc = peer_resolve(nic, peer, 0);
+	}
+	return rc;
+}
+
+/*
+ * Offers HELLO to one transport after the other.  0: taken; -EAGAIN; -EINPROGRESS: to be offered to one that is still
+ * opening; -ENOENT: nobody there now; -EHOSTUNREACH: none of them will ever reach the peer.
+ */
+static int offer_hello(struct nic *nic, struct peer *peer)
+{
+	struct wire_message hello = introduction(nic, peer, WIRE_HELLO);
+	int result = -EHOSTUNREACH;
+
+	for (enum nic_path path = 0; path < NIC_TRANSPORTS; path++) {
+		if (!contact_possible(nic, peer, path))
+			continue;
+		if (!nic->transports[path])
+			return -EINPROGRESS;
+		if (find_address(nic, peer, path))
+			continue;
+		int rc = peer_send_notice(nic, peer, &hello);
+
+		if (rc == -ENOENT)
+			result = rc;
+		else if (rc != -EHOSTUNREACH)
+			return rc == 0 ? 0 : -EAGAIN;
+	}
+	return result;
+}
+
+/*
+ * `why`, unless descriptors have run out, or the addresses explain it: a first program often names 127.0.0.1 to an
+ * interface that has another one.
+ */
+static const char *why_unreachable(const struct nic *nic, const struct peer *peer, const char *why)
+{
+	const bool we_loop = nic->id.nid >> 24 == LOOPBACK_NET, it_loops = peer->id.nid >> 24 == LOOPBACK_NET;
+
+	if (we_loop == it_loops)
+		return *report_descriptor_hint(-EIO)
+			       ? "hardly a descriptor is left to connect with: raise RLIMIT_NOFILE (ulimit -n)"
+			       : why;
+	return we_loop ? "our interface is on the loopback and its is not: set PTL_IFACE"
+		       : "its interface is on the loopback and ours is not: set PTL_IFACE, there or here";
+}
+
+/* HELLO is repeated until it is answered, so a full transport costs nothing but time. */
+static void greet(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	static const uint64_t pauses[] = {50000, 200000, 1000000, 5000000, 20000000, 50000000};
+	unsigned step = peer->refusals / 4;
+	int rc = offer_hello(nic, peer);
+
+	if (rc == -EHOSTUNREACH) {
+		peer_fail(nic, peer, PTL_NI_UNREACHABLE,
+			  why_unreachable(nic, peer,
+					  "no transport reaches it: not its network, not its user, or not its job"));
+		return;
+	}
+	if (rc == 0)
+		peer->retry_at = now + HELLO_AGAIN_NS;
+	else if (rc == -EINPROGRESS)
+		peer->retry_at = now + OPENING_NS;
+	else
+		peer->retry_at = now + pauses[step < 5 ? step : 5];
+	nic_timer_at(nic, peer->retry_at < peer->slice_end ? peer->retry_at : peer->slice_end);
+}
+
+static void next_slice(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	peer->slice++;
+	peer->slice_end = now + SLICE_NS;
+	greet(nic, peer, now);
+}
+
+void contact_start(struct nic *nic, struct peer *peer)
+{
+	uint64_t now = monotonic_ns();
+
+	peer->state = PEER_CONTACTING;
+	peer->local_tag = new_tag(nic);
+	peer->remote_tag = 0;
+	peer->slice = 0;
+	peer->slice_end = now + SLICE_NS;
+	peer->refusals = 0;
+	peer->held_back = false;
+	peer->contact_deadline = now + nic->settings->connect_timeout;
+	peer->last_looks = 0;
+	peer->looked_at = now;
+	peer_mark_busy(nic, peer);
+	greet(nic, peer, now);
+}
+
+/*
+ * Its answer may be on its way, or here and unread: where others compute, each of us has its core for moments that are tenths of a
+ * second apart.  So the deadline alone fails nobody: we look LAST_LOOKS times more, which takes a moment where nobody does.
+ */
+static bool is_overdue(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	if (now < peer->contact_deadline)
+		return false;
+	bool look = now - peer->looked_at >= LAST_LOOK_NS;
+
+	if (look)
+		peer->looked_at = now;
+	nic_timer_at(nic, peer->looked_at + LAST_LOOK_NS);
+	peer->last_looks += look;
+	return peer->last_looks > LAST_LOOKS;
+}
+
+void contact_tick(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	if (is_overdue(nic, peer, now))
+		peer_fail(nic, peer, PTL_NI_UNREACHABLE,
+			  why_unreachable(nic, peer, "no answer to HELLO within PTL_CONNECT_TIMEOUT"));
+	else if (now >= peer->slice_end)
+		next_slice(nic, peer, now);
+	else if (now >= peer->retry_at)
+		greet(nic, peer, now);
+	else
+		nic_timer_at(nic, peer->retry_at < peer->slice_end ? peer->retry_at : peer->slice_end);
+}
+
+/* --- what ended conversations leave behind --- */
+
+/* Failed, but our reads of the peer's memory have yet to end: what comes after them is behind them. */
+static bool reads_hang(const struct peer *peer)
+{
+	return peer->active.head && peer->active.head->failure;
+}
+
+/*
+ * Where it was, until all reads of its memory have ended: whoever comes after it may be elsewhere, and be given up as well.
+ * Without memory for that, what was severed at once is all.
+ */
+static void note_lost(struct nic *nic, struct peer *peer)
+{
+	for (struct peer_lost *lost = peer->lost; lost; lost = lost->next)
+		if (lost->transport == peer->transport && lost->address == peer->address) {
+			lost->cut_at = monotonic_ns();
+			return;
+		}
+	struct peer_lost *lost = malloc(sizeof(*lost));
+
+	if (!lost)
+		return;
+	*lost = (struct peer_lost){.next = peer->lost, .transport = peer->transport, .cut_at = monotonic_ns()};
+	lost->address = peer_hand_over(nic, peer);
+	peer->lost = lost;
+}
+
+static void cut(struct nic *nic, struct peer *peer)
+{
+	if (!peer->transport->ops->sever)
+		return;
+	peer->transport->ops->sever(peer->transport, peer->address);
+	peer->cut_at = monotonic_ns();
+	peer->cut = peer->transport;
+	if (reads_hang(peer))
+		note_lost(nic, peer);
+}
+
+void contact_cut_reads(struct nic *nic, struct peer *peer)
+{
+	if (reads_hang(peer))
+		cut(nic, peer);
+}
+
+/*
+ * Who greets us, or answers, over a connection that we have just cut, or has done so before that and was read now?  The answer
+ * would go the same way, and be lost, with the requests behind it, of which nobody would ever know that they are missing.  HELLO
+ * is repeated, and a WELCOME to one that we send from now on tells of another connection.
+ */
+static bool is_cut(const struct nic *nic, const struct peer *peer, const struct wire_message *message)
+{
+	if (peer_met_us(peer) || (peer->state == PEER_CONTACTING && message->operation == WIRE_WELCOME))
+		return false;
+	if (peer->cut && peer->cut == nic->transports[nic->polling] && monotonic_ns() - peer->cut_at < CUT_SETTLES_NS)
+		return true;
+	for (const struct peer_lost *lost = peer->lost; lost; lost = lost->next)
+		if (lost->transport == nic->transports[nic->polling] && monotonic_ns() - lost->cut_at < CUT_SETTLES_NS)
+			return true;
+	return false;
+}
+
+/* --- notices --- */
+
+static bool same_process(const struct peer *peer, const struct wire_message *message)
+{
+	return peer->incarnation[0] == message->incarnation_high && peer->incarnation[1] == message->incarnation_low;
+}
+
+static bool same_conversation(const struct peer *peer, const struct wire_message *message)
+{
+	return peer->remote_tag == message->source_tag && same_process(peer, message);
+}
+
+/*
+ * The peer has begun anew, or answers over a better way than the one on which we thought to be talking (see WAYS above).
+ * A WELCOME answers to our tag, under which its sender knows us from then on: so that stays.  A successor under the id of
+ * one whose end nobody noticed is what tells of it.
+ */
+static void begin_anew(struct nic *nic, struct peer *peer, const struct wire_message *message)
+{
+	uint16_t tag = message->operation == WIRE_WELCOME ? peer->local_tag : 0;
+
+	peer_reset(nic, peer);
+	peer->local_tag = tag;
+	contact_cut_reads(nic, peer);
+	if (!peer->stranger && !same_process(peer, message))
+		verdict_pass(nic, peer->id, peer->uid, peer->jid, "another process has its id");
+}
+
+/* What was said to the tag that it answered belongs to no conversation any more: it is told so (STALE). */
+static int put_off(struct nic *nic, struct peer *peer, struct transport *transport, transport_address resolved)
+{
+	transport_take_back(transport, resolved);
+	if (peer->state == PEER_UNKNOWN) {
+		peer->local_tag = 0;
+		if (peer->requests.head)
+			contact_start(nic, peer);
+	}
+	return -EALREADY;
+}
+
+/* HELLO or WELCOME told us who the peer is. */
+static int introduce(struct nic *nic, struct peer *peer, const struct wire_message *message, transport_address from)
+{
+	if (unlikely(peer->state == PEER_BROKEN))
+		peer_end_broken(nic, peer);
+	struct transport *transport = nic->transports[nic->polling];
+	bool ready = peer_met_us(peer), same = ready && same_conversation(peer, message);
+	transport_address address;
+
+	if (same && peer->path != nic->polling && (peer->path < nic->polling || message->operation == WIRE_HELLO))
+		return -EALREADY;
+	int rc = transport->ops->resolve(transport, peer->id.nid, peer->id.pid, message->attempt, &address);
+
+	if (rc)
+		return rc;
+	/* Somebody else's identity; or it comes from an address unknown until now: then the next HELLO will show its source. */
+	if (from != TRANSPORT_ADDRESS_UNKNOWN ? from != address : peer->source_shown && !same) {
+		transport_take_back(transport, address);
+		return -EPERM;
+	}
+	if (ready && (!same || peer->path != nic->polling))
+		begin_anew(nic, peer, message);
+	if (unlikely(peer->lost) && is_cut(nic, peer, message))
+		return put_off(nic, peer, transport, address);
+	if (peer->local_tag == 0)
+		peer->local_tag = new_tag(nic);
+	peer_take_path(nic, peer, nic->polling);
+	peer_hold(nic, peer, address);
+	peer_settle(nic, peer);
+	if ((rc = peer_meet(nic, peer)))
+		return rc;
+	peer->attempt = message->attempt;
+	peer->remote_tag = message->source_tag;
+	/* Such a transport admits nobody but our own user; elsewhere it is the sender's claim. */
+	peer->uid = peer->transport->limits.verified_uid ? nic->uid : message->uid;
+	peer->jid = message->jid;
+	peer->abilities = message->abilities;
+	peer->incarnation[0] = message->incarnation_high;
+	peer->incarnation[1] = message->incarnation_low;
+	/* An introduction from the time of its hold may come late. */
+	peer->state = message->abilities & WIRE_HOLDS && peer->state != PEER_READY ? PEER_HOLDING : PEER_READY;
+	trace(nic, PTL_DBG_SETUP, "met " ID_TEXT " over %s%s", ID_PARTS(peer->id), peer->transport->ops->name,
+	      peer->state == PEER_HOLDING ? ", which wants no requests yet" : "");
+	verdict_withdraw(nic, peer->id);
+	peer->refusals = 0;
+	peer->retry_at = 0;
+	peer->arrivals++;
+	return 0;
+}
+
+/* However often it is asked for, one that still waits is enough. */
+static bool replace_waiting(struct peer *peer, const struct wire_message *notice)
+{
+	for (struct operation *op = peer->responses.head; op; op = op->next) {
+		if (op->message.operation == notice->operation) {
+			op->message = *notice;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void queue_notice(struct nic *nic, struct peer *peer, const struct wire_message *notice)
+{
+	if (replace_waiting(peer, notice))
+		return;
+	struct operation *op = operation_owed(nic, peer, &protocol_once);
+
+	if (!op)
+		return;
+	op->message = *notice;
+	peer_respond(nic, op);
+}
+
+/* Answers somebody who may not be a peer, where it spoke from: best effort, the asker repeats itself. */
+static void answer(struct nic *nic, const struct peer *peer, const struct wire_message *message, transport_address from,
+		   struct wire_message *reply)
+{
+	struct transport *transport = nic->transports[nic->polling];
+	uint8_t bytes[WIRE_MAX_HEADER];
+
+	bool resolved = from == TRANSPORT_ADDRESS_UNKNOWN;
+
+	if (resolved &&
+	    ((!peer && !stranger_affordable(nic)) ||
+	     transport->ops->resolve(transport, message->source_nid, message->source_pid, message->attempt, &from)))
+		return;
+	reply->source_nid = nic->id.nid;
+	reply->source_pid = nic->id.pid;
+	reply->target_tag = message->source_tag;
+	reply->attempt = (uint8_t)transport->ops->own_attempt(transport);
+	if (transport->ops->send(transport, from, bytes, wire_encode(reply, bytes), NULL, 0) == 0)
+		nic->counters.notices_sent++;
+	if (resolved)
+		transport_take_back(transport, from);
+}
+
+static void hello_for_another(struct nic *nic, struct peer *peer, const struct wire_message *hello,
+			      transport_address from)
+{
+	struct wire_message refusal = {
+		.operation = WIRE_REFUSED,
+		.wanted_nid = hello->wanted_nid,
+		.wanted_pid = hello->wanted_pid,
+		.reason = REFUSED_WRONG_PROCESS,
+		.their_version = WIRE_VERSION,
+	};
+
+	/* Over another way than we talk with it ourselves: without patience, it will ask again. */
+	if (peer->state != PEER_UNKNOWN && peer->path != nic->polling) {
+		answer(nic, peer, hello, from, &refusal);
+		return;
+	}
+	peer_take_path(nic, peer, nic->polling);
+	if (peer->state == PEER_UNKNOWN && peer_resolve(nic, peer, hello->attempt))
+		return;
+	queue_notice(nic, peer, &refusal);
+}
+
+static void say_welcome(struct nic *nic, struct peer *peer)
+{
+	const struct wire_message welcome = introduction(nic, peer, WIRE_WELCOME);
+
+	queue_notice(nic, peer, &welcome);
+}
+
+void contact_release(struct nic *nic, struct peer *peer)
+{
+	if (!peer->held_back || !peer_met_us(peer))
+		return;
+	peer->held_back = false;
+	say_welcome(nic, peer);
+}
+
+static void hello_arrived(struct nic *nic, struct peer *peer, const struct wire_message *hello, transport_address from)
+{
+	if (hello->wanted_nid != nic->id.nid || hello->wanted_pid != nic->id.pid) {
+		hello_for_another(nic, peer, hello, from);
+		return;
+	}
+	if (introduce(nic, peer, hello, from)) {
+		nic->counters.stale++;
+		return;
+	}
+	say_welcome(nic, peer);
+	peer_flush(nic, peer);
+}
+
+static void welcome_arrived(struct nic *nic, struct peer *peer, const struct wire_message *welcome,
+			    transport_address from)
+{
+	if (peer->state == PEER_UNKNOWN || peer->state == PEER_BROKEN || welcome->target_tag != peer->local_tag ||
+	    introduce(nic, peer, welcome, from)) {
+		nic->counters.stale++;
+		return;
+	}
+	if (!hold_in_force(nic))
+		contact_release(nic, peer);
+	peer_flush(nic, peer);
+}
+
+static bool comes_from(const struct nic *nic, const struct peer *peer, transport_address from)
+{
+	return peer->path == nic->polling &&
+	       (from == peer->address || (from == TRANSPORT_ADDRESS_UNKNOWN && !peer->source_shown));
+}
+
+/* The refuser need not be known: it answers for the address at which we looked for somebody else. */
+static void refusal_arrived(struct nic *nic, struct peer *peer, const struct wire_message *refusal,
+			    transport_address from)
+{
+	if (refusal->reason == REFUSED_WRONG_PROCESS)
+		peer = peer_find(nic, (ptl_process_id_t){.nid = refusal->wanted_nid, .pid = refusal->wanted_pid});
+	if (!peer || peer->state != PEER_CONTACTING || !comes_from(nic, peer, from)) {
+		nic->counters.stale++;
+	} else if (refusal->reason == REFUSED_WRONG_PROCESS) {
+		next_slice(nic, peer, monotonic_ns());
+	} else {
+		report(LOG_WARN, "peer " ID_TEXT " speaks wire version %u, this library version %u", ID_PARTS(peer->id),
+		       refusal->their_version, WIRE_VERSION);
+		peer_fail(nic, peer, PTL_NI_PROTOCOL, "it speaks another version of the protocol");
+	}
+}
+
+static bool any_exposed(const struct peer *peer)
+{
+	const struct operation *op = peer->active.head;
+
+	while (op && !operation_exposures(op)->transport)
+		op = op->next;
+	return op != NULL;
+}
+
+/* The conversation is over, and both of us live. */
+static void part(struct nic *nic, struct peer *peer)
+{
+	bool exposed = any_exposed(peer);
+
+	peer_reset(nic, peer);
+	/* It may be reading still, and perhaps only we know which connection is ours. */
+	if (exposed || reads_hang(peer))
+		cut(nic, peer);
+	if (peer->requests.head)
+		contact_start(nic, peer);
+}
+
+static void stale_arrived(struct nic *nic, struct peer *peer, const struct wire_message *stale, transport_address from)
+{
+	/* Only an answer to what this conversation sent names its tags. */
+	if (!peer || !peer_met_us(peer) || stale->target_tag != peer->local_tag ||
+	    stale->source_tag != peer->remote_tag || !comes_from(nic, peer, from)) {
+		nic->counters.stale++;
+		return;
+	}
+	part(nic, peer);
+}
+
+void contact_notice(struct nic *nic, const struct wire_message *message, transport_address from)
+{
+	static void (*const handlers[WIRE_OPERATION_COUNT])(struct nic *, struct peer *, const struct wire_message *,
+							    transport_address) = {
+		[WIRE_HELLO] = hello_arrived,
+		[WIRE_WELCOME] = welcome_arrived,
+		[WIRE_REFUSED] = refusal_arrived,
+		[WIRE_STALE] = stale_arrived,
+	};
+	const ptl_process_id_t id = {message->source_nid, message->source_pid};
+	struct peer *peer = message->operation == WIRE_HELLO ? peer_admit(nic, id) : peer_find(nic, id);
+	bool self = id.nid == nic->id.nid && id.pid == nic->id.pid;
+
+	/* Only ourselves speak with our own id. */
+	if (self != (nic->polling == PATH_SELF) || (!peer && message->operation != WIRE_REFUSED)) {
+		nic->counters.stale++;
+		return;
+	}
+	handlers[message->operation](nic, peer, message, from);
+}
+
+/*
+ * It is said to the tag of our HELLO: the other side has answered and gone on, but its WELCOME was lost with a
+ * connection.  What is dropped now must not belong to the conversation that our next HELLO begins, or nobody would
+ * ever know that it is missing; STALE says so too, but may find no room.
+ */
+static void disown(struct nic *nic, struct peer *peer, const struct wire_message *message)
+{
+	if (peer && peer->state == PEER_CONTACTING && message->target_tag == peer->local_tag)
+		peer->local_tag = new_tag(nic);
+}
+
+void contact_dropped(struct nic *nic, struct peer *peer, const struct wire_message *message, transport_address from)
+{
+	struct wire_message stale = {.operation = WIRE_STALE, .source_tag = message->target_tag};
+
+	answer(nic, peer, message, from, &stale);
+	disown(nic, peer, message);
+}
+
+bool contact_misses(struct nic *nic, struct peer *peer, const struct wire_message *message)
+{
+	struct wire_message stale = {.operation = WIRE_STALE, .source_tag = message->target_tag};
+
+	if (likely((int32_t)(message->said - peer->heard) <= 0))
+		return false;
+	report(LOG_INFO, "%u messages of " ID_TEXT " were lost on the way: the conversation ends",
+	       message->said - peer->heard, ID_PARTS(peer->id));
+	answer(nic, peer, message, peer->address, &stale);
+	part(nic, peer);
+	return true;
+}
+
+void contact_answer_version(struct nic *nic, const struct wire_message *message, transport_address from)
+{
+	struct wire_message refusal = {
+		.operation = WIRE_REFUSED, .reason = REFUSED_VERSION, .their_version = WIRE_VERSION};
+
+	if (message->operation == WIRE_HELLO)
+		answer(nic, NULL, message, from, &refusal);
+}
+
+/* --- liveness --- */
+
+static void note_life(struct peer *peer, uint64_t now)
+{
+	peer->arrivals_seen = peer->arrivals;
+	peer->silent_since = now;
+	peer->pings = peer->refused_probes = 0;
+}
+
+static bool probably_dead(struct peer *peer)
+{
+	if (peer->refused_probes >= PEER_PROBES_REFUSED)
+		return true; /* its transport would not take a message */
+	if (peer->transport->ops->probe(peer->transport, peer->address) == -ECONNREFUSED)
+		peer->refused_probes++;
+	else
+		peer->refused_probes = 0;
+	return peer->refused_probes >= PEER_PROBES_REFUSED;
+}
+
+/* Whoever stands still for less counts on not having been given up (NIC_DOUBT_NS).  0: nobody is, for silence. */
+static uint64_t peer_timeout(const struct nic *nic)
+{
+	uint64_t timeout = nic->settings->peer_timeout;
+
+	return timeout > 0 && timeout < LEAST_TIMEOUT_NS ? LEAST_TIMEOUT_NS : timeout;
+}
+
+/* PINGS_BEFORE_DEATH of them fit into PTL_PEER_TIMEOUT, if the transport wants no longer pauses. */
+static uint64_t ping_interval(const struct nic *nic)
+{
+	uint64_t timeout = peer_timeout(nic);
+
+	return timeout && timeout / (PINGS_BEFORE_DEATH + 1) < SILENCE_NS ? timeout / (PINGS_BEFORE_DEATH + 1)
+									  : SILENCE_NS;
+}
+
+/* What the transport wants between two of them, but so that two fit into PTL_PEER_TIMEOUT. */
+static uint64_t ping_pause(const struct nic *nic, const struct transport *transport)
+{
+	uint64_t most = peer_timeout(nic) / 2, pause = transport->limits.ping_pause;
+
+	return most > 0 && pause > most ? most : pause;
+}
+
+static unsigned pings_before_death(const struct nic *nic, const struct transport *transport)
+{
+	uint64_t pause = ping_pause(nic, transport);
+
+	return pause > 0 && peer_timeout(nic) / pause < PINGS_BEFORE_DEATH ? PINGS_BEFORE_DEATH - 1
+									   : PINGS_BEFORE_DEATH;
+}
+
+/*
+ * An answer that a transfer waits for may have been lost with a connection, or the question.  Signs of life are none, so
+ * they do not put it off.
+ */
+static void ask_again(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	uint64_t interval = ping_interval(nic), pause = ping_pause(nic, peer->transport);
+
+	if (now - peer->asked_at < (pause > interval ? pause : interval))
+		return;
+	peer->asked_at = now;
+	if (peer->state == PEER_HOLDING) {
+		const struct wire_message hello = introduction(nic, peer, WIRE_HELLO);
+
+		queue_notice(nic, peer, &hello);
+	}
+	transfers_ask_again(nic, peer);
+}
+
+/* Is its silence evidence? */
+static bool answers_by_itself(const struct nic *nic, const struct peer *peer)
+{
+	return peer_timeout(nic) && (peer->abilities & WIRE_HAS_NIC_THREAD);
+}
+
+static bool silent_for_too_long(const struct nic *nic, const struct peer *peer, uint64_t now)
+{
+	return peer->pings >= pings_before_death(nic, peer->transport) && answers_by_itself(nic, peer) &&
+	       now - peer->silent_since > peer_timeout(nic);
+}
+
+void contact_give_up(struct nic *nic, struct peer *peer, const char *why)
+{
+	peer_fail(nic, peer, PTL_NI_PEER_DIED, why);
+	if (!peer->stranger)
+		verdict_pass(nic, peer->id, peer->uid, peer->jid, why);
+	cut(nic, peer);
+}
+
+void contact_let_lost_go(struct peer *peer)
+{
+	struct peer_lost *lost;
+
+	while ((lost = peer->lost)) {
+		peer->lost = lost->next;
+		if (lost->transport)
+			transport_take_back(lost->transport, lost->address);
+		free(lost);
+	}
+}
+
+/* Whose reads have ended is lost no longer.  Returns how many of that transport are, at most `room`. */
+static unsigned collect_lost(struct nic *nic, const struct transport *transport, transport_address *found,
+			     unsigned room)
+{
+	unsigned count = 0;
+
+	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy) {
+		if (peer->lost && !reads_hang(peer))
+			contact_let_lost_go(peer);
+		for (const struct peer_lost *lost = peer->lost; lost && count < room; lost = lost->next)
+			if (lost->transport == transport)
+				found[count++] = lost->address;
+	}
+	return count;
+}
+
+/* Every time costs a walk over all descriptors of the process, and the timers of all peers come here. */
+void contact_sever_lost(struct nic *nic, uint64_t now)
+{
+	transport_address lost[SEVERED_AT_A_TIME];
+
+	if (now - nic->severed_at < SEVER_AGAIN_NS)
+		return;
+	nic->severed_at = now;
+	for (int i = 0; i < NIC_TRANSPORTS; i++) {
+		struct transport *transport = nic->transports[i];
+
+		if (!transport || !transport->ops->sever_unheard)
+			continue;
+		unsigned count = collect_lost(nic, transport, lost, SEVERED_AT_A_TIME);
+
+		if (count > 0)
+			transport->ops->sever_unheard(transport, lost, count);
+	}
+}
+
+/*
+ * The peer lives, but none of our reads of its memory has ended for PTL_PEER_TIMEOUT, though the provider keeps them in the
+ * order of what the peer says: its answer is missing (ofi_rma.c says when), and what is read next would be taken for it.
+ * Only the end of the connection ends that.  What has arrived while we stood still gets the benefit of the doubt: between
+ * the look that finds them overdue and the one that is believed is a tick of polling, however often timers run.
+ */
+static bool reads_are_stuck(const struct nic *nic, struct peer *peer, uint64_t now)
+{
+	if (peer->reads == 0 || peer->reads_ended != peer->reads_ended_seen || peer->reads_stuck_since == 0) {
+		peer->reads_ended_seen = peer->reads_ended;
+		peer->reads_stuck_since = now;
+		peer->reads_overdue_since = 0;
+		return false;
+	}
+	if (peer->path != PATH_NETWORK || !answers_by_itself(nic, peer) ||
+	    now - peer->reads_stuck_since <= peer_timeout(nic))
+		return false;
+	if (!peer->reads_overdue_since)
+		peer->reads_overdue_since = now;
+	return now - peer->reads_overdue_since >= PEER_TICK_NS;
+}
+
+static bool may_ping(const struct nic *nic, const struct peer *peer, uint64_t now)
+{
+	uint64_t since = now - peer->pinged_at;
+
+	return since >= ping_interval(nic) && since >= ping_pause(nic, peer->transport);
+}
+
+static void ping(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	peer->pinged_at = now;
+	if (!peer->responses.head) /* what waits there will do as well */
+		respond(nic, peer, WIRE_PING, 0, 0, 0);
+}
+
+/* Who talks is asked nothing for its silence; but what it owes, or we owe it, may have been lost (WHAT IS MISSING in peer.c). */
+static void ask_what_is_missing(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	const struct operation *op = peer->active.head;
+
+	while (op && op->failure) /* of a conversation that is over: its reads have yet to end */
+		op = op->next;
+	uint32_t oldest = op ? operation_token(op) : 0;
+
+	if (oldest != peer->oldest) {
+		peer->oldest = oldest;
+		peer->oldest_since = now;
+	}
+	if (oldest && peer_met_us(peer) && peer->path != PATH_SELF && now - peer->oldest_since >= ping_interval(nic) &&
+	    may_ping(nic, peer, now))
+		ping(nic, peer, now);
+}
+
+/*
+ * Kernel evidence first: the peer's port is closed.  It is asked for after some silence, or always where it costs
+ * nothing.  Only then silence itself, and only of peers that would answer by themselves.
+ */
+void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
+{
+	const struct transport *transport = peer->transport;
+	uint64_t interval = ping_interval(nic);
+
+	if (peer->state == PEER_UNKNOWN && peer->lost && reads_hang(peer))
+		return; /* what can be done has been done: contact_sever_lost() goes on with it */
+	if (peer_met_us(peer)) {
+		ask_again(nic, peer, now);
+		if (reads_are_stuck(nic, peer, now)) {
+			contact_give_up(nic, peer, "it lives, but its memory cannot be read");
+			return;
+		}
+	}
+	if (peer->arrivals != peer->arrivals_seen || peer->silent_since == 0) {
+		peer->examined &= peer->arrivals == peer->arrivals_seen;
+		note_life(peer, now);
+		ask_what_is_missing(nic, peer, now);
+		return;
+	}
+	bool silent = now - peer->silent_since >= interval;
+
+	if (!transport || peer->address == TRANSPORT_ADDRESS_UNKNOWN || peer->path == PATH_SELF ||
+	    !(silent || transport->limits.rings))
+		return;
+	if (probably_dead(peer)) {
+		contact_give_up(nic, peer, "its port is closed");
+		return;
+	}
+	if (!silent || !peer_met_us(peer) || peer->refused_probes > 0)
+		return;
+	if (peer->examined && !answers_by_itself(nic, peer)) {
+		peer->examined = false; /* whatever we ask, its silence would prove nothing */
+		return;
+	}
+	if (silent_for_too_long(nic, peer, now)) {
+		contact_give_up(nic, peer, "silent for PTL_PEER_TIMEOUT");
+		return;
+	}
+	if (!may_ping(nic, peer, now))
+		return;
+	peer->pings++;
+	ping(nic, peer, now);
+}

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A conversation with a peer, from first contact to its end.
+ *
+ * Nobody exchanges addresses beforehand.  The first operation towards a process makes a `struct peer` in state
+ * UNKNOWN and starts contact: HELLO goes to the address that (nid, pid) suggests, again and again until somebody
+ * answers WELCOME or PTL_CONNECT_TIMEOUT is over; meanwhile operations wait in `requests`.  HELLO and WELCOME both
+ * carry the sender's whole identity, and knowing the identity of the other side is all that READY means.  Hence
+ *   - a HELLO that arrives makes its sender READY here (or HOLDING, if it says that it wants no requests yet), and is answered by WELCOME before anything else: on the
+ *     ordered path to the sender our identity precedes our first request;
+ *   - two processes that greet each other at the same instant need no shared state: each becomes READY by what
+ *     arrives first, and the second introduction repeats what is known.
+ *
+ * Each side chose a random tag for the conversation; every later message carries both tags.  A message whose tags
+ * do not fit comes from, or is meant for, an earlier incarnation or a conversation that one side has given up; it is
+ * dropped, counted and answered by STALE, whose receiver fails what it had under way and greets again.  A HELLO with
+ * a new tag or incarnation does the same.  What was queued but never sent survives: it was addressed to (nid, pid).
+ *
+ * WHAT IS MISSING.  A connection that breaks between two processes that both live (a reset, a NAT that forgets it) takes
+ * with it what was on its way, and the next one is made without a word: an answer that is lost with it, or whose request
+ * is, would be waited for for ever, as PINGs go on well.  So both count the requests and answers of a conversation that
+ * they have handed to the transport and that have come, and PING and PONG carry the former.  A transport keeps the order,
+ * so whoever has heard less than that will not hear the rest: it says STALE, and the conversation ends at both ends.
+ * Nobody can tell what was done and what was not, so nothing is sent again.  (What of an earlier connection is read only
+ * after a PING of the next one comes too late, and is dropped.)
+ *
+ * Order: `requests` is the order of the calls, whatever their kind and size; nothing is sent past its head.
+ * `responses` (answers and notices) may overtake requests.  They must: requests beyond PEER_WINDOW unanswered ones
+ * wait for answers, and two processes that wait for each other's answers have to be able to give them.  A transport
+ * that refuses one of them stops both.
+ */
+#include "offload/peer/peer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/report.h"
+#include "offload/trace.h"
+
+#define PATIENT_REFUSALS     256 /* retried at every poll; after that with growing pauses */
+#define STRANGER_TRIES       12
+#define PAUSE_MIN_NS         50000u
+#define PAUSE_MAX_NS         50000000u
+#define SHORT_BEFORE_OPENING 1024 /* what every transport takes: for peers whose transport is still opening */
+
+void peer_prove(struct nic *nic, struct peer *peer)
+{
+	if (!peer->stranger)
+		return;
+	nic->strangers.ring[peer->stranger - 1] = NULL;
+	nic->strangers.credit++; /* an honest one costs the others nothing */
+	peer->stranger = 0;
+}
+
+void peer_mark_busy(struct nic *nic, struct peer *peer)
+{
+	if (likely(peer->busy))
+		return;
+	peer->busy = true;
+	peer->silent_since = 0;
+	peer->reads_stuck_since = 0;
+	peer->pings = peer->refused_probes = 0;
+	peer->arrivals_seen = peer->arrivals;
+	peer->next_busy = nic->busy;
+	nic->busy = peer;
+	nic_timer_at(nic, monotonic_ns() + PEER_TICK_NS);
+}
+
+struct peer *peer_get(struct nic *nic, ptl_process_id_t id)
+{
+	struct peer *peer = peer_find(nic, id);
+
+	if (unlikely(!peer) && !(peer = peer_create(nic, id)))
+		return NULL;
+	if (unlikely(peer->stranger))
+		peer_prove(nic, peer);
+	if (unlikely(peer->state == PEER_UNKNOWN))
+		peer_mark_busy(nic, peer); /* forgotten by the next tick, if nothing comes of it */
+	return peer;
+}
+
+/* --- sending --- */
+
+/* Bytes of user data that leave with the message, or are offered to be read. */
+static uint64_t data_length(const struct wire_message *message)
+{
+	switch (message->operation) {
+	case WIRE_PUT:
+	case WIRE_PUT_LONG:
+	case WIRE_GETPUT:
+		return message->length;
+	case WIRE_REPLY:
+	case WIRE_REPLY_LONG:
+		return message->mlength;
+	default:
+		return 0;
+	}
+}
+
+static void count_sent(struct nic *nic, const struct wire_message *message)
+{
+	ptl_nic_counters_t *counters = &nic->counters;
+	uint64_t data = data_length(message);
+
+	if (message->operation <= WIRE_GETPUT)
+		counters->requests_sent++;
+	else if (message->operation <= WIRE_DISCARDED)
+		counters->responses_sent++;
+	else
+		counters->notices_sent++;
+	counters->bytes_sent += data;
+	nic->send_length += data;
+}
+
+static void fail_list(struct nic *nic, struct operation_list *, ptl_ni_fail_t);
+
+/*
+ * Whoever said HELLO is perhaps not there, and every try may cost an attempt to connect: after STRANGER_TRIES, 150 ms, we
+ * wait until it says so again.
+ */
+static void doubt_stranger(struct nic *nic, struct peer *peer)
+{
+	if (peer->refusals < STRANGER_TRIES) {
+		uint64_t pause = (uint64_t)PAUSE_MIN_NS << peer->refusals;
+
+		peer->retry_at = monotonic_ns() + (pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS);
+		nic_timer_at(nic, peer->retry_at);
+		return;
+	}
+	fail_list(nic, &peer->responses, PTL_NI_UNREACHABLE);
+	peer->refusals = 0;
+	peer->retry_at = 0;
+}
+
+/*
+ * The way is open, and full: every drive looks, because looking costs little and the peer makes room without a word.  Who
+ * sleeps is not told either, and looks again after an eighth of the time that it has been full: so a queue that was full for
+ * T is found to have room T / 8 later at most (and PAUSE_MAX_NS), and a peer that has stopped costs a few wakes.
+ */
+static void note_full(struct nic *nic, struct peer *peer)
+{
+	uint64_t now = monotonic_ns(), pause;
+
+	if (!peer->full_since)
+		peer->full_since = now;
+	pause = (now - peer->full_since) / 8;
+	if (pause < PAUSE_MIN_NS)
+		pause = PAUSE_MIN_NS;
+	nic_timer_at(nic, now + (pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS));
+}
+
+/* It may be connecting or dead: it is asked less and less often. */
+static void note_unreached(struct nic *nic, struct peer *peer)
+{
+	peer->full_since = 0;
+	if (peer->refusals <= PATIENT_REFUSALS) {
+		nic_timer_at(nic, monotonic_ns() + PAUSE_MIN_NS);
+		return;
+	}
+	unsigned doublings = (peer->refusals - PATIENT_REFUSALS) / 4;
+	uint64_t pause = doublings < 10 ? (uint64_t)PAUSE_MIN_NS << doublings : PAUSE_MAX_NS;
+
+	peer->retry_at = monotonic_ns() + pause;
+	nic_timer_at(nic, peer->retry_at);
+}
+
+static bool is_refusal(int rc)
+{
+	return rc == -EAGAIN || rc == -ENOBUFS;
+}
+
+static void note_refusal(struct nic *nic, struct peer *peer, int rc)
+{
+	nic->counters.retries++;
+	peer->refusals++;
+	if (peer->stranger)
+		doubt_stranger(nic, peer);
+	else if (rc == -ENOBUFS)
+		note_full(nic, peer);
+	else
+		note_unreached(nic, peer);
+}
+
+/*
+ * There is no such process any more.  We may be in the middle of anything, so liveness_tick() ends the conversation; it
+ * asks the transport nothing, but gives what has arrived meanwhile the benefit of the doubt.
+ */
+static int note_gone(struct nic *nic, struct peer *peer)
+{
+	peer->refused_probes = PEER_PROBES_REFUSED;
+	nic_timer_at(nic, 0);
+	return -EAGAIN;
+}
+
+static bool in_brief(const struct transport *transport, enum wire_operation operation)
+{
+	return transport->limits.brief && operation < WIRE_BRIEF_COUNT;
+}
+
+static int transmit(struct nic *nic, struct peer *peer, struct wire_message *message, const struct iovec *payload,
+		    int count)
+{
+	uint8_t header[WIRE_MAX_HEADER];
+
+	message->source_tag = peer->local_tag;
+	message->target_tag = peer->remote_tag;
+	message->said = peer->said;
+	message->brief = in_brief(peer->transport, message->operation);
+	if (!message->brief) {
+		message->source_nid = nic->id.nid;
+		message->source_pid = nic->id.pid;
+		message->attempt = (uint8_t)peer->transport->ops->own_attempt(peer->transport);
+	}
+	size_t size = wire_encode(message, header);
+	uint64_t start = timing_start(&nic->timing);
+	int rc = peer->transport->ops->send(peer->transport, peer->address, header, size, payload, count);
+
+	timing_stop(&nic->timing, PTL_STAGE_SEND, start);
+	if (rc)
+		return rc == -ENOENT && peer_met_us(peer) ? note_gone(nic, peer) : rc;
+	peer_note_sent(peer, message->operation);
+	if (peer->path == PATH_SELF)
+		nic->unsettled = true; /* what we send ourselves makes no descriptor readable */
+	count_sent(nic, message);
+	return 0;
+}
+
+/* What every transport that may carry the message takes, if that is not decided yet. */
+static uint64_t least_room(const struct nic *nic, const struct peer *peer, enum wire_operation operation)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (enum nic_path path = 0; path < NIC_TRANSPORTS; path++) {
+		const struct transport *transport = nic->transports[path];
+
+		if (!contact_possible(nic, peer, path))
+			continue;
+		if (!transport)
+			least = SHORT_BEFORE_OPENING;
+		else if (transport->limits.short_max < least)
+			least = transport->limits.short_max;
+	}
+	return (least < UINT64_MAX ? least : SHORT_BEFORE_OPENING) - wire_header_size(operation, false);
+}
+
+uint64_t peer_short_max(const struct nic *nic, const struct peer *peer, enum wire_operation operation)
+{
+	uint64_t room = likely(peer->state == PEER_READY)
+				? peer->transport->limits.short_max -
+					  wire_header_size(operation, in_brief(peer->transport, operation))
+				: least_room(nic, peer, operation);
+
+	return room < nic->settings->short_max ? room : nic->settings->short_max;
+}
+
+static bool is_request(const struct wire_message *message)
+{
+	return message->operation <= WIRE_GETPUT;
+}
+
+int peer_send_now(struct nic *nic, struct peer *peer, struct wire_message *message, const struct iovec *payload,
+		  int count)
+{
+	if (peer->state != PEER_READY || peer->responses.head || peer->refusals ||
+	    (is_request(message) && peer->requests.head))
+		return -EAGAIN;
+	int rc = transmit(nic, peer, message, payload, count);
+
+	if (is_refusal(rc))
+		note_refusal(nic, peer, rc);
+	return rc;
+}
+
+int peer_send_notice(struct nic *nic, struct peer *peer, struct wire_message *message)
+{
+	int rc = transmit(nic, peer, message, NULL, 0);
+
+	peer->refusals += rc != 0;
+	nic->counters.retries += rc != 0;
+	return rc;
+}
+
+/* The segments of a long message are exposed when it is sent: only then its transport is known to be open. */
+static int expose_source(struct nic *nic, struct operation *op, uint8_t *bytes, struct iovec *iov)
+{
+	struct wire_segment segments[WIRE_MAX_SEGMENTS];
+	int rc = operation_expose_source(nic, op);
+
+	if (rc)
+		return rc;
+	unsigned count = exposures_name(operation_exposures(op), op->exposed_from, op->payload_length, segments);
+
+	op->message.segment_count = (uint16_t)count;
+	*iov = (struct iovec){bytes, wire_encode_segments(segments, count, bytes)};
+	return 0;
+}
+
+static int transmit_operation(struct nic *nic, struct operation *op)
+{
+	uint8_t bytes[WIRE_MAX_SEGMENTS * WIRE_SEGMENT_SIZE];
+	struct iovec iov[REGION_MAX_PIECES];
+	int count = 1;
+
+	if (op->message.operation == WIRE_PUT_LONG || op->message.operation == WIRE_REPLY_LONG) {
+		int rc = expose_source(nic, op, bytes, &iov[0]);
+		if (rc)
+			return rc;
+	} else if (op->inline_length) {
+		iov[0] = (struct iovec){op->inline_data, op->inline_length};
+	} else {
+		count = op->payload_length
+				? region_range(&op->pinned->region, op->payload_offset, op->payload_length, iov)
+				: 0;
+	}
+	int rc = transmit(nic, op->peer, &op->message, iov, count);
+
+	return rc && !is_refusal(rc) ? report_error(rc, "message to " ID_TEXT " cannot be sent: error %d",
+						    ID_PARTS(op->peer->id), -rc)
+				     : rc;
+}
+
+/* Sends the head of a list.  0: sent, or failed for good; else the transport refuses it now. */
+static int send_head(struct nic *nic, struct peer *peer, struct operation *op)
+{
+	int rc = transmit_operation(nic, op);
+
+	if (is_refusal(rc)) {
+		note_refusal(nic, peer, rc);
+		return rc;
+	}
+	operation_unlist(op);
+	operation_append(&peer->active, op);
+	if (rc) {
+		op->failure = rc == -EHOSTUNREACH ? PTL_NI_UNREACHABLE : PTL_NI_FAIL;
+		/* An answer that finds no way is as good as lost on it; what failed for another reason is answered so. */
+		if (rc == -EHOSTUNREACH && !is_request(&op->message))
+			peer->said += wire_is_counted(op->message.operation);
+		operation_advance(nic, op, OP_FAILED, NULL);
+	} else {
+		operation_advance(nic, op, OP_SENT, NULL);
+	}
+	return 0;
+}
+
+static struct operation *next_to_send(const struct peer *peer)
+{
+	if (peer->address == TRANSPORT_ADDRESS_UNKNOWN || !peer->transport)
+		return NULL;
+	if (peer->responses.head)
+		return peer->responses.head;
+	return peer->state == PEER_READY ? peer->requests.head : NULL;
+}
+
+void peer_unlist_unsent(struct peer *peer)
+{
+	if (!peer->unsent_at)
+		return;
+	*peer->unsent_at = peer->next_unsent;
+	if (peer->next_unsent)
+		peer->next_unsent->unsent_at = peer->unsent_at;
+	peer->next_unsent = NULL;
+	peer->unsent_at = NULL;
+}
+
+/*
+ * Every drive asks again for those whose next message could go now, if its transport or the peer's window had room.  Not
+ * for all who have something under way, of whom there may be thousands: who has not been met is flushed when it is, and
+ * whom we do not ask before retry_at by peers_tick(), which also looks at all others now and then.
+ */
+static void note_unsent(struct nic *nic, struct peer *peer)
+{
+	bool wanted = !peer->retry_at && next_to_send(peer);
+
+	if (likely(wanted == (peer->unsent_at != NULL)))
+		return;
+	if (!wanted) {
+		peer_unlist_unsent(peer);
+		return;
+	}
+	peer->next_unsent = nic->unsent;
+	peer->unsent_at = &nic->unsent;
+	if (nic->unsent)
+		nic->unsent->unsent_at = &peer->next_unsent;
+	nic->unsent = peer;
+}
+
+int peer_flush(struct nic *nic, struct peer *peer)
+{
+	struct operation *op;
+	int sent = 0;
+
+	if (peer->retry_at && monotonic_ns() < peer->retry_at) {
+		note_unsent(nic, peer); /* off the list: peers_tick() asks it */
+		return 0;
+	}
+	while ((op = next_to_send(peer))) {
+		if (is_request(&op->message) && !op->windowed) {
+			if (op->counted && peer->outstanding >= PEER_WINDOW)
+				break;
+			op->windowed = op->counted;
+			peer->outstanding += op->counted;
+		}
+		if (send_head(nic, peer, op))
+			break;
+		sent++;
+	}
+	note_unsent(nic, peer);
+	return sent;
+}
+
+int peers_flush(struct nic *nic)
+{
+	int sent = 0;
+
+	/* What a flush brings about may add peers and take them off, but forgets none. */
+	for (struct peer *peer = nic->unsent, *next; peer; peer = next) {
+		next = peer->next_unsent;
+		sent += peer_flush(nic, peer);
+	}
+	return sent;
+}
+
+bool peers_have_unsent(struct nic *nic)
+{
+	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
+		if (peer->requests.head || peer->responses.head)
+			return true;
+	return false;
+}
+
+void peer_request(struct nic *nic, struct operation *op)
+{
+	struct peer *peer = op->peer;
+	bool first = !peer->requests.head;
+
+	operation_append(&peer->requests, op);
+	peer_mark_busy(nic, peer);
+	if (peer->state == PEER_UNKNOWN)
+		contact_start(nic, peer);
+	else if (first)
+		peer_flush(nic, peer);
+}
+
+void peer_respond(struct nic *nic, struct operation *op)
+{
+	struct peer *peer = op->peer;
+	bool first = !peer->responses.head;
+
+	operation_append(&peer->responses, op);
+	peer_mark_busy(nic, peer);
+	if (first)
+		peer_flush(nic, peer);
+}
+
+/* --- the end of conversations --- */
+
+static void fail_list(struct nic *nic, struct operation_list *list, ptl_ni_fail_t failure)
+{
+	struct operation *op = list->head, *next;
+
+	for (; op; op = next) {
+		next = op->next;
+		op->failure = failure;
+		operation_advance(nic, op, OP_FAILED, NULL);
+	}
+}
+
+static void forget_conversation(struct nic *nic, struct peer *peer, ptl_ni_fail_t failure)
+{
+	peer->state = PEER_UNKNOWN;
+	peer->local_tag = peer->remote_tag = 0;
+	peer->said = peer->heard = 0;
+	peer->examined = false;
+	peer->refusals = 0;
+	peer->retry_at = peer->full_since = 0;
+	/* Reads that have yet to end tell nothing of whoever comes next, nor does how long they have not ended. */
+	peer->reads = 0;
+	peer->reads_stuck_since = peer->reads_overdue_since = 0;
+	fail_list(nic, &peer->active, failure);
+	fail_list(nic, &peer->responses, failure);
+	peer_mark_busy(nic, peer); /* the next tick forgets it, if nothing begins anew until then */
+	nic_timer_at(nic, 0);
+}
+
+void peer_fail(struct nic *nic, struct peer *peer, ptl_ni_fail_t failure, const char *why)
+{
+	report(LOG_INFO, "peer " ID_TEXT " failed: %s", ID_PARTS(peer->id), why);
+	trace(nic, PTL_DBG_SHUTDOWN, "lost " ID_TEXT ": %s", ID_PARTS(peer->id), why);
+	forget_conversation(nic, peer, failure);
+	fail_list(nic, &peer->requests, failure);
+}
+
+void peer_reset(struct nic *nic, struct peer *peer)
+{
+	report(LOG_INFO, "peer " ID_TEXT " started a new conversation", ID_PARTS(peer->id));
+	forget_conversation(nic, peer, PTL_NI_PEER_DIED);
+}
+
+void peer_break(struct nic *nic, struct peer *peer)
+{
+	if (!peer_met_us(peer))
+		return;
+	report(LOG_ERROR,
+	       "interface %u: %u operations are held for others, and none is left for what " ID_TEXT " asks: "
+	       "the conversation ends",
+	       nic->index, nic->operations.live - nic->requests, ID_PARTS(peer->id));
+	peer->state = PEER_BROKEN;
+	peer_mark_busy(nic, peer);
+	nic_timer_at(nic, 0);
+}
+
+void peer_end_broken(struct nic *nic, struct peer *peer)
+{
+	trace(nic, PTL_DBG_SHUTDOWN, "parted from " ID_TEXT ": it asked for more than there is", ID_PARTS(peer->id));
+	forget_conversation(nic, peer, PTL_NI_FAIL);
+	contact_cut_reads(nic, peer);
+	if (peer->requests.head)
+		contact_start(nic, peer);
+}
+
+/* --- strangers --- */
+
+/*
+ * Anybody can say HELLO in any name, as fast as the network goes.  Only who is there gets the WELCOME and can repeat the
+ * tag that it tells; until then it is a stranger.  There is room for NIC_STRANGERS of them: the oldest is forgotten for
+ * the next one.  If it was honest, what it says afterwards is answered by STALE, and it greets again.
+ */
+static void forget_stranger(struct nic *nic, struct peer *peer)
+{
+	struct peer **link = &nic->busy;
+
+	fail_list(nic, &peer->responses, PTL_NI_PEER_DIED);
+	while (*link && *link != peer)
+		link = &(*link)->next_busy;
+	if (*link)
+		*link = peer->next_busy;
+	peer_forget(nic, peer);
+}
+
+bool stranger_affordable(struct nic *nic)
+{
+	uint64_t now = monotonic_ns(), due = (now - nic->strangers.credited_at) / NIC_STRANGER_NS;
+
+	if (due > 0) {
+		uint64_t credit = nic->strangers.credit + due;
+
+		nic->strangers.credit = (uint32_t)(credit < NIC_STRANGER_BURST ? credit : NIC_STRANGER_BURST);
+		nic->strangers.credited_at = now;
+	}
+	if (nic->strangers.credit == 0)
+		return false;
+	nic->strangers.credit--;
+	return true;
+}
+
+struct peer *peer_admit(struct nic *nic, ptl_process_id_t id)
+{
+	struct peer *peer = peer_find(nic, id), *oldest = nic->strangers.ring[nic->strangers.next];
+
+	if (peer && !peer->stranger)
+		return peer;
+	if (!stranger_affordable(nic))
+		return NULL;
+	if (peer || !(peer = peer_create(nic, id)))
+		return peer;
+	if (oldest)
+		forget_stranger(nic, oldest);
+	nic->strangers.ring[nic->strangers.next] = peer;
+	peer->stranger = (uint16_t)(nic->strangers.next + 1);
+	nic->strangers.next = (nic->strangers.next + 1) % NIC_STRANGERS;
+	return peer;
+}
+
+/* --- time --- */
+
+static bool at_rest(const struct peer *peer)
+{
+	return peer->state != PEER_CONTACTING && peer->state != PEER_BROKEN && !peer->examined &&
+	       !peer->requests.head && !peer->responses.head && !peer->active.head;
+}
+
+void peers_tick(struct nic *nic, uint64_t now)
+{
+	struct peer **link = &nic->busy;
+
+	while (*link) {
+		struct peer *peer = *link;
+
+		if (at_rest(peer)) {
+			peer->busy = false;
+			*link = peer->next_busy;
+			if (peer->state == PEER_UNKNOWN)
+				peer_forget(nic, peer);
+			continue;
+		}
+		if (peer->state == PEER_CONTACTING)
+			contact_tick(nic, peer, now);
+		else if (unlikely(peer->state == PEER_BROKEN))
+			peer_end_broken(nic, peer);
+		else
+			liveness_tick(nic, peer, now);
+		if (peer->requests.head || peer->responses.head) {
+			peer_flush(nic, peer);
+			if (!peer->full_since) /* else note_full() has seen to it */
+				nic_timer_at(nic, peer->retry_at ? peer->retry_at : now + PAUSE_MIN_NS * 20);
+		}
+		link = &peer->next_busy;
+	}
+	contact_sever_lost(nic, now);
+	if (nic->busy)
+		nic_timer_at(nic, now + PEER_TICK_NS);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Long data within the node: it is read by the side that it goes to, chunk by chunk, one chunk at each poll.
+ *
+ * A chunk comes in one of three ways, of which node_choice.c knows the quickest:
+ *   - we read the source's memory (process_vm_readv): no part of the source's process runs;
+ *   - the source's process writes into ours (process_vm_writev), while a thread of its application waits, so that its
+ *     core is free: "help", for messages from NODE_SPLIT_MIN on (node_split.c);
+ *   - it is copied twice, through the source's slabs, by both ends at a time (node_pull.c): where that is the quickest, or where
+ *     processes must not trace each other.
+ *
+ * OWNERSHIP.  Everything in `struct node_copies` belongs to the owner of the engine.  The only words that two processes
+ * write are a claim's, in the reader's segment: `ends` (both, by compare-and-swap), `done` and `failed` (the helper; the
+ * reader resets them before it opens the claim anew, when there is no helper).
+ *
+ * WHY NO BYTE IS WRITTEN AFTER rdma_done().  A chunk belongs to whoever has taken it, by a compare-and-swap of `ends` which
+ * also compares the generation, and nobody else ever writes it while that generation lasts:
+ *   (1) the sum of both counts in `ends` never exceeds the number of chunks, and no count ever shrinks; so once the sum
+ *       is that number, nobody takes anything more;
+ *   (2) the helper adds to `done` after its system call has returned, whether that wrote or failed, and never later
+ *       writes that chunk again;
+ *   (3) the reader ends a read when the sum is full and `done` is what was taken from the back, and only then opens the
+ *       claim with the next generation.  A read that fails closes its claim first: it takes all that is left.
+ * There is no time after which a chunk is taken back: a stopped helper would write into memory in use for something else
+ * when it goes on.  What releases it is proof that the helper's process, or the image of it that we met, is no more.
+ * What the helper could not write, the reader gets itself after (3).  A generation has 32 bits: for a request for help to
+ * fit a later claim, its helper has to be stopped between two instructions while 2^32 claims come and go.
+ * The source cannot withdraw its memory while it writes from it, because it does both as owner of its engine; when it
+ * takes a chunk it looks its key up anew.
+ *
+ * WHOSE MEMORY IS IT?  A process id may have passed to a stranger, and a process may have replaced its image by execve().
+ * So each process_vm_readv() also fetches the peer's incarnation, from where that peer said it is: both parts come from
+ * one address space, and since neither an id nor an image comes back, the last read vouches for those before.  (Measured:
+ * 85 ns, as much as asking a pidfd, which does not see execve().)  Before a write there is a read of the incarnation;
+ * what is left is the moment between the two.
+ *
+ * WAITING.  A reader that has taken everything polls on, and may sleep when the engine is tired of that: a helper that is
+ * done finds it asleep and rings (tell_reader()).  So a helper that is stopped for minutes costs nothing.
+ *
+ * WHAT A MAD PEER CAN DO.  Its requests are checked against what we have exposed, and name no memory of ours otherwise.
+ * What we write on its behalf goes to the process that we know it to be, wherever it says.  It can spoil the claims in
+ * our segment: then a read fails (-EPROTO) or waits for its source's end.  It can send other bytes than it should, it
+ * can answer a request too often or never; pieces that do not fit the read they name are dropped.  By definition of
+ * process_vm_writev() it can also do without us: those whom we meet here are the same user.
+ */
+#include "transports/node/node_copy.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+#define PAGE         4096u
+#define CHUNK_MEDIUM (128u * 1024)
+#define LONG_MESSAGE (1024u * 1024)
+
+/* --- reads --- */
+
+/* Half a message, so that both ends have one to copy; then what takes some 20 us at most.  By measurement. */
+static uint64_t chunk_size(uint64_t length)
+{
+	if (length < NODE_SPLIT_MIN)
+		return length;
+	if (length <= NODE_CHUNK_MAX)
+		return (length / 2 + PAGE - 1) / PAGE * PAGE;
+	return length <= LONG_MESSAGE ? CHUNK_MEDIUM : NODE_CHUNK_MAX;
+}
+
+int node_read(struct transport *transport, transport_address address, void *local, size_t length,
+	      const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
+{
+	struct node *node = node_of(transport);
+	struct node_copies *copies = node->copies;
+	struct node_peer *peer = node->peers[address];
+
+	(void)exposure;
+	if (!peer->segment)
+		return -ECONNRESET;
+	if (copies->read_count == NODE_READS)
+		return -EAGAIN;
+	struct node_read *read = &copies->reads[copies->order[copies->read_count++]];
+
+	*read = (struct node_read){.peer = peer,
+				   .local = local,
+				   .remote = remote,
+				   .key = key,
+				   .length = length,
+				   .chunk = chunk_size(length),
+				   .context = context,
+				   .generation = read->generation + 1,
+				   .claim_generation = read->claim_generation,
+				   .state = READ_READY};
+	read->total = length ? (length - 1) / read->chunk + 1 : 0;
+	node_choose(node, read);
+	read->split = read->way == NODE_SPLIT && node_split_open(node, read);
+	return 0;
+}
+
+static void bury_ghost(const struct node_peer *ghost)
+{
+	UNCANCELLED;
+
+	if (ghost->pidfd >= 0)
+		close(ghost->pidfd);
+}
+
+void node_read_end(struct node *node, struct node_read *read, int status)
+{
+	struct node_copies *copies = node->copies;
+	uint8_t index = (uint8_t)(read - copies->reads);
+	uint8_t *place = memchr(copies->order, index, copies->read_count);
+
+	if (read->noted && !read->orphan) /* else its pair is forgotten, and another may have the number */
+		node_choice_ended(node, read, status);
+	copies->read_count--;
+	memmove(place, place + 1, (size_t)(copies->order + copies->read_count - place));
+	copies->order[copies->read_count] = index;
+	read->state = READ_FREE;
+	read->generation++; /* pieces that still come are belated, not malformed */
+	if (read->orphan)
+		bury_ghost(read->peer);
+	node->sink->rdma_done(node->owner, read->context, status);
+}
+
+static void use_chunk(struct node_read *read, uint64_t chunk)
+{
+	read->at = chunk * read->chunk;
+	read->end = read->at + read->chunk < read->length ? read->at + read->chunk : read->length;
+	read->state = READ_READY;
+}
+
+/* Everything is taken.  True: the read has ended, or has become ready for what its helper failed to write. */
+static bool settle(struct node *node, struct node_read *read)
+{
+	uint64_t failed = read->total;
+	int rc = node_split_result(read, &failed);
+
+	if (rc == -EAGAIN && !(read->orphan && node_proven_gone(node, read->peer)))
+		return false;
+	if (rc == 0 && failed < read->total && read->status == 0 && !read->mended) {
+		read->mended = true;
+		use_chunk(read, failed);
+		return true;
+	}
+	node_read_end(node, read, read->status ? read->status : rc);
+	return true;
+}
+
+void node_read_finish(struct node *node, struct node_read *read, int status)
+{
+	if (!read->split) {
+		node_read_end(node, read, status);
+		return;
+	}
+	node_split_close(read);
+	read->status = status;
+	read->state = READ_SETTLING;
+	settle(node, read);
+}
+
+/* 1: there is a chunk to be got; 0: all are taken; -EPROTO. */
+static int take_chunk(struct node_read *read)
+{
+	if (read->split) {
+		int rc = node_split_take(read);
+
+		if (rc > 0)
+			use_chunk(read, read->front - 1);
+		return rc;
+	}
+	if (read->end == read->length)
+		return 0;
+	read->end = read->length - read->at < read->chunk ? read->length : read->at + read->chunk;
+	return 1;
+}
+
+static void read_failed(struct node *node, struct node_read *read, int error)
+{
+	if (error == EFAULT)
+		node_read_finish(node, read, node_identify(read->peer) == -ECONNRESET ? -ECONNRESET : -EFAULT);
+	else
+		node_refuse_cross_memory(node, read->peer, error);
+}
+
+/* Reads the rest of the chunk at hand, and the incarnation of whose memory it is. */
+static void read_chunk(struct node *node, struct node_read *read)
+{
+	const struct node_peer *peer = read->peer;
+	uint64_t nonce[2], length = read->end - read->at;
+	struct iovec local[] = {{nonce, sizeof(nonce)}, {read->local + read->at, length}};
+	struct iovec remote[] = {{(void *)(uintptr_t)peer->nonce, sizeof(nonce)},
+				 {(void *)(uintptr_t)(read->remote + read->at), length}};
+	FAULT_POINT("read-before");
+	ssize_t got = process_vm_readv(peer->os_pid, local, 2, remote, 2, 0);
+	FAULT_POINT("read-after");
+
+	if (got < 0)
+		read_failed(node, read, errno);
+	else if ((size_t)got < sizeof(nonce) || memcmp(nonce, peer->incarnation, sizeof(nonce)) != 0)
+		node_read_finish(node, read, -ECONNRESET);
+	else if ((size_t)got == sizeof(nonce))
+		node_read_finish(node, read, -EFAULT);
+	else
+		read->at += (uint64_t)got - sizeof(nonce);
+}
+
+void node_read_alone(struct node *node, struct node_read *read)
+{
+	node_choice_missed(node, read);
+	read->generation++; /* what the source still sends is for nobody */
+	read->way = NODE_ALONE;
+	read->state = READ_READY;
+	read->blocked = false;
+	read->end = read->at;
+}
+
+/* Asks for the next stretch.  Returns how much was done. */
+static int pull(struct node *node, struct node_read *read)
+{
+	int rc = node_pull_ask(node, read);
+
+	if (rc == -ENOBUFS && read->peer->cross_memory) { /* a source that does not consume does not copy */
+		node_read_alone(node, read);
+		return 1;
+	}
+	if (rc == -EFAULT)
+		node_read_finish(node, read, rc);
+	read->blocked = rc == -EAGAIN || rc == -ENOBUFS;
+	return !read->blocked;
+}
+
+/* Works at one chunk.  Returns how much was done. */
+static int advance(struct node *node, struct node_read *read)
+{
+	if (read->at == read->end) {
+		int rc = take_chunk(read);
+
+		if (rc <= 0) {
+			node_read_finish(node, read, rc);
+			return 1;
+		}
+	}
+	if (read->way == NODE_STAGED || !read->peer->cross_memory)
+		return pull(node, read);
+	read_chunk(node, read);
+	/* Often the last: then it need not wait for the next poll. */
+	if (read->state == READ_READY && !read->split && read->at == read->length)
+		node_read_end(node, read, 0);
+	return 1;
+}
+
+static struct node_read *next_late(struct node_copies *copies)
+{
+	for (uint32_t i = 0; i < copies->read_count; i++) {
+		struct node_read *read = &copies->reads[copies->order[i]];
+
+		if (node_read_impatient(read) && cycle_clock() >= read->late_at)
+			return read;
+	}
+	return NULL;
+}
+
+/* Peers in turn, of each the oldest read. */
+static struct node_read *next_ready(struct node_copies *copies)
+{
+	struct node_read *next = NULL;
+	uint32_t least = UINT32_MAX;
+
+	for (uint32_t i = 0; i < copies->read_count; i++) {
+		struct node_read *read = &copies->reads[copies->order[i]];
+		uint32_t distance = read->peer->index - copies->served - 1;
+
+		if (read->state == READ_READY && (!next || distance < least)) {
+			next = read;
+			least = distance;
+		}
+	}
+	return next;
+}
+
+static struct node_read *next_settled(struct node *node)
+{
+	struct node_copies *copies = node->copies;
+
+	for (uint32_t i = 0; i < copies->read_count; i++) {
+		struct node_read *read = &copies->reads[copies->order[i]];
+
+		if (read->state == READ_SETTLING && settle(node, read))
+			return read;
+	}
+	return NULL;
+}
+
+static int read_step(struct node *node)
+{
+	struct node_copies *copies = node->copies;
+	struct node_read *read;
+
+	if (likely(copies->read_count == 0))
+		return 0;
+	if (next_settled(node))
+		return 1;
+	while ((read = next_late(copies)))
+		node_read_alone(node, read);
+	if (!(read = next_ready(copies)))
+		return 0;
+	copies->served = read->peer->index;
+	return advance(node, read);
+}
+
+int node_copy_step(struct node *node)
+{
+	int done = read_step(node);
+
+	done += node_pull_step(node);
+	return done ? done : node_help_step(node);
+}
+
+bool node_copies_pending(const struct node *node)
+{
+	const struct node_copies *copies = node->copies;
+	uint64_t failed;
+
+	for (uint32_t i = 0; i < copies->read_count; i++) {
+		const struct node_read *read = &copies->reads[copies->order[i]];
+
+		if ((read->state == READ_READY && !read->blocked) || node_read_impatient(read) ||
+		    (read->state == READ_SETTLING && node_split_result(read, &failed) != -EAGAIN))
+			return true;
+	}
+	for (uint32_t i = 0; i < copies->pull_count; i++)
+		if (!copies->pulls[i].blocked)
+			return true;
+	return node_help_pending(node);
+}
+
+bool node_copies_blocked(const struct node *node)
+{
+	const struct node_copies *copies = node->copies;
+
+	for (uint32_t i = 0; i < copies->read_count; i++) {
+		const struct node_read *read = &copies->reads[copies->order[i]];
+
+		if (read->state == READ_READY && read->blocked)
+			return true;
+	}
+	return copies->pull_count > 0;
+}
+
+/* --- records --- */
+
+void node_copy_record(struct node *node, struct node_peer *peer, enum node_kind kind, const uint8_t *bytes,
+		      size_t length)
+{
+	if (kind == NODE_HELP)
+		node_help_asked(node, peer, bytes, length);
+	else if (kind == NODE_PULL)
+		node_pull_asked(node, peer, bytes, length);
+	else if (!node_pulled_piece(node, peer, bytes, length))
+		node->counters.malformed++;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How copying begins and ends: whose memory can be reached, peers that are lost, the end of the interface. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/report.h"
+#include "transports/node/node_copy.h"
+
+#define CLOSE_WAIT_NS 1000000000u
+#define CLOSE_NAP_NS  50000
+
+/* --- the memory of a peer --- */
+
+int node_identify(const struct node_peer *peer)
+{
+	uint64_t nonce[2];
+	struct iovec local = {nonce, sizeof(nonce)}, remote = {(void *)(uintptr_t)peer->nonce, sizeof(nonce)};
+	ssize_t got = process_vm_readv(peer->os_pid, &local, 1, &remote, 1, 0);
+
+	if (got < 0 && errno != EFAULT)
+		return -errno;
+	return got == sizeof(nonce) && memcmp(nonce, peer->incarnation, sizeof(nonce)) == 0 ? 0 : -ECONNRESET;
+}
+
+void node_refuse_cross_memory(struct node *node, struct node_peer *peer, int error)
+{
+	peer->cross_memory = false;
+	switch (error) {
+	case ESRCH: /* it has died, or its first thread has ended before the others */
+		break;
+	case EPERM:
+		node->cross_memory_error = "processes may not trace each other here (EPERM)";
+		break;
+	case ENOSYS:
+		node->cross_memory_error = "this kernel has no process_vm_readv() (ENOSYS)";
+		break;
+	case ECONNRESET:
+		node->cross_memory_error = "another pid namespace";
+		break;
+	default:
+		node->cross_memory_error = "process_vm_readv() failed";
+	}
+}
+
+void node_copy_probe(struct node *node, struct node_peer *peer, uint64_t nonce)
+{
+	peer->nonce = nonce;
+	int rc = peer->os_pid > 0 ? node_identify(peer) : -ECONNRESET;
+
+	peer->cross_memory = rc == 0;
+	if (rc)
+		node_refuse_cross_memory(node, peer, -rc);
+}
+
+/* Of a process whose memory cannot be found any more, and that no pidfd watches.  Without a free descriptor: once it is no zombie. */
+static bool has_ended(pid_t os_pid)
+{
+	UNCANCELLED;
+	const struct node_peer process = {.pidfd = (int)syscall(SYS_pidfd_open, os_pid, 0)};
+
+	if (process.pidfd < 0)
+		return errno == ESRCH;
+	bool ended = node_pidfd_ended(&process);
+
+	close(process.pidfd);
+	return ended;
+}
+
+bool node_proven_gone(struct node *node, struct node_peer *peer)
+{
+	if (node_peer_dead(node, peer))
+		return true;
+	int rc = node_identify(peer);
+
+	/* ESRCH alone can also be a first thread that has ended before the others. */
+	return rc == -ECONNRESET || (rc == -ESRCH && peer->pidfd < 0 && has_ended(peer->os_pid));
+}
+
+/* --- beginning and end --- */
+
+int node_copies_open(struct node *node)
+{
+	struct node_copies *copies = calloc(1, sizeof(*copies));
+
+	if (!copies)
+		return report_error(-ENOMEM, "no memory for the reads of the node transport");
+	for (uint8_t i = 0; i < NODE_READS; i++)
+		copies->order[i] = i;
+	node->copies = copies;
+	return 0;
+}
+
+/* Somebody else gets the peer's place; this read keeps what is needed to prove that its process is gone. */
+static void orphan(struct node *node, struct node_read *read)
+{
+	UNCANCELLED;
+	struct node_peer *ghost = &node->copies->ghosts[read - node->copies->reads];
+
+	*ghost = *read->peer;
+	ghost->segment = NULL;
+	ghost->pidfd = fcntl(ghost->pidfd, F_DUPFD_CLOEXEC, 0); /* if none is free: has_ended() */
+	read->peer = ghost;
+	read->orphan = true;
+}
+
+void node_copies_peer_lost(struct node *node, struct node_peer *peer)
+{
+	struct node_copies *copies = node->copies;
+
+	node_choice_forget(copies, peer);
+	for (uint32_t i = 0; i < NODE_HELPS; i++) {
+		if (copies->helps[i].peer == peer) {
+			copies->helps[i].peer = NULL;
+			copies->helps_alive--;
+		}
+	}
+	for (uint32_t i = copies->pull_count; i-- > 0;)
+		if (copies->pulls[i].peer == peer)
+			copies->pulls[i] = copies->pulls[--copies->pull_count];
+	for (uint32_t i = 0; i < NODE_READS; i++) {
+		struct node_read *read = &copies->reads[i];
+
+		if (read->state == READ_FREE || read->peer != peer)
+			continue;
+		bool gone = !read->split || node_proven_gone(node, peer);
+
+		node_read_finish(node, read, -ECONNRESET);
+		if (read->state != READ_SETTLING || read->peer != peer)
+			continue;
+		if (gone)
+			node_read_end(node, read, -ECONNRESET);
+		else
+			orphan(node, read);
+	}
+}
+
+bool node_copies_use(const struct node *node, const struct node_segment *segment)
+{
+	const struct node_copies *copies = node->copies;
+
+	for (uint32_t i = 0; i < copies->read_count; i++) {
+		const struct node_read *read = &copies->reads[copies->order[i]];
+
+		if (read->split && read->claim >= segment->claims && read->claim < segment->claims + NODE_CLAIMS)
+			return true;
+	}
+	return false;
+}
+
+/* May somebody still write into our memory? */
+static bool helpers_owe(struct node *node)
+{
+	struct node_copies *copies = node->copies;
+	uint64_t failed;
+
+	for (uint32_t i = 0; i < copies->read_count; i++) {
+		struct node_read *read = &copies->reads[copies->order[i]];
+
+		if (read->split && node_split_result(read, &failed) == -EAGAIN && !node_proven_gone(node, read->peer))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A helper that has taken a chunk writes it within microseconds, unless it is stopped or another has its core.  After
+ * CLOSE_WAIT_NS it is certainly stopped; then the choice is between a process that cannot end because another is
+ * in a debugger, and one chunk of a message that has failed, written into memory that its user may have used anew by the
+ * time the other goes on.  We choose to end, and say so.
+ */
+static void await_helpers(struct node *node)
+{
+	const struct timespec nap = {.tv_nsec = CLOSE_NAP_NS};
+	uint64_t deadline = monotonic_ns() + CLOSE_WAIT_NS;
+
+	while (helpers_owe(node)) {
+		if (monotonic_ns() > deadline) {
+			report_error(-ETIMEDOUT, "a stopped process of this node holds a chunk of a message to us; it "
+						 "will be written when that process goes on");
+			return;
+		}
+		nanosleep(&nap, NULL);
+	}
+}
+
+void node_copies_close(struct node *node)
+{
+	struct node_copies *copies = node->copies;
+
+	if (!copies)
+		return;
+	for (uint32_t i = 0; i < copies->read_count; i++)
+		if (copies->reads[copies->order[i]].split)
+			node_split_close(&copies->reads[copies->order[i]]);
+	await_helpers(node);
+	for (uint32_t i = 0; i < NODE_READS; i++)
+		if (copies->reads[i].state != READ_FREE && copies->reads[i].orphan && copies->ghosts[i].pidfd >= 0)
+			close(copies->ghosts[i].pidfd);
+	free(copies->exposures);
+	free(copies->pulls);
+	node_choice_free(copies);
+	free(copies);
+	node->copies = NULL;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The name of an interface, the doorbell behind which it sleeps, and what is known of the life of its peers.
+ *
+ * THE NAME.  Every interface binds one datagram socket to an abstract name after its (nid, pid).  Abstract names are given
+ * out atomically and vanish with their holder, within the network namespace that gives the nid its meaning.  So the name is
+ * the claim to the pid, and the address to which letters go (node_meet.c).
+ *
+ * THE DOORBELL is what a sleeper waits for: an epoll object over the socket, the peers' pidfds, and the bell.  The bell is
+ * an eventfd that goes to every peer with our segment; a ring adds 1 to it, which is the cheapest way through the kernel to
+ * wake somebody who waits for letters and deaths too.  Nobody but its owner reads it, in poll() (node_mail()), which
+ * empties it: the doorbell would be readable for ever, and arm() never allow to sleep.  However many rings, one wake.
+ *
+ * WHY NO RING IS READ AWAY IN VAIN.  Whoever rings has moved our tail and published before, and has found us ASLEEP or LENT
+ * after that.
+ *   LENT: poll() looks at the queue again after it has emptied the bell (node.c), and so finds what was rung for.
+ *   ASLEEP: poll() begins by ending the sleep it is called in, and arm() begins the next, under a new epoch, and looks at
+ * the tail only after it has said so.  So what poll() reads away was rung for a sleep that is over, and lies before the
+ * tail at which the next arm() will look, consumed or not: here it does not matter which is done first.  For the next
+ * sleep nobody rings before ASLEEP is said, which is after the bell was emptied.  And a ring for an old sleep that comes
+ * late wakes the new one, and that is all: it keeps no other ring away, since who rings asks whether it has rung in
+ * this epoch itself, and never what the bell holds.
+ *
+ * A bell that is full (2^64 - 2 unread rings, or a peer that is mad) refuses more, and is readable: as good as rung.  A peer
+ * that is mad can also read it empty, and so make us oversleep what others send; but it is a process of our own
+ * user, which may stop us in any case.  What such a peer gives us for its bell we write to in good faith: so it must be an
+ * object that has no other end to break or wait for (node_is_bell()).
+ *
+ * RINGS BY LETTER.  Who has no bell of a peer, for want of a descriptor, sends a letter of one byte, which makes the socket
+ * readable.
+ *
+ * WHAT PROVES DEATH.  A pidfd, opened for the pid in the credentials, is readable when all threads of the process are
+ * gone; it wakes a sleeper.  A pid may be given to another process before the pidfd is open; so the name is looked at
+ * afterwards, which a dead process does not hold.  The other proof is that nobody holds the name: the process has released
+ * it, or replaced itself (execve), which no pidfd shows, or it has died and cannot be watched (another pid namespace).
+ * And whoever holds the name with a new incarnation, or says BYE, proves that the old incarnation is no more.
+ * A ring proves nothing: a bell outlives its owner as long as somebody else has it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "transports/node/node.h"
+
+#define SEND_BUFFER (1 << 20)
+#define PIDFD_GONE  (-2) /* in peer->pidfd: there is none, for the process is known to have gone */
+
+/* --- names --- */
+
+socklen_t node_name(uint32_t nid, uint32_t pid, struct sockaddr_un *name)
+{
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	int length = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "portals3/node/%08x/%u", nid, pid);
+
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+static int make_socket(void)
+{
+	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+static bool name_is_held(uint32_t nid, uint32_t pid)
+{
+	UNCANCELLED;
+	struct sockaddr_un name;
+	socklen_t length = node_name(nid, pid, &name);
+	int fd = make_socket();
+
+	if (fd < 0)
+		return true; /* nobody knows */
+	bool refused = connect(fd, (struct sockaddr *)&name, length) != 0 && errno == ECONNREFUSED;
+
+	close(fd);
+	return !refused;
+}
+
+static int watch(const struct node *node, int fd, uint64_t whose)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = whose};
+
+	return epoll_ctl(node->doorbell, EPOLL_CTL_ADD, fd, &event);
+}
+
+static int make_doorbell(struct node *node)
+{
+	node->doorbell = epoll_create1(EPOLL_CLOEXEC);
+	node->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return node->doorbell < 0 || node->bell < 0 || watch(node, node->socket, NODE_SOCKET_EVENT) ||
+			       watch(node, node->bell, NODE_BELL_EVENT)
+		       ? -1
+		       : 0;
+}
+
+static int bind_name(struct node *node, uint32_t pid)
+{
+	struct sockaddr_un name;
+	socklen_t length = node_name(node->nid, pid, &name);
+	int yes = 1, send_buffer = SEND_BUFFER;
+
+	/* Unread letters count against their sender: stopped peers must not use up what rings for others need. */
+	setsockopt(node->socket, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
+	/* Before the name is there for anybody to write to: credentials are attached when a letter is sent. */
+	if (setsockopt(node->socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes))
+		return -1;
+	return bind(node->socket, (struct sockaddr *)&name, length);
+}
+
+int node_name_claim(struct node *node, uint32_t pid)
+{
+	node->doorbell = node->bell = -1;
+	node->socket = make_socket();
+	if (node->socket >= 0 && bind_name(node, pid) == 0 && make_doorbell(node) == 0)
+		return 0;
+	int rc = -errno;
+
+	node_name_release(node);
+	return rc;
+}
+
+void node_name_release(struct node *node)
+{
+	if (node->doorbell >= 0)
+		close(node->doorbell);
+	if (node->bell >= 0)
+		close(node->bell);
+	if (node->socket >= 0)
+		close(node->socket);
+	node->doorbell = node->bell = node->socket = -1;
+}
+
+/* --- life and death --- */
+
+static bool is_readable(int fd)
+{
+	UNCANCELLED;
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+
+	return poll(&wait, 1, 0) > 0;
+}
+
+void node_close_bell(struct node_peer *peer)
+{
+	if (peer->bell >= 0)
+		close(peer->bell);
+	peer->bell = -1;
+}
+
+/* Out of the doorbell first: a forked child, or a dup(), may still hold the pidfd, and closing ours would leave it there. */
+void node_unwatch(struct node *node, struct node_peer *peer)
+{
+	UNCANCELLED;
+
+	if (peer->pidfd >= 0) {
+		epoll_ctl(node->doorbell, EPOLL_CTL_DEL, peer->pidfd, NULL);
+		close(peer->pidfd);
+	}
+	node_close_bell(peer);
+	peer->pidfd = -1;
+	peer->os_pid = 0;
+}
+
+void node_peer_ended(struct node *node, struct node_peer *peer)
+{
+	node_unwatch(node, peer);
+	peer->pidfd = PIDFD_GONE;
+}
+
+bool node_pidfd_ended(const struct node_peer *peer)
+{
+	return peer->pidfd >= 0 && is_readable(peer->pidfd);
+}
+
+bool node_peer_dead(struct node *node, struct node_peer *peer)
+{
+	(void)node;
+	return peer->pidfd == PIDFD_GONE || node_pidfd_ended(peer) || !name_is_held(peer->nid, peer->pid);
+}
+
+bool node_watch(struct node *node, struct node_peer *peer, pid_t os_pid)
+{
+	if (peer->pidfd < 0 || peer->os_pid != os_pid) {
+		node_unwatch(node, peer);
+		peer->os_pid = os_pid;
+		if (os_pid > 0)
+			peer->pidfd = (int)syscall(SYS_pidfd_open, os_pid, 0);
+		if (os_pid > 0 && peer->pidfd < 0 && errno == ESRCH)
+			return false;
+		/* If it cannot be added, its end wakes nobody, and is found when somebody asks. */
+		if (peer->pidfd >= 0)
+			watch(node, peer->pidfd, peer->index);
+	}
+	return !node_peer_dead(node, peer);
+}
+
+int node_nobody_there(struct node *node, struct node_peer *peer)
+{
+	peer->knocked_at = 0;
+	if (peer->meeting == NODE_FOREIGN)
+		peer->meeting = NODE_STRANGER;
+	if (peer->segment)
+		peer->doomed = node->any_doomed = true;
+	return -ENOENT;
+}
+
+/* --- rings --- */
+
+bool node_is_bell(int fd)
+{
+	struct stat status;
+	int flags = fcntl(fd, F_GETFL);
+
+	/* An object of the kernel without a type: writing to it never blocks, breaks no pipe, and reaches no file. */
+	return flags >= 0 && flags & O_NONBLOCK && fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0;
+}
+
+bool node_bell_empty(struct node *node)
+{
+	uint64_t count;
+
+	return read(node->bell, &count, sizeof count) == sizeof count;
+}
+
+/* A ring needs no name.  What another socket cannot send either meets a full one, which is readable. */
+static void ring_from_another_socket(const struct sockaddr_un *name, socklen_t length)
+{
+	int fd = make_socket();
+
+	if (fd < 0)
+		return;
+	sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)name, length);
+	close(fd);
+}
+
+static void ring_by_letter(struct node *node, struct node_peer *peer)
+{
+	struct sockaddr_un name;
+	socklen_t length = node_name(peer->nid, peer->pid, &name);
+
+	if (sendto(node->socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name, length) == 1)
+		return;
+	if (errno == ECONNREFUSED)
+		node_nobody_there(node, peer);
+	else
+		ring_from_another_socket(&name, length); /* our own buffer may be full of what others have not read */
+}
+
+void node_ring(struct node *node, struct node_peer *peer)
+{
+	UNCANCELLED;
+	const uint64_t once = 1;
+
+	FAULT_POINT("ring-before");
+	node->counters.rings++;
+	if (peer->bell < 0 || (write(peer->bell, &once, sizeof once) < 0 && errno != EAGAIN))
+		ring_by_letter(node, peer);
+}

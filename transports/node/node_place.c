@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where processes run, as far as it matters to who waits for them.
+ *
+ * Whoever polls in vain may give its core away.  That is right if the process it waits for, its partner, wants this very
+ * core, and costs a time slice of whoever else computes here if it does not.  So each process says in its segment on which CPU it
+ * polls, and the engine is told where its partner, the peer with whom the last message was exchanged, was seen last.
+ *
+ * It is a hint: whoever believes a stale one, or that of a mad peer, polls for PTL_SPIN and sleeps, or yields in vain.  No
+ * sleep and no wake-up depends on it, so that relaxed loads and stores do.  Where the kernel registers restartable
+ * sequences, to ask for one's CPU is a load.
+ */
+#include <sched.h>
+
+#include "transports/node/node.h"
+
+static void publish(struct node *node, uint32_t place)
+{
+	_Atomic uint32_t *published = &node->segment->place;
+
+	/* Stored when it changes only: the line stays with those who read it. */
+	if (atomic_load_explicit(published, memory_order_relaxed) != place)
+		atomic_store_explicit(published, place, memory_order_relaxed);
+}
+
+void node_note_places(struct node *node)
+{
+	const struct node_peer *partner = node->partner;
+	uint32_t there = 0;
+
+	publish(node, (uint32_t)sched_getcpu() + 1);
+	if (partner && partner->segment)
+		there = atomic_load_explicit(&partner->segment->place, memory_order_relaxed);
+	if (likely(there == node->partner_place))
+		return;
+	node->partner_place = there;
+	if (node->sink->partner_seen)
+		node->sink->partner_seen(node->owner, there);
+}

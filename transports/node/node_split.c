@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One long message, copied by two cores: its reader takes chunks from the front, the process it comes from takes them
+ * from the back.  The invariants are in node_copy.c.
+ *
+ * `ends` of a claim: generation (32 bits), chunks taken from the front (16), chunks taken from the back (16).  `done` and
+ * `failed`: generation, and a number.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "transports/node/node_copy.h"
+
+#define GENERATION_SHIFT 32
+#define FRONT_SHIFT      16
+#define ONE_FROM_FRONT   (UINT64_C(1) << FRONT_SHIFT)
+#define ONE_FROM_BACK    UINT64_C(1)
+
+struct ends {
+	uint32_t generation, front, back;
+};
+
+/* What a NODE_HELP says.  One without anything says: look at your claims, I have done what I had taken. */
+struct help_record {
+	uint64_t key, source, destination, length, chunk;
+	uint32_t claim, generation;
+};
+
+static inline struct ends unpack(uint64_t ends)
+{
+	return (struct ends){(uint32_t)(ends >> GENERATION_SHIFT), (uint32_t)(ends >> FRONT_SHIFT) & 0xffff,
+			     (uint32_t)ends & 0xffff};
+}
+
+/* --- the reader --- */
+
+bool node_split_open(struct node *node, struct node_read *read)
+{
+	struct node_claim *claim = &node->segment->claims[read - node->copies->reads];
+	uint64_t generation = (uint64_t)++read->claim_generation << GENERATION_SHIFT;
+	struct help_record record = {.key = read->key,
+				     .source = read->remote,
+				     .destination = (uintptr_t)read->local,
+				     .length = read->length,
+				     .claim = (uint32_t)(read - node->copies->reads),
+				     .generation = read->claim_generation,
+				     .chunk = read->chunk};
+
+	read->claim = claim;
+	atomic_store_explicit(&claim->done, generation, memory_order_relaxed);
+	atomic_store_explicit(&claim->failed, generation, memory_order_relaxed);
+	/* Whatever was stored to the message's memory before comes before what a helper writes there: pairs with the
+	 * acquire of the compare-and-swap in take_from_back(). */
+	atomic_store_explicit(&claim->ends, generation, memory_order_release);
+	FAULT_POINT("split-asked");
+	return node_append(node, read->peer, NODE_HELP, &record, sizeof(record), NULL, 0) == 0;
+}
+
+/* Are the counters what they can be?  The helper's part of them is not ours. */
+static bool sane(const struct node_read *read, struct ends ends)
+{
+	return ends.generation == read->claim_generation && ends.front == read->front &&
+	       ends.front + ends.back <= read->total;
+}
+
+/*
+ * Takes one chunk, or all that are left.  What a chunk holds is ordered by `done`; sequentially consistent because whoever
+ * takes the last chunk, and only then looks at `done`, must not miss what tell_reader() takes for seen.
+ */
+static int take_from_front(struct node_read *read, bool all)
+{
+	_Atomic uint64_t *ends = &read->claim->ends;
+	uint64_t seen = atomic_load_explicit(ends, memory_order_relaxed), count;
+
+	do {
+		struct ends now = unpack(seen);
+
+		if (!sane(read, now))
+			return -EPROTO;
+		count = read->total - now.front - now.back;
+		if (count == 0)
+			return 0;
+		if (!all)
+			count = 1;
+	} while (!atomic_compare_exchange_weak_explicit(ends, &seen, seen + count * ONE_FROM_FRONT,
+							memory_order_seq_cst, memory_order_relaxed));
+	read->front += count;
+	return 1;
+}
+
+int node_split_take(struct node_read *read)
+{
+	return take_from_front(read, false);
+}
+
+void node_split_close(struct node_read *read)
+{
+	take_from_front(read, true);
+}
+
+int node_split_result(const struct node_read *read, uint64_t *failed)
+{
+	const struct node_claim *claim = read->claim;
+	struct ends ends = unpack(atomic_load_explicit(&claim->ends, memory_order_relaxed));
+	/* Pairs with the store in help_with(): the helper's bytes, and `failed`, are there.  Sequentially consistent:
+	 * see tell_reader(). */
+	uint64_t done = atomic_load_explicit(&claim->done, memory_order_seq_cst);
+
+	if (!sane(read, ends) || ends.front + ends.back != read->total ||
+	    done >> GENERATION_SHIFT != read->claim_generation || (uint32_t)done > ends.back)
+		return -EPROTO;
+	if ((uint32_t)done < ends.back)
+		return -EAGAIN;
+	uint64_t failure = atomic_load_explicit(&claim->failed, memory_order_relaxed);
+
+	*failed = read->total;
+	if ((uint32_t)failure == 0)
+		return 0;
+	*failed = (uint32_t)failure - 1;
+	return *failed >= ends.front && *failed < read->total ? 0 : -EPROTO;
+}
+
+/* --- the helper --- */
+
+static void drop(struct node_copies *copies, struct node_help *help)
+{
+	help->peer = NULL;
+	copies->helps_alive--;
+}
+
+void node_help_asked(struct node *node, struct node_peer *peer, const uint8_t *bytes, size_t length)
+{
+	struct node_copies *copies = node->copies;
+	struct help_record record;
+
+	if (length != sizeof(record)) {
+		node->counters.malformed += length != 0;
+		return;
+	}
+	memcpy(&record, bytes, sizeof(record));
+	if (record.claim >= NODE_CLAIMS || record.length == 0 || record.chunk == 0 || record.chunk > NODE_CHUNK_MAX ||
+	    (record.length - 1) / record.chunk >= NODE_SPLIT_MOST ||
+	    record.destination + record.length < record.destination) {
+		node->counters.malformed++;
+		return;
+	}
+	struct node_help *help = &copies->helps[copies->helps_seen++ % NODE_HELPS];
+
+	copies->helps_alive += help->peer == NULL;
+	*help = (struct node_help){.peer = peer,
+				   .key = record.key,
+				   .source = record.source,
+				   .destination = record.destination,
+				   .length = record.length,
+				   .chunk = record.chunk,
+				   .claim = record.claim,
+				   .generation = record.generation,
+				   .total = (uint32_t)((record.length - 1) / record.chunk) + 1};
+}
+
+/* Takes a chunk of a claim that is in the reader's segment.  False: there is none for us. */
+static bool take_from_back(const struct node_help *help, uint32_t *chunk)
+{
+	_Atomic uint64_t *ends = &help->peer->segment->claims[help->claim].ends;
+	uint64_t seen = atomic_load_explicit(ends, memory_order_relaxed);
+	struct ends now;
+
+	do {
+		now = unpack(seen);
+		if (now.generation != help->generation || now.front + now.back >= help->total)
+			return false;
+		/* Acquire pairs with the release store in node_split_open(). */
+	} while (!atomic_compare_exchange_weak_explicit(ends, &seen, seen + ONE_FROM_BACK, memory_order_acquire,
+							memory_order_relaxed));
+	*chunk = help->total - 1 - now.back;
+	return true;
+}
+
+/* Who is behind os_pid is asked just before the write, which could hit a stranger otherwise. */
+static int write_chunk(const struct node_help *help, const uint8_t *source, uint32_t chunk)
+{
+	uint64_t offset = (uint64_t)chunk * help->chunk, left = help->length - offset;
+	struct iovec local = {(void *)(uintptr_t)(source + offset), left < help->chunk ? left : help->chunk};
+	struct iovec remote = {(void *)(uintptr_t)(help->destination + offset), local.iov_len};
+	int rc = node_identify(help->peer);
+
+	if (rc)
+		return rc;
+	ssize_t written = process_vm_writev(help->peer->os_pid, &local, 1, &remote, 1, 0);
+
+	if (written < 0)
+		return -errno;
+	return written == (ssize_t)local.iov_len ? 0 : -EFAULT;
+}
+
+/*
+ * A reader for whom nothing is left to be taken may sleep until `done` says that we have done what we took.  All this is
+ * sequentially consistent:
+ *   - we store `done`, then load `ends`; it takes its last chunk from `ends`, then loads `done`: either we see that nothing
+ *     is left, or it sees that we are done;
+ *   - we then load its `attention`; it stores there that it sleeps, then (the fence in node_attend()) loads `done`: either
+ *     we see that it sleeps, or it sees that we are done.
+ * The record says nothing, but makes the queue ring.  If that is full, what fills it has rung.
+ */
+static void tell_reader(struct node *node, const struct node_help *help)
+{
+	struct node_peer *peer = help->peer;
+	struct node_segment *segment = peer->segment;
+	struct ends now = unpack(atomic_load_explicit(&segment->claims[help->claim].ends, memory_order_seq_cst));
+
+	if (now.generation != help->generation || now.front + now.back < help->total || peer->meeting != NODE_OPEN)
+		return;
+	uint64_t attention = atomic_load_explicit(&segment->attention, memory_order_seq_cst);
+
+	if ((attention & ((1u << NODE_ATTENTION_BITS) - 1)) != NODE_AWAKE)
+		(void)node_append(node, peer, NODE_HELP, "", 0, NULL, 0);
+}
+
+/* One chunk.  False: the claim is closed, or the request was none. */
+static bool help_with(struct node *node, struct node_help *help)
+{
+	struct node_peer *peer = help->peer;
+	const uint8_t *source = node_exposed(node->copies, help->key, help->source, help->length);
+	struct node_claim *claim = &peer->segment->claims[help->claim];
+	uint64_t generation = (uint64_t)help->generation << GENERATION_SHIFT;
+	uint32_t chunk;
+
+	if (!source || !peer->cross_memory || !take_from_back(help, &chunk))
+		return false;
+	FAULT_POINT("split-claimed");
+	node->counters.chunks_lent++;
+	int rc = write_chunk(help, source, chunk);
+
+	if (rc)
+		atomic_store_explicit(&claim->failed, generation | (chunk + 1), memory_order_relaxed);
+	FAULT_POINT("split-written");
+	/* Publishes the chunk, or its failure: pairs with the load in node_split_result(). */
+	atomic_store_explicit(&claim->done, generation | ++help->done, memory_order_seq_cst);
+	FAULT_POINT("split-done");
+	tell_reader(node, help);
+	if (rc == -EPERM)
+		node_refuse_cross_memory(node, peer, EPERM);
+	if (rc)
+		drop(node->copies, help);
+	return true;
+}
+
+/* The newest first: its reader begins with the oldest, so that in a window whole messages go to alternate ends. */
+int node_help_step(struct node *node)
+{
+	struct node_copies *copies = node->copies;
+
+	if (!node_help_pending(node))
+		return 0;
+	for (uint32_t i = 1; i <= NODE_HELPS && copies->helps_alive > 0; i++) {
+		struct node_help *help = &copies->helps[(copies->helps_seen - i) % NODE_HELPS];
+
+		if (!help->peer)
+			continue;
+		if (help_with(node, help))
+			return 1;
+		drop(copies, help);
+	}
+	return 0;
+}
+
+bool node_help_pending(const struct node *node)
+{
+	return node->copies->helps_alive > 0 && node->sink->host_waits(node->owner);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening the first provider that will do: fabric, domain, address vector, completion queue, endpoint, buffers. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "transports/ofi/ofi.h"
+
+static void set_limits(struct ofi *ofi)
+{
+	const struct fi_info *info = ofi->info;
+	size_t greatest = info->ep_attr->max_msg_size;
+
+	ofi->inject_size = ofi->profile.never_inject ? 0 : info->tx_attr->inject_size;
+	ofi->peer_sends = ofi->profile.peer_sends ? ofi->profile.peer_sends : OFI_PEER_SENDS;
+	ofi->outstanding_max = (unsigned)(info->tx_attr->size > 1 ? info->tx_attr->size / 2 : 1);
+	ofi->rma_greatest = greatest;
+	ofi->rma_window = ofi->profile.rma_window;
+	ofi->base.limits = (struct transport_limits){
+		.short_max = ofi_choose_short_max(ofi),
+		.rma_chunk = ofi->profile.rma_chunk < greatest ? ofi->profile.rma_chunk : greatest,
+		.rma_depth = ofi->profile.rma_depth,
+		.local_registration = (info->domain_attr->mr_mode & FI_MR_LOCAL) != 0,
+		/* Wants memory that is mapped, or the local end registered: hardware translates its addresses. */
+		.pins = (info->domain_attr->mr_mode & (FI_MR_LOCAL | FI_MR_ALLOCATED)) != 0,
+		.ordered_write = (info->tx_attr->msg_order & FI_ORDER_SAW) != 0,
+		/*
+		 * Closing a registration does not stop a write whose header has been read (tcp, net: 67 of 67 MB still
+		 * landed), and a peer that uses a key afterwards loses the connection and, without any error, what it
+		 * had sent behind.
+		 */
+		.revocable = false,
+		.verified_uid = false,
+		.ping_pause = ofi->profile.ping_pause,
+	};
+}
+
+static int open_queue(struct ofi *ofi)
+{
+	struct fi_cq_attr attributes = {.size = ofi->info->tx_attr->size + ofi->info->rx_attr->size,
+					.format = FI_CQ_FORMAT_DATA,
+					.wait_obj = FI_WAIT_FD};
+	int error = fi_cq_open(ofi->domain, &attributes, &ofi->cq, NULL);
+
+	if (error == -FI_ENOSYS || error == -FI_EOPNOTSUPP) { /* shm, rxd: no descriptor to sleep on */
+		attributes.wait_obj = FI_WAIT_NONE;
+		error = fi_cq_open(ofi->domain, &attributes, &ofi->cq, NULL);
+	}
+	if (error)
+		return ofi_refuse_step(ofi, "fi_cq_open", error);
+	ofi_sleep_prepare(ofi);
+	return 0;
+}
+
+static int open_domain(struct ofi *ofi)
+{
+	struct fi_av_attr attributes = {.type = FI_AV_TABLE};
+	int error = ofi->library->fabric(ofi->info->fabric_attr, &ofi->fabric, NULL);
+
+	if (error)
+		return ofi_refuse_step(ofi, "fi_fabric", error);
+	if ((error = fi_domain(ofi->fabric, ofi->info, &ofi->domain, NULL)) != 0)
+		return ofi_refuse_step(ofi, "fi_domain", error);
+	if ((error = fi_av_open(ofi->domain, &attributes, &ofi->av, NULL)) != 0)
+		return ofi_refuse_step(ofi, "fi_av_open", error);
+	return open_queue(ofi);
+}
+
+static int set_least_room(struct ofi *ofi)
+{
+	size_t least = ofi->base.limits.short_max;
+
+	return fi_setopt(&ofi->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least);
+}
+
+/* Receives always complete, sends only if asked to (FI_COMPLETION). */
+static int bind_and_enable(struct ofi *ofi)
+{
+	int error = fi_ep_bind(ofi->ep, &ofi->av->fid, 0);
+
+	if (!error)
+		error = fi_ep_bind(ofi->ep, &ofi->cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
+	if (!error)
+		error = fi_ep_bind(ofi->ep, &ofi->cq->fid, FI_RECV);
+	if (!error && !ofi->profile.named)
+		error = set_least_room(ofi);
+	if (!error)
+		error = fi_enable(ofi->ep);
+	/* shm keeps it in an object that fi_enable() makes; setting it before is a segmentation fault. */
+	return error || !ofi->profile.named ? error : set_least_room(ofi);
+}
+
+static int try_endpoint(struct ofi *ofi)
+{
+	int error = 0;
+
+	if (ofi->profile.take_name)
+		error = ofi->profile.take_name(ofi);
+	else if (!ofi->profile.addresses)
+		((struct sockaddr_in *)ofi->info->src_addr)->sin_port = htons(ofi->published ? 0 : ofi->port);
+	if (error)
+		return error;
+	if (ofi->profile.owns_udp_port)
+		ofi_yield_port(ofi);
+	error = fi_endpoint(ofi->domain, ofi->info, &ofi->ep, NULL);
+	if (error)
+		return error;
+	error = bind_and_enable(ofi);
+	if (error) {
+		fi_close(&ofi->ep->fid);
+		ofi->ep = NULL;
+	}
+	return error;
+}
+
+/* A stranger may hold the TCP port of which we hold the UDP twin: then the next of our candidates. */
+static int open_endpoint(struct ofi *ofi)
+{
+	for (;;) {
+		int error = try_endpoint(ofi);
+		if (error != -FI_EADDRINUSE)
+			return error ? ofi_refuse_step(ofi, "fi_endpoint", error) : 0;
+		report(LOG_INFO, "port %u at %s is in use, trying another", ofi->port, ofi_address_text(ofi));
+		if (ofi_claim_next_port(ofi) != 0)
+			return ofi_refuse(ofi, -EADDRINUSE, "all %d ports that pid %u may use at %s are taken",
+					  OFI_CANDIDATES, ofi->pid, ofi_address_text(ofi));
+	}
+}
+
+/*
+ * The first query of a process opens the verbs devices, once and for good.  A child inherits the descriptors, but the
+ * kernel serves only who opened them: what the child posts would never be done.
+ */
+static bool is_orphaned(const struct ofi *ofi)
+{
+	return strstr(ofi->profile.name, "verbs") && ofi->library->process != getpid();
+}
+
+static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
+{
+	ofi->profile = *profile;
+	if (is_orphaned(ofi))
+		return ofi_refuse(ofi, -EPERM, "its devices were opened before fork() by process %d, use exec()",
+				  (int)ofi->library->process);
+	if (ofi->published) /* our port is not the provider's */
+		ofi->profile.owns_udp_port = ofi->profile.tcp_sockets = false;
+	int error = ofi_query(ofi);
+	if (error)
+		return error;
+	set_limits(ofi);
+	if ((error = open_domain(ofi)) != 0 || (error = open_endpoint(ofi)) != 0)
+		return error;
+	if ((error = ofi_slots_create(ofi)) != 0 || (error = ofi_buffers_create(ofi)) != 0)
+		return ofi_refuse(ofi, error, "no memory for its buffers: %s%s", strerror(-error),
+				  ofi_lock_hint(ofi, error));
+	ofi_watch_take(ofi);
+	ofi_note_listener(ofi);
+	return ofi->published ? ofi_publish(ofi) : 0;
+}
+
+static int try_profiles(struct ofi *ofi)
+{
+	struct ofi_profile chosen[OFI_PROFILES];
+	size_t count = ofi_choose_profiles(ofi->provider, chosen);
+	ofi->profile = chosen[0];
+	int error = ofi_check_addresses(ofi);
+	if (error)
+		return error;
+	int why = -ENODEV; /* of the first that is there, and fails */
+	for (size_t i = 0; i < count; i++) {
+		size_t said = strlen(ofi->refusals);
+
+		error = open_profile(ofi, &chosen[i]);
+		if (!error)
+			return 0;
+		ofi_release(ofi);
+		if (why == -ENODEV)
+			why = error;
+		else if (error == -ENODEV) /* that others of the name are not there helps nobody */
+			ofi->refusals[said] = '\0';
+	}
+	return why;
+}
+
+static int open_some_provider(struct ofi *ofi)
+{
+	char available[256];
+
+	ofi->library = ofi_library_load();
+	if (!ofi->library)
+		return report_cause(-ELIBACC);
+	int error = try_profiles(ofi);
+	if (!error)
+		return 0;
+	if (error != -ENODEV) /* not a wrong name: others would help as little, or are not what was meant */
+		return report_error(error, "interface %s (%s): no libfabric provider can be opened (%s)", ofi->iface,
+				    ofi_address_text(ofi), ofi->refusals);
+	ofi_list_providers(ofi, available, sizeof available);
+	return report_error(error, "interface %s (%s): no libfabric provider can be opened (%s); available: %s",
+			    ofi->iface, ofi_address_text(ofi), ofi->refusals, *available ? available : "none");
+}
+
+int ofi_open(struct transport *transport)
+{
+	struct ofi_signals signals;
+
+	ofi_signals_save(&signals);
+	int error = open_some_provider(ofi_of(transport));
+	ofi_signals_restore(&signals);
+	return error;
+}
+
+static bool close_fid(struct fid *fid)
+{
+	return !fid || fi_close(fid) == 0;
+}
+
+void ofi_release(struct ofi *ofi)
+{
+	ofi_watch_give_back(ofi);
+	ofi_disconnect(ofi);
+	struct ofi_connections noted = ofi_note_connections(ofi);
+	bool forgotten = close_fid(ofi->ep ? &ofi->ep->fid : NULL);
+	ofi_rma_destroy(ofi);
+	ofi_slots_destroy(ofi);
+	ofi_buffers_destroy(ofi);
+	ofi_sleep_destroy(ofi);
+	close_fid(ofi->cq ? &ofi->cq->fid : NULL);
+	close_fid(ofi->av ? &ofi->av->fid : NULL);
+	forgotten &= close_fid(ofi->domain ? &ofi->domain->fid : NULL);
+	forgotten &= close_fid(ofi->fabric ? &ofi->fabric->fid : NULL);
+	if (ofi->info)
+		ofi->library->freeinfo(ofi->info);
+	ofi_end_leftovers(ofi, &noted, forgotten);
+	ofi->listener_fd = -1; /* was the endpoint's */
+	ofi->ep = NULL;
+	ofi->cq = NULL;
+	ofi->av = NULL;
+	ofi->domain = NULL;
+	ofi->fabric = NULL;
+	ofi->info = NULL;
+	ofi->stashed = 0;
+}

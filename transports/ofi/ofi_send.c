@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Queued sends.  Header and payload become one contiguous object, in a slot.  Up to inject_size the provider copies it
+ * and the slot is free again at once; above, the slot is the provider's until its completion.
+ *
+ * An injected send has no completion, and both tcp;ofi_rxm and net take any number of them for a peer that does not
+ * read (200 000 to a stopped process: 72 MB).  So every now and then one to each peer is sent with a completion, and
+ * a peer that owes OFI_PEER_SENDS of those gets nothing more.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "transports/ofi/ofi.h"
+
+#define SLOTS_GREATEST      1024
+#define REGISTERED_GREATEST (4u << 20) /* bytes of slots if they are pinned: RLIMIT_MEMLOCK is 8 MiB by default */
+
+static size_t slot_count(const struct ofi *ofi)
+{
+	size_t count = ofi->info->tx_attr->size / 2;
+
+	if (ofi->base.limits.local_registration && count > REGISTERED_GREATEST / ofi->slot_size)
+		count = REGISTERED_GREATEST / ofi->slot_size;
+	if (count > SLOTS_GREATEST)
+		count = SLOTS_GREATEST;
+	return count ? count : 1;
+}
+
+int ofi_slots_create(struct ofi *ofi)
+{
+	ofi->slot_size = (ofi->base.limits.short_max + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	ofi->slot_count = slot_count(ofi);
+	size_t bytes = ofi->slot_count * ofi->slot_size;
+
+	ofi->slots = calloc(ofi->slot_count, sizeof *ofi->slots);
+	ofi->slot_bytes = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (!ofi->slots || ofi->slot_bytes == MAP_FAILED) {
+		ofi->slot_bytes = NULL;
+		return -ENOMEM;
+	}
+	if (ofi->base.limits.local_registration) {
+		int error = ofi_register(ofi, ofi->slot_bytes, bytes, FI_SEND, &ofi->slot_mr);
+		if (error)
+			return error;
+		ofi->slot_descriptor = fi_mr_desc(ofi->slot_mr);
+	}
+	/* Last in, first out: only as much memory is touched as there are sends outstanding at a time. */
+	for (size_t i = ofi->slot_count; i-- > 0;) {
+		struct ofi_operation *slot = &ofi->slots[i];
+		*slot = (struct ofi_operation){.kind = OFI_SEND, .next = ofi->free_slots};
+		slot->bytes = ofi->slot_bytes + i * ofi->slot_size;
+		ofi->free_slots = slot;
+	}
+	return 0;
+}
+
+void ofi_slots_destroy(struct ofi *ofi)
+{
+	if (ofi->slot_mr)
+		fi_close(&ofi->slot_mr->fid);
+	if (ofi->slot_bytes)
+		munmap(ofi->slot_bytes, ofi->slot_count * ofi->slot_size);
+	free(ofi->slots);
+	ofi->slot_mr = NULL;
+	ofi->slot_bytes = NULL;
+	ofi->slots = ofi->free_slots = NULL;
+}
+
+void ofi_slot_release(struct ofi *ofi, struct ofi_operation *slot)
+{
+	ofi->addresses[slot->peer].sends--;
+	ofi->outstanding--;
+	slot->next = ofi->free_slots;
+	ofi->free_slots = slot;
+}
+
+/*
+ * What a refused post means to the engine.  Providers use several codes for a peer that is connecting, full, not
+ * started or dead (sockets: ENOENT); all of them may pass.
+ */
+int ofi_post_error(const struct ofi *ofi, const char *what, uint64_t peer, ssize_t code)
+{
+	switch (-code) {
+	case FI_EAGAIN:
+	case FI_ENOENT:
+	case FI_ENOMEM:
+	case FI_EBUSY:
+	case FI_ECONNREFUSED:
+	case FI_ECONNRESET:
+	case FI_ECONNABORTED:
+	case FI_ENOTCONN:
+	case FI_ETIMEDOUT:
+	case FI_ESHUTDOWN:
+	case FI_ECANCELED:
+		return -EAGAIN;
+	default:
+		return report_error(-EHOSTUNREACH, "%s: %s to peer %lu (%zu bytes at most) fails: %s",
+				    ofi->profile.name, what, (unsigned long)peer, ofi->base.limits.short_max,
+				    ofi->library->strerror((int)-code));
+	}
+}
+
+static size_t payload_length(const struct iovec *payload, int count)
+{
+	size_t length = 0;
+
+	for (int i = 0; i < count; i++)
+		length += payload[i].iov_len;
+	return length;
+}
+
+static void gather(char *to, const void *header, size_t header_length, const struct iovec *payload, int count)
+{
+	memcpy(to, header, header_length);
+	to += header_length;
+	for (int i = 0; i < count; i++) {
+		if (payload[i].iov_len)
+			memcpy(to, payload[i].iov_base, payload[i].iov_len);
+		to += payload[i].iov_len;
+	}
+}
+
+static ssize_t send_slot(struct ofi *ofi, transport_address to, struct ofi_operation *slot, size_t length)
+{
+	struct ofi_address *peer = &ofi->addresses[to];
+	struct iovec bytes = {slot->bytes, length};
+	struct fi_msg message = {.msg_iov = &bytes,
+				 .desc = &ofi->slot_descriptor,
+				 .iov_count = 1,
+				 .addr = peer->number,
+				 .context = slot};
+	struct ofi_operation *rest = slot->next;
+
+	ssize_t code = fi_sendmsg(ofi->ep, &message, FI_COMPLETION);
+	if (code)
+		return code;
+	ofi->free_slots = rest;
+	slot->peer = (uint32_t)to;
+	ofi->outstanding++;
+	peer->sends++;
+	peer->injected = 0;
+	return 0;
+}
+
+int ofi_send(struct transport *transport, transport_address to, const void *header, size_t header_length,
+	     const struct iovec *payload, int count)
+{
+	struct ofi *ofi = ofi_of(transport);
+	struct ofi_operation *slot = ofi->free_slots;
+	size_t length = header_length + payload_length(payload, count);
+	ssize_t code;
+
+	if (unlikely(length > ofi->base.limits.short_max))
+		return -EMSGSIZE;
+	if (unlikely(!slot || to >= ofi->address_count))
+		return slot ? -EHOSTUNREACH : -ENOBUFS;
+	struct ofi_address *peer = &ofi->addresses[to];
+	ofi_clear_errno();
+	if (length <= ofi->inject_size && peer->injected < OFI_INJECTED_MAX) {
+		if (count > 0) {
+			gather(slot->bytes, header, header_length, payload, count);
+			header = slot->bytes;
+		}
+		code = fi_inject(ofi->ep, header, length, peer->number);
+		if (likely(code == 0))
+			peer->injected++;
+	} else {
+		if (peer->sends >= ofi->peer_sends || ofi->outstanding >= ofi->outstanding_max)
+			return -ENOBUFS;
+		gather(slot->bytes, header, header_length, payload, count);
+		code = send_slot(ofi, to, slot, length);
+	}
+	return likely(code == 0) ? 0 : ofi_post_error(ofi, "a send", to, code);
+}

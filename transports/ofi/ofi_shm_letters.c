@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How processes that talk over libfabric's shm get to know each other, and who of them has gone.
+ *
+ * A PEER MUST NOT BE INSERTED BEFORE IT EXISTS: all that do not share one address, and what is sent to one reaches
+ * another.  AND NOT KEPT AFTER IT HAS RESTARTED: its old memory stays mapped, and takes messages that nobody reads.
+ * So an address (ofi_address.c) has a number of the provider only while its process is known to live: its ready page is
+ * there and locked (ofi_shm_page.c).  Processes get to know each other by letters, datagrams to each other's bell:
+ *
+ *   A wants to send to B     KNOCK          ->   B finds A's page, and inserts A; if it knew an older A, it lets that go
+ *   A inserts B: A is OPEN   <-  met        ->   B is OPEN
+ *
+ * A sends only when it has inserted B, and B has said that it has inserted A (a letter with B's flag MET, to A's nonce).
+ * Hence whatever the provider holds under B's name is of this life of B, on both sides.  A letter may be lost (some ten
+ * datagrams wait at a socket): whoever wants to send and is not OPEN knocks again, and a knock is always answered with
+ * all that the answerer knows.  The names of bells can be read in /proc/net/unix, and anybody may write to them: a letter
+ * counts only if the kernel says that our user has sent it, and who lives where only the page tells, which is our user's.
+ *
+ * Who has no number left for A looks whether one of its peers has died, and answers FULL if not.  A then refuses what is
+ * sent to B for a second, and after that knocks again: B does not remember whom it has refused.
+ */
+#include "transports/ofi/ofi_shm_letters.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PEERS_GREATEST 256        /* the provider's limit, ourselves included */
+#define KNOCK_NS       1000000    /* between knocks */
+#define FULL_NS        1000000000 /* that a peer has no room for us is believed so long */
+#define LOOK_NS        100000000  /* between looks which of all peers have died */
+#define LETTERS_READ   32         /* at a time */
+#define LETTER_MAGIC   0x50334c31u
+
+enum letter_flag {
+	KNOCK = 1, /* answer me */
+	MET = 2,   /* I have inserted you */
+	OPEN = 4,  /* and know that you have inserted me */
+	FULL = 8,  /* I cannot insert you: I have too many peers */
+};
+
+struct letter {
+	uint32_t magic, nid;
+	uint16_t port, flags;
+	uint32_t unused;
+	uint64_t from, to; /* nonces */
+};
+
+/* --- the bell --- */
+
+static socklen_t bell_name(const struct shm_page *page, struct sockaddr_un *name)
+{
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	int length = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "portals3/shm/%08x/%u/%016lx", page->nid,
+			      page->port, (unsigned long)page->nonce);
+
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+int shm_make_bell(const struct shm_page *page)
+{
+	struct sockaddr_un name;
+	socklen_t length = bell_name(page, &name);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1;
+
+	if (fd < 0)
+		return -errno;
+	/* Credentials before the name is there: they are attached when a letter is sent. */
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) == 0 &&
+	    bind(fd, (struct sockaddr *)&name, length) == 0)
+		return fd;
+	int error = -errno;
+
+	close(fd);
+	return error;
+}
+
+int shm_send_to_bell(const struct shm *shm, const struct shm_page *page, const void *bytes, size_t length)
+{
+	UNCANCELLED;
+	struct sockaddr_un name;
+	socklen_t name_length = bell_name(page, &name);
+
+	return sendto(shm->bell, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name, name_length) < 0
+		       ? -errno
+		       : 0;
+}
+
+static bool is_ours(struct msghdr *message)
+{
+	struct cmsghdr *part = CMSG_FIRSTHDR(message);
+	struct ucred sender;
+
+	if (!part || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS ||
+	    part->cmsg_len != CMSG_LEN(sizeof sender))
+		return false;
+	memcpy(&sender, CMSG_DATA(part), sizeof sender);
+	return sender.uid == geteuid();
+}
+
+enum mail { MAIL_NONE, MAIL_LETTER, MAIL_OTHER };
+
+/* Takes one thing from the bell: a letter of this user, a ring, or what is not for us.  No room for descriptors. */
+static enum mail take_mail(const struct shm *shm, struct letter *letter)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct ucred))];
+	struct iovec body = {letter, sizeof *letter};
+	struct msghdr message = {
+		.msg_iov = &body, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+	ssize_t length = recvmsg(shm->bell, &message, MSG_DONTWAIT);
+
+	if (length < 0)
+		return MAIL_NONE;
+	return (size_t)length == sizeof *letter && is_ours(&message) && letter->magic == LETTER_MAGIC ? MAIL_LETTER
+												      : MAIL_OTHER;
+}
+
+/* --- peers --- */
+
+struct shm_peer *shm_make_room(const struct ofi *ofi, transport_address index)
+{
+	struct shm *shm = ofi->shm;
+	struct shm_peer *peers = realloc(shm->peers, ofi->address_room * sizeof *peers);
+
+	if (!peers)
+		return NULL;
+	memset(peers + shm->peer_room, 0, (ofi->address_room - shm->peer_room) * sizeof *peers);
+	shm->peers = peers;
+	shm->peer_room = ofi->address_room;
+	return &peers[index];
+}
+
+void shm_doom(struct shm *shm, struct shm_peer *peer)
+{
+	if (peer->state == SHM_DOOMED || peer->state == SHM_STRANGER)
+		return;
+	peer->state = SHM_DOOMED;
+	shm->doomed++;
+}
+
+bool shm_is_gone(const struct ofi *ofi, transport_address index, const struct shm_peer *peer)
+{
+	UNCANCELLED;
+	const struct ofi_address *address = &ofi->addresses[index];
+	uint64_t nonce;
+	int error = shm_page_find(address->nid, address->port, &nonce, NULL);
+
+	return error == -ENOENT || error == -EPERM || (!error && nonce != peer->page->nonce);
+}
+
+static void bury_one(struct ofi *ofi, transport_address index, struct shm_peer *peer)
+{
+	fi_addr_t number = ofi->addresses[index].number;
+	bool met = number != FI_ADDR_NOTAVAIL;
+
+	if (met) {
+		fi_av_remove(ofi->av, &number, 1, 0);
+		ofi_number_address(ofi, index, FI_ADDR_NOTAVAIL);
+		ofi->shm->inserted--;
+	}
+	shm_page_unmap(peer->page);
+	*peer = (struct shm_peer){.state = SHM_STRANGER};
+	if (ofi->lone_rma && ofi->lone_rma->peer == index)
+		ofi_rma_abandon(ofi, ofi->lone_rma, -ECONNRESET);
+	if (met)
+		ofi->sink->peer_gone(ofi->owner, index);
+}
+
+/*
+ * From poll() only, when nothing is left to be received.  The errors that have no context are among that: they come
+ * with the call that posts, so what is abandoned here has none to come that a later operation might be taken for.
+ */
+void shm_bury(struct ofi *ofi)
+{
+	UNCANCELLED;
+	struct shm *shm = ofi->shm;
+
+	for (size_t i = 0; i < shm->peer_room && shm->doomed; i++)
+		if (shm->peers[i].state == SHM_DOOMED) {
+			shm->doomed--;
+			bury_one(ofi, i, &shm->peers[i]);
+		}
+}
+
+static void doom_the_gone(struct ofi *ofi)
+{
+	struct shm *shm = ofi->shm;
+
+	for (size_t i = 0; i < shm->peer_room; i++)
+		if (shm->peers[i].page && shm_is_gone(ofi, i, &shm->peers[i]))
+			shm_doom(shm, &shm->peers[i]);
+}
+
+/*
+ * All numbers are in use: those of the dead will be free after the next poll().  To look is a thousand system calls, so
+ * whoever comes between two looks is told nothing (-EAGAIN) before the next one.
+ */
+static int find_room(struct ofi *ofi, struct shm_peer *peer)
+{
+	struct shm *shm = ofi->shm;
+	uint64_t now = monotonic_ns();
+
+	if (peer->waits_from == 0)
+		peer->waits_from = now;
+	if (now >= shm->looked_at + LOOK_NS) {
+		shm->looked_at = now;
+		doom_the_gone(ofi);
+	}
+	if (shm->doomed || shm->looked_at < peer->waits_from)
+		return -EAGAIN;
+	peer->waits_from = 0;
+	if (!shm->told_full)
+		report(LOG_WARN,
+		       "provider shm serves %d processes at most, and pid %u has met as many: use node or tcp",
+		       PEERS_GREATEST, ofi->pid);
+	shm->told_full = true;
+	return -EUSERS;
+}
+
+/* 0, -EAGAIN, -EUSERS, or another error. */
+static int insert(struct ofi *ofi, transport_address index, struct shm_peer *peer)
+{
+	const struct ofi_address *address = &ofi->addresses[index];
+	char name[SHM_NAME_ROOM];
+	fi_addr_t number = FI_ADDR_NOTAVAIL;
+
+	if (address->number != FI_ADDR_NOTAVAIL)
+		return 0;
+	if (ofi->shm->inserted >= PEERS_GREATEST)
+		return find_room(ofi, peer);
+	if (shm_segment_check(address->nid, address->port))
+		return -EAGAIN; /* its owner is just leaving, or somebody plays tricks */
+	shm_provider_name(address->nid, address->port, name);
+	int inserted = fi_av_insert(ofi->av, name, 1, &number, 0, NULL);
+
+	/* An address that is in use: the segment has vanished since we looked. */
+	if (inserted != 1 || ofi_source(ofi, number) != TRANSPORT_ADDRESS_UNKNOWN)
+		return -EAGAIN;
+	int error = ofi_number_address(ofi, index, number);
+	if (error)
+		return error;
+	ofi->shm->inserted++;
+	if (shm_is_gone(ofi, index, peer)) { /* then it may not have been there in time */
+		shm_doom(ofi->shm, peer);
+		return -EAGAIN;
+	}
+	return 0;
+}
+
+/* --- letters --- */
+
+static void write_letter(struct ofi *ofi, transport_address index, struct shm_peer *peer, unsigned flags)
+{
+	struct shm *shm = ofi->shm;
+	struct letter letter = {.magic = LETTER_MAGIC,
+				.nid = ofi->nid,
+				.port = ofi->port,
+				.from = shm->page->nonce,
+				.to = peer->page->nonce};
+
+	if (ofi->addresses[index].number != FI_ADDR_NOTAVAIL)
+		flags |= MET;
+	if (peer->state == SHM_OPEN)
+		flags |= OPEN;
+	letter.flags = (uint16_t)flags;
+	int error = shm_send_to_bell(shm, peer->page, &letter, sizeof letter);
+
+	if (error == -ECONNREFUSED)
+		shm_doom(shm, peer);
+	else if (!error) /* after the letter; pairs with the acquire in shm_read_letters() */
+		atomic_fetch_add_explicit(&peer->page->letters, 1, memory_order_release);
+}
+
+/* Maps its page if we have not.  False: there is no such process, or another life of it. */
+static bool recognise(struct ofi *ofi, transport_address index, struct shm_peer *peer, uint64_t nonce)
+{
+	const struct ofi_address *address = &ofi->addresses[index];
+	uint64_t found;
+
+	if (peer->state == SHM_DOOMED)
+		return false;
+	if (peer->state == SHM_STRANGER) {
+		if (shm_page_find(address->nid, address->port, &found, &peer->page))
+			return false;
+		peer->state = SHM_SEEN;
+	}
+	if (peer->page->nonce == nonce)
+		return true;
+	if (shm_is_gone(ofi, index, peer))
+		shm_doom(ofi->shm, peer);
+	return false;
+}
+
+static void converse(struct ofi *ofi, transport_address index, struct shm_peer *peer, const struct letter *letter)
+{
+	bool for_us = letter->to == ofi->shm->page->nonce, advanced = false;
+	bool known = ofi->addresses[index].number != FI_ADDR_NOTAVAIL;
+	int error = insert(ofi, index, peer);
+
+	if (peer->state == SHM_DOOMED)
+		return;
+	advanced = !error && !known;
+	peer->full_until = error == -EUSERS || (for_us && (letter->flags & FULL)) ? monotonic_ns() + FULL_NS : 0;
+	if (!error && for_us && (letter->flags & MET) && peer->state != SHM_OPEN) {
+		peer->state = SHM_OPEN;
+		advanced = true;
+	}
+	if (letter->flags & KNOCK || (advanced && !(letter->flags & OPEN)))
+		write_letter(ofi, index, peer, error == -EUSERS ? FULL : 0);
+}
+
+static void read_letter(struct ofi *ofi, const struct letter *letter)
+{
+	transport_address index;
+	uint64_t nonce;
+
+	/* Whoever is not there gets no place in our tables. */
+	if (letter->nid != ofi->nid ||
+	    (!ofi_find_address(ofi, letter->nid, letter->port) &&
+	     shm_page_find(letter->nid, letter->port, &nonce, NULL)) ||
+	    ofi_make_address(ofi, letter->nid, letter->port, &index))
+		return;
+	struct shm_peer *peer = shm_peer_at(ofi, index);
+
+	if (peer && recognise(ofi, index, peer, letter->from))
+		converse(ofi, index, peer, letter);
+}
+
+int shm_read_letters(struct ofi *ofi)
+{
+	UNCANCELLED;
+	struct shm *shm = ofi->shm;
+	struct letter letter = {0};
+	enum mail mail;
+	int count = 0;
+
+	/* Before the letters; pairs with the release in write_letter(). */
+	shm->letters = atomic_load_explicit(&shm->page->letters, memory_order_acquire);
+	for (int i = 0; i < LETTERS_READ && (mail = take_mail(shm, &letter)) != MAIL_NONE; i++)
+		if (mail == MAIL_LETTER) {
+			read_letter(ofi, &letter);
+			count++;
+		}
+	return count;
+}
+
+/* --- knocking --- */
+
+/*
+ * Another interface of this process.  The provider would use its memory without mapping it again, also after it has
+ * closed: a segmentation fault.
+ */
+static bool is_neighbour(const struct shm *shm, const struct shm_peer *peer)
+{
+	return memcmp(peer->page->process, shm->page->process, sizeof shm->page->process) == 0 &&
+	       peer->page->nonce != shm->page->nonce;
+}
+
+int shm_knock(struct ofi *ofi, transport_address index, struct shm_peer *peer)
+{
+	UNCANCELLED;
+	const struct ofi_address address = ofi->addresses[index]; /* letters may make the table grow */
+	uint64_t now = monotonic_ns(), nonce;
+
+	if (peer->state == SHM_STRANGER) {
+		if (address.nid != ofi->nid)
+			return -EHOSTUNREACH;
+		int error = shm_page_find(address.nid, address.port, &nonce, &peer->page);
+		if (error)
+			return error == -EPERM ? -EHOSTUNREACH : error == -ENOENT ? -ENOENT : -EAGAIN;
+		peer->state = SHM_SEEN;
+	}
+	if (is_neighbour(ofi->shm, peer))
+		return report_error(-EHOSTUNREACH, "provider shm does not connect two interfaces of one process");
+	if (shm_have_mail(ofi->shm) && shm_read_letters(ofi) && shm_peer_at(ofi, index)->state == SHM_OPEN)
+		return 0;
+	peer = shm_peer_at(ofi, index);
+	if (now < peer->full_until)
+		return report_error(-EHOSTUNREACH,
+				    "provider shm: this process or that at port %u has %d peers, and can have no more",
+				    address.port, PEERS_GREATEST);
+	if (peer->state == SHM_SEEN && now >= peer->knock_at) {
+		peer->knock_at = now + KNOCK_NS;
+		write_letter(ofi, index, peer, KNOCK);
+	}
+	return -EAGAIN;
+}

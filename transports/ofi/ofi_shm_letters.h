@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers over libfabric's shm, and the letters by which they get to know each other (ofi_shm_letters.c). */
+#ifndef PORTALS_TRANSPORTS_OFI_SHM_LETTERS_H
+#define PORTALS_TRANSPORTS_OFI_SHM_LETTERS_H
+
+#include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_shm.h"
+
+enum acquaintance { SHM_STRANGER, SHM_SEEN, SHM_OPEN, SHM_DOOMED };
+
+/* What we know of the process at an address of the same index.  From SEEN on `page` is mapped. */
+struct shm_peer {
+	enum acquaintance state;
+	uint32_t rung; /* the sleep it was last woken from */
+	struct shm_page *page;
+	uint64_t knock_at, due_at;
+	uint64_t full_until; /* one of us cannot insert the other */
+	uint64_t waits_from; /* for room with us; 0: it does not */
+};
+
+struct shm {
+	struct shm_page *page;
+	int lock, bell;
+	struct shm_peer *peers;
+	size_t peer_room;
+	unsigned inserted, doomed;
+	uint32_t sleep;     /* number of the last one */
+	bool asleep;        /* the page says so */
+	uint32_t letters;   /* of page->letters, looked for */
+	uint64_t looked_at; /* when find_room() did */
+	bool told_full;
+};
+
+/* --- the bell, a datagram socket: an owner sleeps on it --- */
+
+/* Descriptor or a negative error. */
+int shm_make_bell(const struct shm_page *);
+/* 0, -EAGAIN (full), or -ECONNREFUSED: this life of the peer is over. */
+int shm_send_to_bell(const struct shm *, const struct shm_page *, const void *bytes, size_t length);
+
+/* --- peers --- */
+
+struct shm_peer *shm_make_room(const struct ofi *, transport_address);
+
+/* NULL: no memory. */
+static inline struct shm_peer *shm_peer_at(const struct ofi *ofi, transport_address index)
+{
+	return likely(index < ofi->shm->peer_room) ? &ofi->shm->peers[index] : shm_make_room(ofi, index);
+}
+
+/* Has the process that we know gone, or another one taken its place? */
+bool shm_is_gone(const struct ofi *, transport_address, const struct shm_peer *);
+/* Its process is gone: to be removed by shm_bury(). */
+void shm_doom(struct shm *, struct shm_peer *);
+void shm_bury(struct ofi *);
+
+/* --- letters --- */
+
+/* Empties the bell.  Returns how many letters there were. */
+int shm_read_letters(struct ofi *);
+
+static inline bool shm_have_mail(const struct shm *shm)
+{
+	return atomic_load_explicit(&shm->page->letters, memory_order_relaxed) != shm->letters;
+}
+
+/* To a peer that is not OPEN.  0: it is now; -EAGAIN; -ENOENT: nobody is there; -EHOSTUNREACH. */
+int shm_knock(struct ofi *, transport_address, struct shm_peer *);
+
+#endif
