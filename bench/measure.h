@@ -22,6 +22,15 @@ enum exchange_id {
 	EXCHANGE_COUNTED_PUT,
 	EXCHANGE_WAKE_PUT,
 	EXCHANGE_WAKE_FUTEX,
+	EXCHANGE_BOTH_PUT,
+	EXCHANGE_BOTH_WINDOW,
+	EXCHANGE_SEGMENTS,
+	EXCHANGE_COMPLETION,
+	EXCHANGE_REUSE,
+	EXCHANGE_REUSE_WINDOW,
+	EXCHANGE_OPERATIONS,
+	EXCHANGE_OVERHEAD,
+	EXCHANGE_HOST_OVERHEAD,
 	EXCHANGE_SLOTS, /* without any library */
 	EXCHANGE_SLOTS_WINDOW,
 	EXCHANGE_BARE,
@@ -65,6 +74,13 @@ extern const struct exchange put_to_busy_exchange, get_from_busy_exchange; /* by
 extern const struct exchange idle_exchange;                                /* idle.c */
 extern const struct exchange counted_put_exchange;                         /* pairs.c */
 extern const struct exchange wake_put_exchange, wake_futex_exchange;       /* wake.c */
+extern const struct exchange both_put_exchange, both_window_exchange;      /* bidirectional.c */
+extern const struct exchange segments_exchange;                            /* segments.c */
+extern const struct exchange completion_exchange;                          /* completion.c */
+extern const struct exchange reuse_exchange, reuse_window_exchange;        /* buffer_reuse.c */
+extern const struct exchange operations_exchange;                          /* operations.c */
+extern const struct exchange overhead_exchange;                            /* logp.c */
+extern const struct exchange host_overhead_exchange;                       /* host_overhead.c */
 extern const struct exchange slots_exchange, slots_window_exchange;        /* slots.c */
 extern const struct exchange bare_exchange, bare_window_exchange;          /* bare.c */
 extern const struct exchange raw_put_exchange, raw_get_exchange;           /* raw_messages.c */

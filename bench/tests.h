@@ -38,6 +38,15 @@ int match_depth(struct session *session);
 int bypass(struct session *session);
 int idle(struct session *session);
 int wake(struct session *session);
+int bidirectional_latency(struct session *session);
+int bidirectional_bandwidth(struct session *session);
+int logp(struct session *session);
+int operations(struct session *session);
+int host_overhead(struct session *session);
+int availability(struct session *session);
+int completion(struct session *session);
+int buffer_reuse(struct session *session);
+int segments(struct session *session);
 
 /* Of this machine alone. */
 int machine_floor(const struct options *options);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How a program learns that a message has come (microbenchmarks for cluster interconnects, 2.2.5): from the PUT_END event
+ * in PtlEQWait, from the same in a loop of PtlEQGet, from the last byte of its buffer, without an event queue; and its
+ * initiator from the ACK.  A program that looks at its memory alone never drives: its NIC thread does all.
+ */
+#include "tests.h"
+
+#include "base/arch.h"
+#include "measure.h"
+#include "output.h"
+
+/* run.variant */
+enum notice { NOTICE_WAIT, NOTICE_GET, NOTICE_BYTE, NOTICE_ACK, NOTICE_COUNT };
+
+static ptl_handle_md_t source_md;
+static ptl_handle_me_t entry;
+
+static void completion_prepare(struct session *session, const struct run *run)
+{
+	ptl_md_t source = session_md(session, session->source, run->size, 0);
+	ptl_md_t sink = session_md(session, session->sink, run->size, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE);
+
+	if (run->variant != NOTICE_ACK)
+		source.eq_handle = PTL_EQ_NONE;
+	if (run->variant == NOTICE_BYTE)
+		sink.eq_handle = PTL_EQ_NONE;
+	session->load.wait = run->variant == NOTICE_GET ? WAIT_EQGET : WAIT_EQWAIT;
+	session->sink[run->size - 1] = 0;
+	source_md = session_bind(session, source, PTL_RETAIN);
+	entry = session_attach(session, BITS_DATA, sink, PTL_RETAIN);
+}
+
+/* The buffer is free again: the other side has answered our last message. */
+static void send_numbered(struct session *session, const struct run *run, uint32_t iteration)
+{
+	session->source[run->size - 1] = (char)(iteration + 1);
+	session_put(session, source_md, BITS_DATA);
+}
+
+static void await_numbered(struct session *session, const struct run *run, uint32_t iteration)
+{
+	const volatile char *last = session->sink + run->size - 1;
+
+	if (run->variant != NOTICE_BYTE)
+		session_wait(session, PTL_EVENT_PUT_END, iteration + 1);
+	else
+		while (*last != (char)(iteration + 1))
+			cpu_pause();
+}
+
+static void completion_initiate(struct session *session, const struct run *run, uint32_t iteration)
+{
+	if (run->variant == NOTICE_ACK) {
+		PTL(PtlPut(source_md, PTL_ACK_REQ, session->other, BENCH_PT_INDEX, 0, BITS_DATA, 0, 0));
+		session_wait(session, PTL_EVENT_ACK, iteration + 1);
+	} else {
+		send_numbered(session, run, iteration);
+		await_numbered(session, run, iteration);
+	}
+}
+
+static void completion_serve(struct session *session, const struct run *run, uint32_t iteration)
+{
+	await_numbered(session, run, iteration);
+	if (run->variant != NOTICE_ACK)
+		send_numbered(session, run, iteration);
+}
+
+static void completion_finish(struct session *session, const struct run *run)
+{
+	if (run->variant == NOTICE_ACK && session->peers.role == INITIATOR)
+		session_wait(session, PTL_EVENT_SEND_END, run_iterations(run));
+	session_detach(session, entry);
+	session_release(session, source_md);
+}
+
+const struct exchange completion_exchange = {completion_prepare, completion_initiate, completion_serve,
+					     completion_finish};
+
+static const struct column columns[] = {
+	{"Size", "bytes", 0},
+	{"PtlEQWait (us)", "eqwait_us", 3},
+	{"PtlEQGet (us)", "eqget_us", 3},
+	{"last byte (us)", "last_byte_us", 3},
+	{"ACK (us)", "ack_us", 3},
+};
+
+static void measure_notices(struct session *session, uint64_t size)
+{
+	struct contestant contestants[NOTICE_COUNT] = {0};
+	double us[NOTICE_COUNT];
+
+	for (uint32_t notice = 0; notice < NOTICE_COUNT; notice++)
+		contestants[notice].run =
+			(struct run){.exchange = EXCHANGE_COMPLETION, .size = size, .variant = notice};
+	measure_row(session, contestants, NOTICE_COUNT);
+	for (uint32_t notice = 0; notice < NOTICE_COUNT; notice++) {
+		us[notice] = samples_summary(&contestants[notice].samples).median / 1000;
+		samples_free(&contestants[notice].samples);
+	}
+	output_row((union cell[]){
+		{(double)size}, {us[NOTICE_WAIT] / 2}, {us[NOTICE_GET] / 2}, {us[NOTICE_BYTE] / 2}, {us[NOTICE_ACK]}});
+}
+
+int completion(struct session *session)
+{
+	uint64_t sizes[SIZES_MAX] = {8, 1024, 65536};
+	size_t count = 3;
+
+	if (session->load.sizes_given)
+		count = size_list(session->load.size_min ? session->load.size_min : 1, session->load.size_max,
+				  session->load.quick ? 4 : 2, sizes, SIZES_MAX);
+	output_fact("PtlEQWait, PtlEQGet, last byte",
+		    "half a round trip of puts, each side learning of the other's so");
+	output_fact("ACK", "from PtlPut to the ACK event: there and back");
+	output_table(columns, sizeof columns / sizeof columns[0]);
+	for (size_t i = 0; i < count; i++)
+		measure_notices(session, sizes[i]);
+	return 0;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages of several segments (microbenchmarks for cluster interconnects, 2.2.10): the ping-pong of put-latency with a
+ * PTL_MD_IOVEC descriptor at the end that sends (gather), at the one that receives (scatter), or at none.
+ */
+#include "tests.h"
+
+#include "fail.h"
+#include "measure.h"
+#include "output.h"
+
+#define SEGMENTS_MOST 64
+#define GAP           64u /* bytes between segments: no two are one piece of memory, nor share a cache line */
+
+/* run.variant; run.depth is the number of segments. */
+enum form { FORM_WHOLE, FORM_GATHER, FORM_SCATTER, FORM_COUNT };
+
+static ptl_handle_md_t source_md;
+static ptl_handle_me_t entry;
+
+/* Segments of equal length, but for the last one, which has the rest too. */
+static ptl_md_t cut(const struct session *session, char *memory, const struct run *run, unsigned options,
+		    ptl_md_iovec_t segments[SEGMENTS_MOST])
+{
+	size_t piece = run->size / run->depth;
+
+	for (uint32_t i = 0; i < run->depth; i++)
+		segments[i] = (ptl_md_iovec_t){
+			.iov_base = memory + i * (piece + GAP),
+			.iov_len = i + 1 < run->depth ? piece : run->size - i * piece,
+		};
+	return session_md(session, segments, run->depth, options | PTL_MD_IOVEC);
+}
+
+static void segments_prepare(struct session *session, const struct run *run)
+{
+	const unsigned receives = PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE;
+	ptl_md_iovec_t of_source[SEGMENTS_MOST], of_sink[SEGMENTS_MOST];
+
+	source_md = session_bind(session,
+				 run->variant == FORM_GATHER ? cut(session, session->source, run, 0, of_source)
+							     : session_md(session, session->source, run->size, 0),
+				 PTL_RETAIN);
+	entry = session_attach(session, BITS_DATA,
+			       run->variant == FORM_SCATTER ? cut(session, session->sink, run, receives, of_sink)
+							    : session_md(session, session->sink, run->size, receives),
+			       PTL_RETAIN);
+}
+
+static void segments_initiate(struct session *session, const struct run *run, uint32_t iteration)
+{
+	(void)run;
+	session_put(session, source_md, BITS_DATA);
+	session_wait(session, PTL_EVENT_SEND_END, iteration + 1);
+	session_wait(session, PTL_EVENT_PUT_END, iteration + 1);
+}
+
+static void segments_serve(struct session *session, const struct run *run, uint32_t iteration)
+{
+	(void)run;
+	session_wait(session, PTL_EVENT_PUT_END, iteration + 1);
+	session_put(session, source_md, BITS_DATA);
+	session_wait(session, PTL_EVENT_SEND_END, iteration + 1);
+}
+
+static void segments_finish(struct session *session, const struct run *run)
+{
+	(void)run;
+	session_detach(session, entry);
+	session_release(session, source_md);
+}
+
+const struct exchange segments_exchange = {segments_prepare, segments_initiate, segments_serve, segments_finish};
+
+static const struct column columns[] = {
+	{"Size", "bytes", 0},
+	{"segments", "segments", 0},
+	{"one piece (us)", "latency_us", 3},
+	{"gather (us)", "gather_us", 3},
+	{"scatter (us)", "scatter_us", 3},
+	{"gather/piece", "gather_ratio", 3},
+	{"scatter/piece", "scatter_ratio", 3},
+};
+
+static void measure_segments(struct session *session, uint64_t size, uint32_t segments)
+{
+	struct contestant contestants[FORM_COUNT] = {0};
+	double us[FORM_COUNT];
+
+	for (uint32_t form = 0; form < FORM_COUNT; form++)
+		contestants[form].run =
+			(struct run){.exchange = EXCHANGE_SEGMENTS, .size = size, .depth = segments, .variant = form};
+	measure_row(session, contestants, FORM_COUNT);
+	for (uint32_t form = 0; form < FORM_COUNT; form++) {
+		us[form] = samples_summary(&contestants[form].samples).median / 2000;
+		samples_free(&contestants[form].samples);
+	}
+	output_row((union cell[]){{(double)size},
+				  {segments},
+				  {us[FORM_WHOLE]},
+				  {us[FORM_GATHER]},
+				  {us[FORM_SCATTER]},
+				  {us[FORM_GATHER] / us[FORM_WHOLE]},
+				  {us[FORM_SCATTER] / us[FORM_WHOLE]}});
+}
+
+int segments(struct session *session)
+{
+	uint64_t sizes[SIZES_MAX] = {64, 4096, 65536};
+	size_t count = 3;
+	uint32_t most = SEGMENTS_MOST, factor = session->load.quick ? 8 : 2;
+
+	if (session->load.sizes_given)
+		count = size_list(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2, sizes,
+				  SIZES_MAX);
+	if (session->limits.max_md_iovecs < (int)most)
+		most = (uint32_t)session->limits.max_md_iovecs;
+	output_fact("latency", "half a round trip of puts; one receive descriptor for all");
+	output_fact("segments", "of PTL_MD_IOVEC, of equal length, %u bytes between them", GAP);
+	output_table(columns, sizeof columns / sizeof columns[0]);
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t n = 1; n <= most && n <= (sizes[i] ? sizes[i] : 1); n *= factor)
+			measure_segments(session, sizes[i], n);
+	return 0;
+}
