@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "slaves.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arch.h"
+#include "fail.h"
+#include "stats.h"
+
+#define BATCH 10
+
+/* What hdr_data of a put asks for: this, or 0 for nothing, or 1 more than the bytes of the answer. */
+#define THE_END UINT64_MAX
+
+static void serve(struct session *session)
+{
+	ptl_handle_md_t md =
+		session_bind(session, session_md(session, session->source, session->source_size, 0), PTL_RETAIN);
+
+	for (uint64_t count = 1;; count++) {
+		session_wait(session, PTL_EVENT_PUT_END, count);
+		uint64_t wanted = session->event.hdr_data;
+		if (wanted == THE_END)
+			return;
+		if (wanted)
+			PTL(PtlPutRegion(md, 0, wanted - 1, PTL_NO_ACK_REQ, session->other, BENCH_PT_INDEX, 0,
+					 BITS_DATA, 0, 0));
+	}
+}
+
+static void __attribute__((noreturn)) be_slave(struct peers *master, const struct options *options)
+{
+	struct options own = *options;
+	struct session session;
+
+	own.load.start_events = false;
+	own.unpinned = true;
+	control_meet(master);
+	session_open_alone(&session, &own, PTL_PID_ANY);
+	control_send(master, &session.self, sizeof session.self);
+	control_receive(master, &session.other, sizeof session.other);
+	session_attach(&session, BITS_DATA,
+		       session_md(&session, session.sink, session.sink_size, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE),
+		       PTL_RETAIN);
+	control_meet(master);
+	serve(&session);
+	peers_part(master);
+	PtlFini();
+	exit(0);
+}
+
+void slaves_fork(struct slaves *slaves, unsigned count, const struct options *options)
+{
+	*slaves = (struct slaves){count, calloc(count, sizeof *slaves->peers), calloc(count, sizeof *slaves->ids)};
+	if (!slaves->peers || !slaves->ids)
+		fail("no memory for %u processes", count);
+	fflush(stdout);
+	for (unsigned i = 0; i < count; i++) {
+		peers_prepare(&slaves->peers[i]);
+		peers_fork(&slaves->peers[i]);
+		if (slaves->peers[i].role == TARGET)
+			be_slave(&slaves->peers[i], options);
+	}
+}
+
+static void attach_answers(struct session *master)
+{
+	ptl_md_t md = session_md(master, master->sink, master->sink_size, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE);
+	ptl_handle_me_t me;
+	ptl_handle_md_t handle;
+
+	PTL(PtlMEAttach(master->ni, BENCH_PT_INDEX, (ptl_process_id_t){PTL_NID_ANY, PTL_PID_ANY}, BITS_DATA, 0,
+			PTL_RETAIN, PTL_INS_AFTER, &me));
+	PTL(PtlMDAttach(me, md, PTL_RETAIN, &handle));
+}
+
+void slaves_meet(struct slaves *slaves, struct session *master)
+{
+	attach_answers(master);
+	for (unsigned i = 0; i < slaves->count; i++) {
+		control_meet(&slaves->peers[i]);
+		control_receive(&slaves->peers[i], &slaves->ids[i], sizeof slaves->ids[i]);
+		control_send(&slaves->peers[i], &master->self, sizeof master->self);
+		control_meet(&slaves->peers[i]);
+	}
+}
+
+ptl_handle_md_t slaves_bind(struct session *master, uint64_t size)
+{
+	ptl_md_t md = session_md(master, master->source, size, 0);
+
+	md.eq_handle = PTL_EQ_NONE;
+	return session_bind(master, md, PTL_RETAIN);
+}
+
+void slaves_put(const struct slaves *slaves, unsigned index, ptl_handle_md_t md, int64_t answer)
+{
+	PTL(PtlPut(md, PTL_NO_ACK_REQ, slaves->ids[index], BENCH_PT_INDEX, 0, BITS_DATA, 0, (uint64_t)(answer + 1)));
+}
+
+static double time_batch(struct session *master, const struct slaves *slaves,
+			 void (*once)(struct session *, const struct slaves *, struct round), struct round round)
+{
+	uint64_t start = monotonic_ns();
+
+	for (int i = 0; i < BATCH; i++) {
+		session_forget(master);
+		once(master, slaves, round);
+	}
+	return (double)(monotonic_ns() - start) / BATCH / 1e3;
+}
+
+double slaves_time(struct session *master, const struct slaves *slaves,
+		   void (*once)(struct session *, const struct slaves *, struct round), struct round round)
+{
+	const struct workload *load = &master->load;
+	const uint64_t row_ms = load->row_ms ? load->row_ms : load->quick ? 300 : 1100;
+	struct samples samples = {0};
+
+	time_batch(master, slaves, once, round);
+	for (uint64_t end = monotonic_ns() + row_ms * 500000; !samples.count || monotonic_ns() < end;)
+		samples_add(&samples, time_batch(master, slaves, once, round));
+	double median = samples_summary(&samples).median;
+	samples_free(&samples);
+	return median;
+}
+
+void slaves_end(struct slaves *slaves, struct session *master)
+{
+	ptl_handle_md_t md = slaves_bind(master, 0);
+
+	for (unsigned i = 0; i < slaves->count; i++)
+		PTL(PtlPut(md, PTL_NO_ACK_REQ, slaves->ids[i], BENCH_PT_INDEX, 0, BITS_DATA, 0, THE_END));
+	for (unsigned i = 0; i < slaves->count; i++)
+		peers_part(&slaves->peers[i]);
+	for (unsigned i = 0; i < slaves->count; i++)
+		peers_finish(&slaves->peers[i]);
+	free(slaves->peers);
+	free(slaves->ids);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Many processes that do what one, the master, asks each of them for by its puts. */
+#ifndef PTLBENCH_SLAVES_H
+#define PTLBENCH_SLAVES_H
+
+#include "session.h"
+
+struct slaves {
+	unsigned count;
+	struct peers *peers;
+	ptl_process_id_t *ids;
+};
+
+/* Forks them, before the caller has an interface: descendants must not inherit one. */
+void slaves_fork(struct slaves *slaves, unsigned count, const struct options *options);
+
+/* They and the master, whose interface is open by now, learn each other's addresses; it attaches a sink for answers. */
+void slaves_meet(struct slaves *slaves, struct session *master);
+
+/* A descriptor of so many bytes to send from without hearing of it. */
+ptl_handle_md_t slaves_bind(struct session *master, uint64_t size);
+
+/* Puts the whole of `md` to one of them, which answers with `answer` bytes, or, if that is negative, not at all. */
+void slaves_put(const struct slaves *slaves, unsigned index, ptl_handle_md_t md, int64_t answer);
+
+/* What is done again and again: with how many of them, with messages of which size. */
+struct round {
+	unsigned active, window;
+	uint64_t size;
+};
+
+/* Does so for half a row's time; median of batches, us for each.  Events are counted from 0 in each. */
+double slaves_time(struct session *master, const struct slaves *slaves,
+		   void (*once)(struct session *, const struct slaves *, struct round), struct round round);
+
+void slaves_end(struct slaves *slaves, struct session *master);
+
+#endif
