@@ -19,8 +19,9 @@ static ptl_handle_md_t source_md;
 static ptl_handle_me_t entry;
 
 /* Segments of equal length, but for the last one, which has the rest too. */
-static ptl_md_t cut(const struct session *session, char *memory, const struct run *run, unsigned options,
-		    ptl_md_iovec_t segments[SEGMENTS_MOST])
+static ptl_md_t cut(const struct session *session,
+		    char *memory, /* NOLINT(readability-non-const-parameter): puts write it */
+		    const struct run *run, unsigned options, ptl_md_iovec_t segments[SEGMENTS_MOST])
 {
 	size_t piece = run->size / run->depth;
 
