@@ -208,7 +208,7 @@ static int claim(struct transport_config *config, struct transport **out)
 	crowd.transport.limits.short_max = 4096;
 	crowd.transport.limits.rma_chunk = 65536;
 	crowd.transport.limits.rma_depth = 1;
-	crowd.transport.limits.revocable = crowd.transport.limits.sleepable = true;
+	crowd.transport.limits.sleepable = true;
 	crowd.transport.limits.tells_gone = true;
 	*out = &crowd.transport;
 	return 0;

@@ -58,8 +58,15 @@ static int ask_piece(struct operation *op)
 		length = transfer->total - transfer->asked;
 	if (length > transport->limits.rma_chunk)
 		length = transport->limits.rma_chunk;
-	int rc = transport->ops->read(transport, op->peer->address, local, length, local_exposure(op),
-				      segment->address + transfer->within, segment->key, op);
+	const struct transport_read read = {.peer = op->peer->address,
+					    .local = local,
+					    .length = length,
+					    .exposure = local_exposure(op),
+					    .remote = segment->address + transfer->within,
+					    .key = segment->key,
+					    .context = op};
+	int rc = transport->ops->read(transport, &read);
+
 	if (rc)
 		return rc;
 	transfer->in_flight++;

@@ -211,12 +211,12 @@ static void read_check(const struct scripted_read *read, const struct exposure *
 		broken("the local end of a read is not registered");
 }
 
-static int scripted_begin_read(struct transport *transport, transport_address from, void *local, size_t length,
-			       const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
+static int scripted_begin_read(struct transport *transport, const struct transport_read *wanted)
 {
 	struct scripted *scripted = scripted_of(transport);
 	struct endpoint *endpoint = &script.endpoints[scripted->endpoint];
-	const struct scripted_exposure *source = find_source(key, remote, length, endpoint_at(from));
+	const struct scripted_exposure *source =
+		find_source(wanted->key, wanted->remote, wanted->length, endpoint_at(wanted->peer));
 	struct scripted_read *read = malloc(sizeof(*read)), **end = &endpoint->reads;
 	bool refused = endpoint->refuse_reads > 0;
 
@@ -224,12 +224,12 @@ static int scripted_begin_read(struct transport *transport, transport_address fr
 		broken("a read uses a key that its owner has not given out");
 	*read = (struct scripted_read){.reader = scripted->endpoint,
 				       .source = source,
-				       .offset = remote - key * KEY_ADDRESS,
-				       .local = local,
-				       .length = length,
-				       .context = context,
+				       .offset = wanted->remote - wanted->key * KEY_ADDRESS,
+				       .local = wanted->local,
+				       .length = wanted->length,
+				       .context = wanted->context,
 				       .own = scripted->self};
-	read_check(read, exposure);
+	read_check(read, wanted->exposure);
 	endpoint->refuse_reads -= refused;
 	script.observer->reading(read, !refused);
 	if (refused) {
@@ -240,13 +240,6 @@ static int scripted_begin_read(struct transport *transport, transport_address fr
 		end = &(*end)->next;
 	*end = read;
 	return 0;
-}
-
-static int scripted_write(struct transport *transport, transport_address to, const void *local, size_t length,
-			  const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
-{
-	(void)transport, (void)to, (void)local, (void)length, (void)exposure, (void)remote, (void)key, (void)context;
-	broken("the library never writes remote memory");
 }
 
 /* --- what a poll hands out --- */
@@ -344,7 +337,6 @@ static int claim(struct transport_config *config, struct transport **out, bool s
 		.rma_depth = script.terms.rma_depth,
 		.local_registration = script.terms.local_registration,
 		.pins = script.terms.pins,
-		.revocable = true,
 		.sleepable = true,
 		.ping_pause = script.terms.ping_pause,
 	};
@@ -475,7 +467,6 @@ static const struct transport_ops scripted_ops = {
 	.own_attempt = scripted_own_attempt,
 	.send = scripted_send,
 	.read = scripted_begin_read,
-	.write = scripted_write,
 	.expose = scripted_expose,
 	.withdraw = scripted_withdraw,
 	.poll = scripted_poll,

@@ -59,8 +59,6 @@ static int self_claim(struct transport_config *config, struct transport **out)
 		.short_max = SELF_SHORT_MAX,
 		.rma_chunk = SELF_CHUNK,
 		.rma_depth = 1,
-		.ordered_write = true,
-		.revocable = true,
 		.verified_uid = true,
 		.sleepable = true,
 		.brief = true,
@@ -134,32 +132,19 @@ static int self_send(struct transport *transport, transport_address address, con
 	return 0;
 }
 
-static int queue_copy(struct self *self, void *to, const void *from, size_t length, void *context)
+static int self_read(struct transport *transport, const struct transport_read *read)
 {
+	struct self *self = self_of(transport);
+
 	if (self->copies == SELF_COPIES)
 		return -EAGAIN;
 	self->transport.quiet = false;
 	self->copy[(self->first_copy + self->copies++) % SELF_COPIES] =
-		(struct self_copy){.to = to, .from = from, .length = length, .context = context};
+		(struct self_copy){.to = read->local,
+				   .from = (const void *)(uintptr_t)read->remote,
+				   .length = read->length,
+				   .context = read->context};
 	return 0;
-}
-
-static int self_read(struct transport *transport, transport_address address, void *local, size_t length,
-		     const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
-{
-	(void)address;
-	(void)exposure;
-	(void)key;
-	return queue_copy(self_of(transport), local, (const void *)(uintptr_t)remote, length, context);
-}
-
-static int self_write(struct transport *transport, transport_address address, const void *local, size_t length,
-		      const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
-{
-	(void)address;
-	(void)exposure;
-	(void)key;
-	return queue_copy(self_of(transport), (void *)(uintptr_t)remote, local, length, context);
 }
 
 static int self_expose(struct transport *transport, void *base, size_t length, unsigned uses, struct exposure *exposure)
@@ -261,7 +246,6 @@ const struct transport_ops transport_self = {
 	.own_attempt = self_own_attempt,
 	.send = self_send,
 	.read = self_read,
-	.write = self_write,
 	.expose = self_expose,
 	.withdraw = self_withdraw,
 	.poll = self_poll,

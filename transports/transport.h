@@ -38,18 +38,15 @@ struct exposure {
 
 enum exposure_use {
 	EXPOSE_READ = 1,  /* the other side reads it */
-	EXPOSE_WRITE = 2, /* the other side writes it */
-	EXPOSE_LOCAL = 4, /* our own end of a read or write; needed only if limits.local_registration */
+	EXPOSE_LOCAL = 2, /* our own end of a read; needed only if limits.local_registration */
 };
 
 struct transport_limits {
 	size_t short_max;        /* greatest message of send(): header and payload together, bytes; at least 1024 */
-	size_t rma_chunk;        /* preferred size of one read or write, bytes */
-	size_t rma_depth;        /* reads and writes worth having in flight for one message */
-	bool local_registration; /* read() and write() need an exposure of the local buffer (FI_MR_LOCAL) */
+	size_t rma_chunk;        /* preferred size of one read, bytes */
+	size_t rma_depth;        /* reads worth having in flight for one message */
+	bool local_registration; /* read() needs an exposure of the local buffer (FI_MR_LOCAL) */
 	bool pins;               /* expose() pins pages by a system call: worth doing once in a descriptor's life */
-	bool ordered_write;      /* a message sent after a write arrives after its data */
-	bool revocable;          /* after withdraw() no late read or write can touch the memory, and peers survive it */
 	bool verified_uid;       /* the transport proves the peer's uid */
 	bool sleepable;          /* wait_fd() works; otherwise the engine polls with a back-off */
 	bool brief;              /* arrivals name their sender beyond doubt: messages may leave out who they are from */
@@ -69,7 +66,7 @@ struct transport_sink {
 	 */
 	void (*arrived)(void *owner, transport_address from, const void *bytes, size_t length, const void *body,
 			size_t body_length);
-	/* The read or write started with `context` has ended: 0, or a negative errno value. */
+	/* The read started with `context` has ended: 0, or a negative errno value. */
 	void (*rdma_done)(void *owner, void *context, int status);
 	/* The transport has proof that the peer behind the address is gone. */
 	void (*peer_gone)(void *owner, transport_address peer);
@@ -77,7 +74,7 @@ struct transport_sink {
 	bool (*host_waits)(void *owner);
 	/*
 	 * Whom the last message was exchanged with polled last on that CPU (and 1; 0: nobody knows): a hint, for whoever waits
-	 * for it.  Told when it changes.  May be NULL.
+	 * for it.  Told when it changes.  Optional.
 	 */
 	void (*partner_seen)(void *owner, uint32_t place);
 };
@@ -115,6 +112,17 @@ struct transport_config {
 	void *owner;
 };
 
+/* One read of exposed memory.  `exposure` covers the local buffer, or is NULL unless limits.local_registration. */
+struct transport_read {
+	transport_address peer;
+	void *local;
+	size_t length;
+	const struct exposure *exposure;
+	uint64_t remote, key; /* as the peer's struct exposure says */
+	void *context;
+};
+
+/* Everything is there but for what is called optional, which may be NULL. */
 struct transport_ops {
 	const char *name;
 
@@ -153,7 +161,7 @@ struct transport_ops {
 	 *
 	 * May be called from within the sink, also for the `from` of the message that is being handed over, which has to
 	 * stay valid until that call returns, and while reads and sends to it have yet to end, which keep it.
-	 * NULL: addresses are never recycled.
+	 * Optional: without it addresses are never recycled.
 	 */
 	void (*forget)(struct transport *, transport_address);
 
@@ -174,19 +182,16 @@ struct transport_ops {
 	/*
 	 * The same for a message that is so short that it travels in registers.  The words' little-endian bytes are four zeros, for
 	 * the transport to fill, `length` bytes of header and payload, at least 1, and zeros.  0, or as send(), and nothing has
-	 * happened.  NULL: only by send(); so it is where sending to ourselves is possible, of which arm() has to hear.
+	 * happened.  Optional: without it only send() is used; so it is where sending to ourselves is possible, of which arm() has to hear.
 	 */
 	int (*send_line)(struct transport *, transport_address, const uint64_t words[TRANSPORT_LINE_WORDS],
 			 size_t length);
 
 	/*
-	 * RDMA between `local` and the peer's exposed memory; ends with rdma_done(context).  `exposure` covers the
-	 * local buffer, or is NULL unless limits.local_registration.  0 or -EAGAIN or an error, then no rdma_done.
+	 * RDMA read of the peer's exposed memory; ends with rdma_done(context).  0 or -EAGAIN or an error, then no
+	 * rdma_done.  The structure is not needed after the call.
 	 */
-	int (*read)(struct transport *, transport_address, void *local, size_t length, const struct exposure *,
-		    uint64_t remote, uint64_t key, void *context);
-	int (*write)(struct transport *, transport_address, const void *local, size_t length, const struct exposure *,
-		     uint64_t remote, uint64_t key, void *context);
+	int (*read)(struct transport *, const struct transport_read *);
 
 	/*
 	 * Registers memory for the uses (enum exposure_use).  0, -ENOMEM (RLIMIT_MEMLOCK), -EFAULT (not mapped) ..., but
@@ -222,7 +227,7 @@ struct transport_ops {
 	 * The engine has given up a peer: breaks whatever is known to connect us with it, so that reads of its memory
 	 * end and whoever comes after it at that address is connected anew.  What may belong to somebody who lives is
 	 * never touched; sever_unheard(), to be called again and again, breaks of it what the peers' hosts have long
-	 * ceased to acknowledge.  NULL, both: nothing connects that could stay.
+	 * ceased to acknowledge.  Both are optional: without them nothing connects that could stay.
 	 */
 	void (*sever)(struct transport *, transport_address);
 	void (*sever_unheard)(struct transport *, const transport_address *, unsigned count);

@@ -336,7 +336,14 @@ static void start_read(uint32_t index)
 	if (buffer->bytes)
 		return;
 	buffer->bytes = malloc(length);
-	if (transport_node.read(&node->base, index, buffer->bytes, length, NULL, take(4), take(2), buffer)) {
+	const uint64_t remote = take(4), key = take(2);
+
+	if (transport_node.read(&node->base, &(struct transport_read){.peer = index,
+								      .local = buffer->bytes,
+								      .length = length,
+								      .remote = remote,
+								      .key = key,
+								      .context = buffer})) {
 		free(buffer->bytes);
 		buffer->bytes = NULL;
 	}

@@ -325,12 +325,20 @@ static void exchange(void *base, size_t length, struct exposure all[MAX_PROCESSE
 	gather(&mine, sizeof(mine), all);
 }
 
+static int try_read(int rank, void *local, size_t length, const struct exposure *from, uint64_t offset, int *result)
+{
+	return node_read(&node->base, &(struct transport_read){.peer = (transport_address)rank,
+							       .local = local,
+							       .length = length,
+							       .remote = from->address + offset,
+							       .key = from->key,
+							       .context = result});
+}
+
 static void start(int rank, void *local, size_t length, const struct exposure *from, uint64_t offset, int *result)
 {
 	*result = PENDING;
-	CHECK_EQUAL(node_read(&node->base, (transport_address)rank, local, length, NULL, from->address + offset,
-			      from->key, result),
-		    0);
+	CHECK_EQUAL(try_read(rank, local, length, from, offset, result), 0);
 	struct node_copies *copies = node->copies;
 
 	if (patient)
@@ -1326,8 +1334,7 @@ static void a_full_table_takes_reads_again_when_one_has_ended(void)
 
 		for (int i = 0; i < NODE_READS; i++)
 			start(1, to + i * 4096, 4096, &all[1], (uint64_t)i * 4096, &result[i]);
-		CHECK_EQUAL(node_read(&node->base, 1, to, 4096, NULL, all[1].address, all[1].key, &result[NODE_READS]),
-			    -EAGAIN);
+		CHECK_EQUAL(try_read(1, to, 4096, &all[1], 0, &result[NODE_READS]), -EAGAIN);
 		CHECK(drive() > 0);
 		CHECK_EQUAL(ended, 1);
 		start(1, to + NODE_READS * 4096, 4096, &all[1], NODE_READS * 4096, &result[NODE_READS]);

@@ -36,7 +36,7 @@
 #define LOOPBACK   0x7f000001u
 #define ANY_PID    0xffffffffu
 #define PATIENCE   (40000000000u * SLOWNESS) /* ns until something that must happen is missed */
-#define PENDING    1                         /* no status of a read or write */
+#define PENDING    1                         /* no status of a read */
 #define LONG       (4u << 20)
 #define CHUNK_LONG (1u << 16)
 
@@ -67,9 +67,7 @@ static uint32_t received[MAX_PROCESSES];
 static bool repeats_allowed;
 static transport_address last_from;
 static uint32_t last_sequence;
-static unsigned char *watched; /* memory whose last byte is looked at when a message arrives */
-static unsigned char watched_value;
-static void (*on_failure)(void); /* of a read or write */
+static void (*on_failure)(void); /* of a read */
 static int gone_count;
 static transport_address gone_address;
 
@@ -118,8 +116,6 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 	received[message.rank]++;
 	last_from = from;
 	last_sequence = message.sequence;
-	if (watched)
-		watched_value = watched[LONG - 1];
 }
 
 static void rdma_done(void *owner, void *context, int status)
@@ -285,25 +281,32 @@ static void open_and_greet(void)
 	barrier();
 }
 
-static int move(bool write, transport_address peer, void *local, size_t length, const struct exposure *own,
-		uint64_t remote, uint64_t key, int *status)
+static int try_read(transport_address peer, void *local, size_t length, const struct exposure *own, uint64_t remote,
+		    uint64_t key, int *status)
+{
+	*status = PENDING;
+	return transport->ops->read(transport, &(struct transport_read){.peer = peer,
+									.local = local,
+									.length = length,
+									.exposure = own,
+									.remote = remote,
+									.key = key,
+									.context = status});
+}
+
+static int start_read(transport_address peer, void *local, size_t length, const struct exposure *own, uint64_t remote,
+		      uint64_t key, int *status)
 {
 	uint64_t limit = now_ns() + PATIENCE;
 	int error;
 
-	*status = PENDING;
-	do {
-		error = write ? transport->ops->write(transport, peer, local, length, own, remote, key, status)
-			      : transport->ops->read(transport, peer, local, length, own, remote, key, status);
-		if (error == -EAGAIN)
-			drive();
-	} while (error == -EAGAIN && now_ns() < limit);
+	while ((error = try_read(peer, local, length, own, remote, key, status)) == -EAGAIN && now_ns() < limit)
+		drive();
 	return error;
 }
 
 /* Whole transfer in chunks, all of them waited for. */
-static void transfer(bool write, transport_address peer, unsigned char *local, size_t length,
-		     const struct exposure *remote)
+static void read_all(transport_address peer, unsigned char *local, size_t length, const struct exposure *remote)
 {
 	static int status[LONG / CHUNK_LONG];
 	struct exposure own = {0};
@@ -313,11 +316,12 @@ static void transfer(bool write, transport_address peer, unsigned char *local, s
 	if (local_registration)
 		CHECK_EQUAL(transport->ops->expose(transport, local, length, EXPOSE_LOCAL, &own), 0);
 	for (size_t at = 0; at < length; at += CHUNK_LONG, count++)
-		CHECK_EQUAL(move(write, peer, local + at, length - at < CHUNK_LONG ? length - at : CHUNK_LONG,
-				 local_registration ? &own : NULL, remote->address + at, remote->key, &status[count]),
+		CHECK_EQUAL(start_read(peer, local + at, length - at < CHUNK_LONG ? length - at : CHUNK_LONG,
+				       local_registration ? &own : NULL, remote->address + at, remote->key,
+				       &status[count]),
 			    0);
 	for (size_t i = 0; i < count; i++) {
-		drive_until("wait for reads or writes", has_ended, &status[i]);
+		drive_until("wait for reads", has_ended, &status[i]);
 		CHECK_EQUAL(status[i], 0);
 	}
 	if (local_registration)
@@ -694,56 +698,27 @@ static void senders_killed_in_mid_message_harm_nobody(void)
 	shut();
 }
 
-/* ---- Reads and writes ---- */
+/* ---- Reads ---- */
 
-static void reads_and_writes_move_the_bytes(void)
+static void reads_move_the_bytes(void)
 {
 	open_and_meet();
 	unsigned char *bytes = new_memory(LONG);
 	if (my_rank == 1)
 		fill(bytes, LONG, 5);
-	struct exposure theirs = publish(bytes, LONG, EXPOSE_READ | EXPOSE_WRITE);
+	struct exposure theirs = publish(bytes, LONG, EXPOSE_READ);
 
 	if (my_rank == 0) {
-		transfer(false, address_of[1], bytes, LONG, &theirs);
+		read_all(address_of[1], bytes, LONG, &theirs);
 		check_filled(bytes, LONG, 5);
-		fill(bytes, LONG, 6);
-		transfer(true, address_of[1], bytes, LONG, &theirs);
 		send_message(address_of[1], 0, 40);
 		await_messages(1, 1);
 	} else {
 		await_messages(0, 1);
-		check_filled(bytes, LONG, 6);
 		transport->ops->withdraw(transport, &theirs);
 		send_message(address_of[0], 0, 40);
 	}
 	barrier();
-	shut();
-}
-
-static void a_message_behind_a_write_finds_its_data(void)
-{
-	open_and_meet();
-	CHECK(transport->limits.ordered_write);
-	unsigned char *bytes = new_memory(LONG);
-	struct exposure theirs = publish(bytes, LONG, EXPOSE_WRITE);
-
-	watched = bytes;
-	for (uint32_t round = 0; round < 50; round++) {
-		if (my_rank == 0) {
-			int status;
-			memset(bytes, (int)round + 1, LONG);
-			CHECK_EQUAL(move(true, address_of[1], bytes, LONG, NULL, theirs.address, theirs.key, &status),
-				    0);
-			send_message(address_of[1], round, 40);
-			drive_until("wait for a write", has_ended, &status);
-			CHECK_EQUAL(status, 0);
-		} else {
-			await_messages(0, round + 1);
-			CHECK_EQUAL(watched_value, round + 1);
-		}
-		barrier();
-	}
 	shut();
 }
 
@@ -758,7 +733,7 @@ static void exposures_come_and_go(void)
 	CHECK(kept[0].key != kept[1].key && kept[1].key != kept[2].key && kept[0].key != kept[2].key);
 	for (int i = 0; i < 2000; i++) {
 		struct exposure passing;
-		CHECK_EQUAL(transport->ops->expose(transport, bytes + i, 1 + (size_t)i, EXPOSE_WRITE, &passing), 0);
+		CHECK_EQUAL(transport->ops->expose(transport, bytes + i, 1 + (size_t)i, EXPOSE_READ, &passing), 0);
 		CHECK(passing.key != kept[1].key);
 		transport->ops->withdraw(transport, &passing);
 	}
@@ -782,8 +757,8 @@ static void a_withdrawn_key_reads_nothing(void)
 		barrier();
 		if (transport->limits.local_registration)
 			CHECK_EQUAL(transport->ops->expose(transport, bytes, LONG, EXPOSE_LOCAL, &own), 0);
-		CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, own.region ? &own : NULL, theirs.address,
-				 theirs.key, &status),
+		CHECK_EQUAL(start_read(address_of[1], bytes, CHUNK_LONG, own.region ? &own : NULL, theirs.address,
+				       theirs.key, &status),
 			    0);
 		drive_until("wait for a read to fail", has_ended, &status);
 		CHECK(status != 0);
@@ -812,8 +787,8 @@ static void a_killed_peer_fails_the_outstanding_read(void)
 			drive();
 	int status[2];
 	stop_process(1);
-	CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status[0]), 0);
-	CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status[1]), 0);
+	CHECK_EQUAL(start_read(address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status[0]), 0);
+	CHECK_EQUAL(start_read(address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status[1]), 0);
 	for (int i = 0; i < 1000; i++)
 		drive();
 	CHECK_EQUAL(status[0], PENDING);
@@ -852,7 +827,7 @@ static void a_child_of_a_killed_peer_does_not_keep_its_connections(void)
 	while (atomic_load(child) == 0)
 		drive();
 	stop_process(1);
-	CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status), 0);
+	CHECK_EQUAL(start_read(address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status), 0);
 	for (int i = 0; i < 1000; i++)
 		drive();
 	CHECK_EQUAL(status, PENDING);
@@ -891,7 +866,7 @@ static struct exposure read_from_one_who_stands_still(bool zero_connects, unsign
 	if (my_rank != 0)
 		return theirs;
 	stop_process(1);
-	CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, status), 0);
+	CHECK_EQUAL(start_read(address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, status), 0);
 	for (int i = 0; i < 1000; i++)
 		drive();
 	CHECK_EQUAL(*status, PENDING);
@@ -974,8 +949,8 @@ static void severing_spares_who_is_left_alone_from_there(void)
 
 	if (my_rank == 0) {
 		for (int i = 1; i < READS; i++)
-			CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG / READS, NULL, theirs.address,
-					 theirs.key, &status[i]),
+			CHECK_EQUAL(start_read(address_of[1], bytes, CHUNK_LONG / READS, NULL, theirs.address,
+					       theirs.key, &status[i]),
 				    0);
 		on_failure = give_up_rank_one;
 		kill(pid_of(1), SIGKILL);
@@ -998,9 +973,8 @@ static void reads_of_one_peer_are_held_to_a_window(void)
 		size_t started = 0;
 		stop_process(1);
 		for (; started < 16 && !error; started += !error) {
-			status[started] = PENDING;
-			error = transport->ops->read(transport, address_of[1], bytes + started * chunk, chunk, NULL,
-						     theirs.address + started * chunk, theirs.key, &status[started]);
+			error = try_read(address_of[1], bytes + started * chunk, chunk, NULL,
+					 theirs.address + started * chunk, theirs.key, &status[started]);
 		}
 		CHECK_EQUAL(error, -EAGAIN);
 		CHECK_EQUAL(started, depth);
@@ -1022,10 +996,8 @@ static void crowd(const struct exposure *theirs, const struct exposure *mine, un
 	while (taken && *reads < READS_GREATEST) {
 		taken = try_send(peer, *sequence, 40) == 0;
 		*sequence += taken;
-		status[*reads] = PENDING;
 		size_t length = *reads % 64 ? 8 : 8 << 10;
-		if (transport->ops->read(transport, peer, bytes, length, mine, theirs->address, theirs->key,
-					 &status[*reads]) == 0) {
+		if (try_read(peer, bytes, length, mine, theirs->address, theirs->key, &status[*reads]) == 0) {
 			++*reads;
 			taken = true;
 		}
@@ -1952,7 +1924,7 @@ static void a_sleeping_target_serves_reads(void)
 	if (my_rank == 0) {
 		for (int i = 0; i < 5; i++) {
 			memset(bytes, 0, LONG);
-			transfer(false, address_of[1], bytes, LONG, &theirs);
+			read_all(address_of[1], bytes, LONG, &theirs);
 			check_filled(bytes, LONG, 9);
 		}
 		atomic_store(over, 1);
@@ -2247,7 +2219,7 @@ static void without_cross_memory_attach_reads_still_work(void)
 {
 	if (!refuse_cross_memory())
 		skip_test("this kernel has no seccomp filters");
-	reads_and_writes_move_the_bytes();
+	reads_move_the_bytes();
 }
 
 static void without_cross_memory_attach_a_sleeping_target_serves_reads(void)
@@ -2271,13 +2243,11 @@ static void without_cross_memory_attach_a_killed_peer_fails_the_read(void)
 		stay_aside();
 	await_aside();
 	stop_process(1);
-	CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status), 0);
+	CHECK_EQUAL(start_read(address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status), 0);
 	for (int i = 0; i < 1000; i++)
 		drive();
 	CHECK_EQUAL(status, PENDING);
-	CHECK_EQUAL(transport->ops->read(transport, address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key,
-					 &later),
-		    -EAGAIN);
+	CHECK_EQUAL(try_read(address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &later), -EAGAIN);
 	CHECK_EQUAL(transport->ops->arm(transport), 1); /* nobody will announce its end */
 	kill(pid_of(1), SIGKILL);
 	drive_until("wait for the read to fail", has_ended, &status);
@@ -2301,9 +2271,9 @@ static void reads_of_memory_that_is_not_there_fail(void)
 		await_aside();
 		stop_process(1); /* such an error is reported by our own call: shm_bury() relies on it */
 		for (int i = 0; i < 3; i++) {
-			CHECK_EQUAL(move(false, address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key,
-					 &status),
-				    0);
+			CHECK_EQUAL(
+				start_read(address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status),
+				0);
 			drive_until("wait for a read", has_ended, &status);
 			CHECK_LESS(status, 0);
 		}
@@ -2595,7 +2565,7 @@ static const struct test common_tests[] = {
 	 .run = senders_killed_in_mid_message_harm_nobody,
 	 .processes = 2,
 	 .seconds = 240}, /* each victim opens eight transports */
-	ROW(2, reads_and_writes_move_the_bytes),
+	ROW(2, reads_move_the_bytes),
 	ROW(1, exposures_come_and_go),
 	ROW(2, messages_keep_their_order_among_reads),
 	ROW(2, a_peer_that_starts_later_gets_its_message),
@@ -2629,7 +2599,6 @@ static const struct test socket_tests[] = {
 	ROW(2, a_withdrawn_key_reads_nothing), /* shm does not check keys */
 	ROW(1, pids_that_share_their_ports_coexist),
 	ROW(3, a_sender_stopped_in_mid_message_keeps_its_place),
-	ROW(2, a_message_behind_a_write_finds_its_data),
 	ROW(2, a_killed_peer_fails_the_outstanding_read),
 	ROW(2, a_child_of_a_killed_peer_does_not_keep_its_connections),
 	ROW(3, severing_ends_reads_over_a_connection_we_made),

@@ -481,7 +481,8 @@ static void a_peer_is_sent_to_once_its_name_is_known(void **state)
 	book.answer = -EAGAIN;
 	assert_int_equal(ops->resolve(&ofi.base, 1, 70000, 0, &peer), 0);
 	assert_int_equal(ops->send(&ofi.base, peer, "x", 1, NULL, 0), -EAGAIN);
-	assert_int_equal(ops->read(&ofi.base, peer, memory, 1, NULL, 0, 0, NULL), -EAGAIN);
+	assert_int_equal(ops->read(&ofi.base, &(struct transport_read){.peer = peer, .local = memory, .length = 1}),
+			 -EAGAIN);
 	assert_int_equal(ops->probe(&ofi.base, peer), 0);
 	assert_int_equal(inserted, 0);
 	book.answer = (int)book.length;

@@ -129,7 +129,6 @@ static int node_transport_claim(struct transport_config *config, struct transpor
 		.short_max = short_max(config->settings),
 		.rma_chunk = SIZE_MAX, /* node_copy.c cuts by itself */
 		.rma_depth = RMA_DEPTH,
-		.revocable = true,
 		.verified_uid = true,
 		.sleepable = true,
 		.brief = true,
@@ -444,7 +443,6 @@ const struct transport_ops transport_node = {
 	.send = node_send,
 	.send_line = node_send_line,
 	.read = node_read,
-	.write = NULL, /* whoever the data is for reads it */
 	.expose = node_expose,
 	.withdraw = node_withdraw,
 	.poll = node_poll,

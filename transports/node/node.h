@@ -370,8 +370,7 @@ void node_numbers_free(struct node *);
 
 int node_copies_open(struct node *);
 void node_copies_close(struct node *); /* waits for helpers that are writing into our memory */
-int node_read(struct transport *, transport_address, void *local, size_t length, const struct exposure *,
-	      uint64_t remote, uint64_t key, void *context);
+int node_read(struct transport *, const struct transport_read *);
 int node_expose(struct transport *, void *base, size_t length, unsigned uses, struct exposure *);
 void node_withdraw(struct transport *, struct exposure *);
 /* One chunk of the oldest unfinished read, or of a claim we help with.  Returns how much was done. */

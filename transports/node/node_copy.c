@@ -67,14 +67,12 @@ static uint64_t chunk_size(uint64_t length)
 	return length <= LONG_MESSAGE ? CHUNK_MEDIUM : NODE_CHUNK_MAX;
 }
 
-int node_read(struct transport *transport, transport_address address, void *local, size_t length,
-	      const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
+int node_read(struct transport *transport, const struct transport_read *wanted)
 {
 	struct node *node = node_of(transport);
 	struct node_copies *copies = node->copies;
-	struct node_peer *peer = node->peers[address];
+	struct node_peer *peer = node->peers[wanted->peer];
 
-	(void)exposure;
 	if (!peer->segment)
 		return -ECONNRESET;
 	if (copies->read_count == NODE_READS)
@@ -82,16 +80,16 @@ int node_read(struct transport *transport, transport_address address, void *loca
 	struct node_read *read = &copies->reads[copies->order[copies->read_count++]];
 
 	*read = (struct node_read){.peer = peer,
-				   .local = local,
-				   .remote = remote,
-				   .key = key,
-				   .length = length,
-				   .chunk = chunk_size(length),
-				   .context = context,
+				   .local = wanted->local,
+				   .remote = wanted->remote,
+				   .key = wanted->key,
+				   .length = wanted->length,
+				   .chunk = chunk_size(wanted->length),
+				   .context = wanted->context,
 				   .generation = read->generation + 1,
 				   .claim_generation = read->claim_generation,
 				   .state = READ_READY};
-	read->total = length ? (length - 1) / read->chunk + 1 : 0;
+	read->total = read->length ? (read->length - 1) / read->chunk + 1 : 0;
 	node_choose(node, read);
 	read->split = read->way == NODE_SPLIT && node_split_open(node, read);
 	return 0;

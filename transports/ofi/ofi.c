@@ -32,16 +32,14 @@ int ofi_describe(const struct transport *transport, char *text, size_t size)
 				ofi->refusals[0] ? "; refused: " : "", ofi->refusals);
 	uint32_t version = ofi->library->version();
 	const struct transport_limits *limits = &ofi->base.limits;
-	return snprintf(text, size,
-			"%s (libfabric %u.%u) at %s:%u%s, short %zu, inject %zu, rma %zu KiB x %zu, %s, %s%s%s%s%s",
-			ofi->info->fabric_attr->prov_name, FI_MAJOR(version), FI_MINOR(version), inet_ntoa(address),
-			ofi->port, ofi->published ? ", address published" : "", limits->short_max, ofi->inject_size,
-			limits->rma_chunk >> 10, limits->rma_depth,
-			limits->ordered_write ? "send after write" : "no order of sends and writes",
-			limits->sleepable ? "sleeps" : "cannot sleep: polls",
-			limits->local_registration ? ", local registration" : "",
-			limits->pins ? ", registers whole descriptors" : "", ofi->refusals[0] ? "; refused: " : "",
-			ofi->refusals);
+	return snprintf(
+		text, size, "%s (libfabric %u.%u) at %s:%u%s, short %zu, inject %zu, rma %zu KiB x %zu, %s%s%s%s%s",
+		ofi->info->fabric_attr->prov_name, FI_MAJOR(version), FI_MINOR(version), inet_ntoa(address), ofi->port,
+		ofi->published ? ", address published" : "", limits->short_max, ofi->inject_size,
+		limits->rma_chunk >> 10, limits->rma_depth, limits->sleepable ? "sleeps" : "cannot sleep: polls",
+		limits->local_registration ? ", local registration" : "",
+		limits->pins ? ", registers whole descriptors" : "", ofi->refusals[0] ? "; refused: " : "",
+		ofi->refusals);
 }
 
 unsigned ofi_unsent(const struct transport *transport)
@@ -76,12 +74,11 @@ int ofi_send_uncancelled(struct transport *transport, transport_address to, cons
 	return ofi_send(transport, to, header, header_length, payload, count);
 }
 
-int ofi_read_uncancelled(struct transport *transport, transport_address to, void *local, size_t length,
-			 const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
+int ofi_read_uncancelled(struct transport *transport, const struct transport_read *read)
 {
 	UNCANCELLED;
 
-	return ofi_read(transport, to, local, length, exposure, remote, key, context);
+	return ofi_read(transport, read);
 }
 
 int ofi_poll_uncancelled(struct transport *transport, int budget)
@@ -101,7 +98,6 @@ const struct transport_ops transport_ofi = {
 	.own_attempt = ofi_own_attempt,
 	.send = ofi_send_uncancelled,
 	.read = ofi_read_uncancelled,
-	.write = ofi_write,
 	.expose = ofi_expose,
 	.withdraw = ofi_withdraw,
 	.poll = ofi_poll_uncancelled,

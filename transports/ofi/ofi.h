@@ -354,10 +354,7 @@ int ofi_poll(struct transport *, int budget);
 /* ofi_rma.c */
 int ofi_expose(struct transport *, void *base, size_t length, unsigned uses, struct exposure *);
 void ofi_withdraw(struct transport *, struct exposure *);
-int ofi_read(struct transport *, transport_address, void *local, size_t length, const struct exposure *,
-	     uint64_t remote, uint64_t key, void *context);
-int ofi_write(struct transport *, transport_address, const void *local, size_t length, const struct exposure *,
-	      uint64_t remote, uint64_t key, void *context);
+int ofi_read(struct transport *, const struct transport_read *);
 void ofi_rma_done(struct ofi *, struct ofi_operation *, int status);
 /* Its peer has died and nothing will be heard of it: as ofi_rma_done(), but what the provider holds stays its own. */
 void ofi_rma_abandon(struct ofi *, struct ofi_operation *, int status);
@@ -385,8 +382,7 @@ unsigned ofi_unsent(const struct transport *);
 /* As their namesakes, for providers that enter the kernel (base/cancel.h). */
 int ofi_send_uncancelled(struct transport *, transport_address, const void *header, size_t header_length,
 			 const struct iovec *payload, int count);
-int ofi_read_uncancelled(struct transport *, transport_address, void *local, size_t length, const struct exposure *,
-			 uint64_t remote, uint64_t key, void *context);
+int ofi_read_uncancelled(struct transport *, const struct transport_read *);
 int ofi_poll_uncancelled(struct transport *, int budget);
 
 /* ofi_sleep.c */

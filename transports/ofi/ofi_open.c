@@ -24,13 +24,6 @@ static void set_limits(struct ofi *ofi)
 		.local_registration = (info->domain_attr->mr_mode & FI_MR_LOCAL) != 0,
 		/* Wants memory that is mapped, or the local end registered: hardware translates its addresses. */
 		.pins = (info->domain_attr->mr_mode & (FI_MR_LOCAL | FI_MR_ALLOCATED)) != 0,
-		.ordered_write = (info->tx_attr->msg_order & FI_ORDER_SAW) != 0,
-		/*
-		 * Closing a registration does not stop a write whose header has been read (tcp, net: 67 of 67 MB still
-		 * landed), and a peer that uses a key afterwards loses the connection and, without any error, what it
-		 * had sent behind.
-		 */
-		.revocable = false,
 		.verified_uid = false,
 		.ping_pause = ofi->profile.ping_pause,
 	};

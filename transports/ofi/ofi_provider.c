@@ -206,7 +206,7 @@ int ofi_check_addresses(struct ofi *ofi)
 }
 
 /* What we ask for.  Modes and registration modes listed are those the code honours; only what comes back counts. */
-static struct fi_info *make_hints(const struct ofi *ofi, uint64_t order)
+static struct fi_info *make_hints(const struct ofi *ofi)
 {
 	struct fi_info *hints = ofi->library->dupinfo(NULL);
 	if (!hints)
@@ -225,15 +225,16 @@ static struct fi_info *make_hints(const struct ofi *ofi, uint64_t order)
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->av_type = FI_AV_TABLE;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
-	hints->tx_attr->msg_order = hints->rx_attr->msg_order = order;
+	/* Of messages; and no other, because shm gives up reading a peer's memory directly for any order of reads. */
+	hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
 	hints->fabric_attr->prov_name = strdup(ofi->profile.name);
 	return hints;
 }
 
-static int query_with_order(struct ofi *ofi, uint64_t order)
+static int query(struct ofi *ofi)
 {
 	struct in_addr address = {htonl(ofi->nid)};
-	struct fi_info *hints = make_hints(ofi, order), *list = NULL;
+	struct fi_info *hints = make_hints(ofi), *list = NULL;
 	char node[INET_ADDRSTRLEN], service[8];
 	bool ours = !ofi->profile.addresses; /* to choose */
 
@@ -257,16 +258,10 @@ static int query_with_order(struct ofi *ofi, uint64_t order)
 	return ofi->info ? 0 : -FI_ENODATA;
 }
 
-/*
- * Order of a message behind a write is worth having but not needed; order of messages is.  Not on shm, which gives up
- * reading a peer's memory directly for any order of reads or writes.
- */
 int ofi_query(struct ofi *ofi)
 {
-	int error = ofi->profile.named ? -FI_ENODATA : query_with_order(ofi, FI_ORDER_SAS | FI_ORDER_SAW);
+	int error = query(ofi);
 
-	if (error == -FI_ENODATA)
-		error = query_with_order(ofi, FI_ORDER_SAS);
 	if (error == -FI_ENODATA)
 		return ofi_refuse(ofi, -ENODEV, "not available at %s", ofi_address_text(ofi));
 	return error ? ofi_refuse_step(ofi, "fi_getinfo", error) : 0;

@@ -108,20 +108,11 @@ static int send_published(struct transport *transport, transport_address to, con
 	return unlikely(error) ? error : ofi_send_uncancelled(transport, to, header, header_length, payload, count);
 }
 
-static int read_published(struct transport *transport, transport_address to, void *local, size_t length,
-			  const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
+static int read_published(struct transport *transport, const struct transport_read *read)
 {
-	int error = reach(ofi_of(transport), to);
+	int error = reach(ofi_of(transport), read->peer);
 
-	return error ? error : ofi_read_uncancelled(transport, to, local, length, exposure, remote, key, context);
-}
-
-static int write_published(struct transport *transport, transport_address to, const void *local, size_t length,
-			   const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
-{
-	int error = reach(ofi_of(transport), to);
-
-	return error ? error : ofi_write(transport, to, local, length, exposure, remote, key, context);
+	return error ? error : ofi_read_uncancelled(transport, read);
 }
 
 /* What it holds of the kernel's is not known by any address of ours: connections are left to the provider. */
@@ -135,7 +126,6 @@ const struct transport_ops transport_ofi_published = {
 	.own_attempt = own_attempt,
 	.send = send_published,
 	.read = read_published,
-	.write = write_published,
 	.expose = ofi_expose,
 	.withdraw = ofi_withdraw,
 	.poll = ofi_poll_uncancelled,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Exposed memory, reads and writes.
+ * Exposed memory, and reads.
  *
  * Registration modes: where the provider does not choose keys they are 64 random bits (any connected process may try
  * to use one); where it does not use virtual addresses, remote addresses count from 0; where registrations belong to
@@ -91,8 +91,7 @@ int ofi_register(struct ofi *ofi, const void *base, size_t length, uint64_t acce
 
 static uint64_t access_for(unsigned uses)
 {
-	return (uses & EXPOSE_READ ? FI_REMOTE_READ : 0) | (uses & EXPOSE_WRITE ? FI_REMOTE_WRITE : 0) |
-	       (uses & EXPOSE_LOCAL ? FI_READ | FI_WRITE : 0);
+	return (uses & EXPOSE_READ ? FI_REMOTE_READ : 0) | (uses & EXPOSE_LOCAL ? FI_READ : 0);
 }
 
 static struct ofi_region *take_region(struct ofi *ofi)
@@ -187,7 +186,7 @@ static bool window_is_full(const struct ofi *ofi, const struct ofi_address *peer
 	       (ofi->rma_window && peer->rma_bytes && peer->rma_bytes + length > ofi->rma_window);
 }
 
-static int start(struct ofi *ofi, bool write, struct fi_msg_rma *message, void *context)
+static int start(struct ofi *ofi, struct fi_msg_rma *message, void *context)
 {
 	size_t length = message->msg_iov->iov_len;
 	size_t cost = length > ofi->profile.rma_least ? length : ofi->profile.rma_least;
@@ -209,12 +208,11 @@ static int start(struct ofi *ofi, bool write, struct fi_msg_rma *message, void *
 	message->context = operation;
 	message->addr = ofi->addresses[to].number;
 	ofi_clear_errno();
-	ssize_t code =
-		write ? fi_writemsg(ofi->ep, message, FI_COMPLETION) : fi_readmsg(ofi->ep, message, FI_COMPLETION);
+	ssize_t code = fi_readmsg(ofi->ep, message, FI_COMPLETION);
 	if (code) {
 		operation->posted = false;
 		give_operation(ofi, operation);
-		return ofi_post_error(ofi, write ? "a write" : "a read", to, code);
+		return ofi_post_error(ofi, "a read", to, code);
 	}
 	ofi->lone_rma = ofi->profile.lone_rma ? operation : NULL;
 	ofi->addresses[to].rma_bytes += cost;
@@ -222,34 +220,20 @@ static int start(struct ofi *ofi, bool write, struct fi_msg_rma *message, void *
 	return 0;
 }
 
-static int move(struct transport *transport, bool write, transport_address to, struct iovec local,
-		const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
+int ofi_read(struct transport *transport, const struct transport_read *read)
 {
-	const struct ofi_region *region = exposure ? exposure->region : NULL;
+	const struct ofi_region *region = read->exposure ? read->exposure->region : NULL;
 	void *descriptor = region ? fi_mr_desc(region->mr) : NULL;
-	struct fi_rma_iov target = {remote, local.iov_len, key};
+	struct iovec local = {read->local, read->length};
+	struct fi_rma_iov target = {read->remote, read->length, read->key};
 	struct fi_msg_rma message = {.msg_iov = &local,
 				     .desc = &descriptor,
 				     .iov_count = 1,
-				     .addr = to,
+				     .addr = read->peer,
 				     .rma_iov = &target,
 				     .rma_iov_count = 1};
 
-	return start(ofi_of(transport), write, &message, context);
-}
-
-int ofi_read(struct transport *transport, transport_address to, void *local, size_t length,
-	     const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
-{
-	return move(transport, false, to, (struct iovec){local, length}, exposure, remote, key, context);
-}
-
-int ofi_write(struct transport *transport, transport_address to, const void *local, size_t length,
-	      const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
-{
-	UNCANCELLED;
-
-	return move(transport, true, to, (struct iovec){(void *)local, length}, exposure, remote, key, context);
+	return start(ofi_of(transport), &message, read->context);
 }
 
 /* From now on the provider may report it as often as it likes.  Returns what the owner knows it by. */

@@ -28,7 +28,7 @@
  * READS.  Where the kernel allows cross-memory attach the provider reads at once, without the other side.  Where it does
  * not, both sides have to progress, several times: the target is woken as often as it falls asleep, and arm() says that
  * nobody will announce the end.  A read that fails has no context, and returned 0 (profile.lone_rma: one at a time of the
- * whole endpoint).  So without cross-memory attach one stopped peer stops all reads and writes, until it goes on or dies.
+ * whole endpoint).  So without cross-memory attach one stopped peer stops all reads, until it goes on or dies.
  *
  * WHAT CANNOT BE MENDED, and why `auto` never takes this: whoever sends holds a spin lock in the receiver's memory while it
  * writes, and whoever reads holds one in the memory's owner's, for as long as the copy takes.  If it is killed then, the
@@ -117,28 +117,15 @@ static int shm_send(struct transport *transport, transport_address to, const voi
 	return wake(ofi_of(transport), to, ofi_send(transport, to, header, header_length, payload, count));
 }
 
-static int shm_read(struct transport *transport, transport_address to, void *local, size_t length,
-		    const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
+static int shm_read(struct transport *transport, const struct transport_read *read)
 {
-	int error = reach(ofi_of(transport), to);
+	int error = reach(ofi_of(transport), read->peer);
 
 	if (error)
 		return error == -ENOENT ? -ECONNRESET : error;
-	error = ofi_read(transport, to, local, length, exposure, remote, key, context);
+	error = ofi_read(transport, read);
 	/* If it was taken its end comes by rdma_done(), even if the peer has gone. */
-	wake(ofi_of(transport), to, error);
-	return error;
-}
-
-static int shm_write(struct transport *transport, transport_address to, const void *local, size_t length,
-		     const struct exposure *exposure, uint64_t remote, uint64_t key, void *context)
-{
-	int error = reach(ofi_of(transport), to);
-
-	if (error)
-		return error == -ENOENT ? -ECONNRESET : error;
-	error = ofi_write(transport, to, local, length, exposure, remote, key, context);
-	wake(ofi_of(transport), to, error);
+	wake(ofi_of(transport), read->peer, error);
 	return error;
 }
 
@@ -362,7 +349,6 @@ const struct transport_ops transport_ofi_shm = {
 	.own_attempt = ofi_own_attempt,
 	.send = shm_send,
 	.read = shm_read,
-	.write = shm_write,
 	.expose = ofi_expose,
 	.withdraw = ofi_withdraw,
 	.poll = shm_poll,
