@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What differs between processors, all of it (tests/layers.py keeps it so): the cycle clock, the pause hint, the
+ * What differs between processors, all of it (tests/ci/layers.py keeps it so): the cycle clock, the pause hint, the
  * prefetch.  A processor that is not named here takes the last branch everywhere, which is plain C.  Barriers are those
  * of C11 and byte order is the wire's own business (offload/wire.c), so neither needs a helper.
  */

@@ -2,7 +2,7 @@
 /*
  * Points at which a test can make this process die or stand still: FAULT_POINT(name) is nothing unless the build has
  * them (-Dfaults=true).  Then PORTALS_FAULT=NAME:N:KILL or :STOP chooses one, and the N-th passage through it (the first
- * is 1) ends in SIGKILL or SIGSTOP.  tests/crash/points.h lists the names, and what each of them stands before or after.
+ * is 1) ends in SIGKILL or SIGSTOP.  tests/faults/crash/points.h lists the names, and what each of them stands before or after.
  */
 #ifndef PORTALS_BASE_FAULT_H
 #define PORTALS_BASE_FAULT_H

@@ -8,10 +8,10 @@ cd "$(dirname "$0")/.." || exit 1
 source=$PWD
 builds=${PORTALS_TEST_BUILD:-$source/build-tests}
 # In the order in which they begin: those that take long first.
-daily="unit portability behaviour conformance threads stress security lint clients fuzz hosts rxe crash containers launch models model install"
+daily="unit portability behaviour conformance threads stress security lint clients fuzz hosts rxe crash containers launch spin model install"
 groups="$daily mutants"
 # Each keeps every processor busy by itself: one at a time.  Of the others, which wait most of the time, so many.
-computing="portability lint fuzz rxe models model mutants"
+computing="portability lint fuzz rxe spin model mutants"
 most_waiting=3
 jobs=$(nproc)
 
@@ -43,7 +43,7 @@ usage()
 	               (ofi:udp too) and user ids are worth. (Other users on a node: containers.)
 	  hosts        processes on two or three hosts (network namespaces; needs root): conformance over the network
 	               between them, node and network at once, delay, loss, a link that fails, a host that vanishes
-	  models       Spin: nobody sleeps through work, whoever owns the NIC, nothing in shared memory is lost;
+	  spin         models: nobody sleeps through work, whoever owns the NIC, nothing in shared memory is lost;
 	               and the same broken on purpose
 	  fuzz         malformed bytes against the decoders of messages, shared memory, letters, settings and tuning files, well-formed
 	               lies against the engine, half a minute each, a minute if CI=true (libFuzzer)
@@ -110,6 +110,7 @@ yesno) usual="unit lint conformance model" ;;
 *) usual=$daily ;;
 esac
 selected=${selected:-$usual}
+selected=${selected//models/spin} # its old name, for one version
 for group in $selected; do
 	[[ " $groups " == *" $group "* ]] || misuse "unknown group '$group'"
 done
@@ -120,8 +121,8 @@ export PORTALS_TEST_NIGHTLY=$nightly
 # Each process of each test would read all debugging information to name leaks that are suppressed: results.py names what fails.
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:symbolize=0
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-export LSAN_OPTIONS=suppressions=$source/tests/sanitizers/lsan.supp:print_suppressions=0
-export TSAN_OPTIONS=suppressions=$source/tests/sanitizers/tsan.supp:second_deadlock_stack=1
+export LSAN_OPTIONS=suppressions=$source/tests/support/sanitizers/lsan.supp:print_suppressions=0
+export TSAN_OPTIONS=suppressions=$source/tests/support/sanitizers/tsan.supp:second_deadlock_stack=1
 logs=$builds/logs
 mkdir -p "$logs" || exit 1
 rm -f "$logs"/built-* "$logs"/group-*
@@ -167,7 +168,7 @@ check() # NAME COMMAND...
 collect() # its arguments
 {
 	local text
-	text=$(python3 tests/results.py "$@") || { fail "$*" "results cannot be read"; return; }
+	text=$(python3 tests/support/results.py "$@") || { fail "$*" "results cannot be read"; return; }
 	[ "$text" != "0 0 0" ] || { fail "$*" "no test ran"; return; }
 	printf '%s\n' "$text" | head -n -1
 	# shellcheck disable=SC2046 # three numbers
@@ -355,7 +356,7 @@ group_launch()
 {
 	need mpirun=openmpi-bin srun=slurm-client slurmctld=slurmctld slurmd=slurmd munged=munge ip=iproute2
 	build release || return
-	program launch tests/launch/run.sh "$builds/release"
+	program launch tests/systems/launch/run.sh "$builds/release"
 }
 
 # Seeds are new every day: a failure prints the one it had.
@@ -373,7 +374,7 @@ group_model()
 
 group_mutants()
 {
-	limit=7200 program mutants tests/mutants/run.py "$builds/mutants"
+	limit=7200 program mutants tests/model/mutants/run.py "$builds/mutants"
 }
 
 group_stress()
@@ -446,10 +447,10 @@ group_hosts()
 	program hosts-auto "$tests/hosts" --transport auto --mode shared --only neighbour
 }
 
-group_models()
+group_spin()
 {
-	need spin=spin || { skip models "no spin"; return; }
-	program models tests/models/run.sh
+	need spin=spin || { skip spin "no spin"; return; }
+	program spin tests/spin/run.sh
 }
 
 group_fuzz()
@@ -469,31 +470,31 @@ group_lint()
 	if [ $quick = yes ] && [ -z "$base" ]; then
 		base=$(git merge-base origin/main HEAD 2>/dev/null || echo HEAD)
 	fi
-	program lint tests/lint.sh "$builds/release" ${base:+--base "$base"}
+	program lint tests/ci/lint.sh "$builds/release" ${base:+--base "$base"}
 }
 
 group_install()
 {
 	need g++=g++
 	build release || return
-	program install tests/install/run.sh "$builds/release"
+	program install tests/systems/install/run.sh "$builds/release"
 	if need gdb=gdb; then
-		program gdb tests/install/gdb.sh "$builds/debugger"
+		program gdb tests/systems/install/gdb.sh "$builds/debugger"
 	else
 		skip gdb "no gdb"
 	fi
 	need abidiff=abigail-tools
-	program abi tests/install/abi.sh "$builds/debugger"
+	program abi tests/systems/install/abi.sh "$builds/debugger"
 	need cmake=cmake
 	if [ $nightly = yes ]; then
 		need rpmbuild=rpm mmdebstrap=mmdebstrap
-		limit=3600 program recipes tests/install/recipes.sh "$builds/release" --nightly
+		limit=3600 program recipes tests/systems/install/recipes.sh "$builds/release" --nightly
 	else
-		program recipes tests/install/recipes.sh "$builds/release"
+		program recipes tests/systems/install/recipes.sh "$builds/release"
 	fi
 	need dh=debhelper dpkg-buildpackage=dpkg-dev lintian=lintian doxygen=doxygen pmix.pc=libpmix-dev ||
 		{ skip packages "not Debian"; return; }
-	program packages tests/install/packages.sh
+	program packages tests/systems/install/packages.sh
 }
 
 group_portability()
@@ -503,10 +504,10 @@ group_portability()
 		qemu-s390x=qemu-user xz=xz-utils /usr/aarch64-linux-gnu/include/stdlib.h=libc6-dev-arm64-cross \
 		/usr/s390x-linux-gnu/include/stdlib.h=libc6-dev-s390x-cross ||
 		{ skip portability "no compilers for other processors, no musl or no qemu-user"; return; }
-	limit=3600 program portability tests/portability/run.sh "$builds/portability"
+	limit=3600 program portability tests/systems/portability/run.sh "$builds/portability"
 	[ $nightly = yes ] || return
 	need mmdebstrap=mmdebstrap ip=iproute2 || { skip "newer libfabric" "no mmdebstrap"; return; }
-	limit=7200 program newer-libfabric tests/portability/newer_libfabric.sh "$builds/newer-libfabric"
+	limit=7200 program newer-libfabric tests/systems/portability/newer_libfabric.sh "$builds/newer-libfabric"
 }
 
 group_rxe()
@@ -514,8 +515,8 @@ group_rxe()
 	need qemu-system-x86_64=qemu-system-x86 busybox=busybox-static cpio=cpio depmod=kmod rdma=iproute2 xz=xz-utils \
 		"/usr/lib/*/libibverbs/librxe-rdmav*.so=ibverbs-providers" || { skip rxe "no QEMU"; return; }
 	build release || return
-	limit=1800 program rxe tests/rxe/run.sh "$builds/release" "$builds/rxe"
-	[ $nightly = no ] || limit=7200 program numa tests/rxe/run.sh "$builds/release" "$builds/rxe" numa
+	limit=1800 program rxe tests/systems/rxe/run.sh "$builds/release" "$builds/rxe"
+	[ $nightly = no ] || limit=7200 program numa tests/systems/rxe/run.sh "$builds/release" "$builds/rxe" numa
 }
 
 # ---- One test by its name ----

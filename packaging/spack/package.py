@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tried: parsed, and its class loaded against a stub of spack.package (tests/install/recipes.sh); not with Spack itself.
+# Tried: parsed, and its class loaded against a stub of spack.package (tests/systems/install/recipes.sh); not with Spack itself.
 from spack.package import *
 
 

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #define REMEMBERED 1024
 

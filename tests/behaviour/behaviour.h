@@ -3,7 +3,7 @@
 #ifndef TESTS_BEHAVIOUR_H
 #define TESTS_BEHAVIOUR_H
 
-#include "tests/peers.h"
+#include "tests/support/peers.h"
 
 #define BEHAVIOUR_TABLES(X)                                                                                            \
 	X(setting_tests)                                                                                               \

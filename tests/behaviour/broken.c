@@ -6,7 +6,7 @@
  * written there, where no network is between them: libfabric has no such mercy.
  */
 #include "tests/behaviour/behaviour.h"
-#include "tests/refuse.h"
+#include "tests/support/refuse.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

@@ -2,7 +2,7 @@
 /* What a message costs beyond time: memory, system calls; and whether the stage clocks tell the truth. */
 #include "tests/behaviour/allocations.h"
 #include "tests/behaviour/behaviour.h"
-#include "tests/resources.h"
+#include "tests/support/resources.h"
 
 #include <errno.h>
 #include <linux/audit.h>

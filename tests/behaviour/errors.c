@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "tests/hosts/host.h"
+#include "tests/support/host.h"
 
 #define SAYS(call, code, expected)                                                                                     \
 	do {                                                                                                           \

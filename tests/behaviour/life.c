@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/resources.h"
+#include "tests/support/resources.h"
 
 static void an_interface_can_be_closed_right_after_it_was_opened(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sixty-four processes of one node: everybody reaches everybody, and those that sleep cost the others nothing. */
-#include "tests/containers/containers.h"
+#include "tests/faults/containers/containers.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef TESTS_CONFORMANCE_H
 #define TESTS_CONFORMANCE_H
 
-#include "tests/peers.h"
+#include "tests/support/peers.h"
 
 struct row {
 	const char *number; /* "3.6/2": section and place in it */

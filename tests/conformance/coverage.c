@@ -106,7 +106,7 @@ static void list_row(const struct chapter *const *chapters, const struct row *ro
 		printf("          NO TEST\n");
 }
 
-/* ---- Mutants: what tests/mutants/run.py --record has left in killed.txt ("TITLE: what killed it") ---- */
+/* ---- Mutants: what tests/model/mutants/run.py --record has left in killed.txt ("TITLE: what killed it") ---- */
 
 #define ALL_MUTANTS (MUTANTS "/mutants.txt")
 #define KILLED      (MUTANTS "/killed.txt")

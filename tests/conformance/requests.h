@@ -3,7 +3,7 @@
 #ifndef TESTS_REQUESTS_H
 #define TESTS_REQUESTS_H
 
-#include "tests/peers.h"
+#include "tests/support/peers.h"
 
 enum request { PUT, GET, GETPUT, REQUESTS };
 

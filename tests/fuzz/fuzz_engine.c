@@ -14,7 +14,7 @@
 #include "offload/peer/peer.h"
 #include "portals/process.h"
 #include "tests/fuzz/input.h"
-#include "tests/scripted.h"
+#include "tests/support/scripted.h"
 
 enum { HONEST = 2, LIAR = 2, STEPS = 400, WINDOW = 4096, LONG = 3000, INDEX = 4, SHORT_MAX = 1024, FLOOD = 1500 };
 

@@ -24,7 +24,7 @@ sources_of() # TARGET
 	shm) echo transports/ofi/ofi_{address,shm_page}.c ;;
 	settings) echo base/{report,settings}.c ;;
 	tuning) echo base/report.c transports/node/node_{choice,tuning}.c ;;
-	engine) echo base/*.c portals/*.c portals/runtime/*.c offload/*.c offload/peer/*.c transports/*.c transports/*/*.c tests/scripted.c -ldl -lpthread \
+	engine) echo base/*.c portals/*.c portals/runtime/*.c offload/*.c offload/peer/*.c transports/*.c transports/*/*.c tests/support/scripted.c -ldl -lpthread \
 		-Wl,--wrap=transport_ofi,--wrap=transport_self,--wrap=clock_gettime,--wrap=getrandom ;;
 	esac
 }

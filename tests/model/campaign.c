@@ -15,10 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/harness.h"
 #include "tests/model/exact.h"
 #include "tests/model/model.h"
 #include "tests/model/shrink.h"
+#include "tests/support/harness.h"
 
 #define BATCH          500             /* programs a process runs at most */
 #define PROGRAM_LIMIT  (20 * SLOWNESS) /* seconds after which a program hangs */

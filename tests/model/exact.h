@@ -26,7 +26,7 @@
 #include "offload/nic.h"
 #include "tests/model/program.h"
 #include "tests/model/reference.h"
-#include "tests/scripted.h"
+#include "tests/support/scripted.h"
 
 /* What was made in a slot last: the library's handle, and the model's number of the same object. */
 struct slot {

@@ -138,7 +138,7 @@ void print_program(void)
 {
 	printf("/* PTL_TRANSPORT=%s PTL_NIC_MODE=%s PTL_SHORT_MAX=%s, %u processes */\n", program.transport,
 	       program.mode, program.short_max, program.round.processes);
-	printf("#include \"tests/peers.h\"\n\n#include <stdio.h>\n\nstatic void the_program(void)\n{\n");
+	printf("#include \"tests/support/peers.h\"\n\n#include <stdio.h>\n\nstatic void the_program(void)\n{\n");
 	printf("\tptl_handle_eq_t eq = new_eq(65536);\n\tptl_handle_me_t me;\n\tptl_handle_md_t handle, swap;\n"
 	       "\tptl_md_t md;\n\tptl_event_t event;\n\tint which;\n");
 	printf("\tptl_handle_md_t out = bind_md(md_over(memory(%u), %u, 0, eq));\n", LONGEST, LONGEST);

@@ -3,7 +3,7 @@
 #ifndef PORTALS_TESTS_MODEL_FREE_PROGRAM_H
 #define PORTALS_TESTS_MODEL_FREE_PROGRAM_H
 
-#include "tests/peers.h"
+#include "tests/support/peers.h"
 
 #define FREE_PROCESSES 3
 #define LANES          9

@@ -16,7 +16,7 @@
 #include "offload/nic.h"
 #include "offload/peer/peer.h"
 #include "portals/process.h"
-#include "tests/scripted.h"
+#include "tests/support/scripted.h"
 
 enum { INTERFACES = 2, ROUNDS = 40, ROUND_MS = 300, DRIVES = 8 };
 

@@ -19,7 +19,7 @@
 #include "offload/nic.h"
 #include "offload/peer/peer.h"
 #include "portals/process.h"
-#include "tests/scripted.h"
+#include "tests/support/scripted.h"
 
 #define MIB ((size_t)1 << 20)
 enum { INTERFACES = 3, MEMORY = 16384, LONG = 4096, SHORT = 8, BITS = 7 };

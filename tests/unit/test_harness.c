@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 static char output[8192];
 

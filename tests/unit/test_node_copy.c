@@ -19,7 +19,7 @@
 
 #include "base/arch.h"
 #include "base/report.h"
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 #include "transports/node/node_copy.h"
 
 #define PATIENCE   (10000000000u * SLOWNESS) /* ns until something that must happen is missed */

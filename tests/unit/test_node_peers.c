@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/harness.h"
-#include "tests/resources.h"
+#include "tests/support/harness.h"
+#include "tests/support/resources.h"
 #include "transports/node/node.h"
 
 #define LOOPBACK 0x7f000001u

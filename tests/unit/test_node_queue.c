@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 #include "transports/node/node.h"
 
 enum {

@@ -27,9 +27,9 @@
 #include <unistd.h>
 
 #include "base/report.h"
-#include "tests/harness.h"
-#include "tests/refuse.h"
-#include "tests/resources.h"
+#include "tests/support/harness.h"
+#include "tests/support/refuse.h"
+#include "tests/support/resources.h"
 #include "transports/ofi/ofi.h"
 #include "transports/ofi/ofi_shm.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/report.h"
 #include "offload/pool.h"
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 #include "tests/unit/resident.h"
 
 enum { CAPACITY = 4 * POOL_RESERVE, GENERATIONS = 3 };

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A server meets more processes than it could remember, and holds in the end what it held after the first thousand.
+ *
+ * usage: newcomers [--transport T] [--peers N] [--processes N] [--report N] [--ids N]
+ *
+ * N peers in all put one acknowledged word to it and go: interfaces that a few processes open and close under ever new
+ * ids (or under --ids of them in turn: then an address that ofi keeps is met again and again), and among them N processes that live for nothing else, half of which end without a word.  Every --report peers
+ * a line says what the server holds and how long first contacts took, from PtlPut to its ACK.  Fails if the server has grown by
+ * more than 1 MiB or a few descriptors since the first thousand, if first contact has become slow, or if one failed.
+ */
+#include <portals3.h>
+#include <portals3_nic.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/support/census.h"
+#include "tests/support/harness.h"
+
+#define OPENERS  3
+#define SAMPLES  4096 /* of the latest contacts, for their median */
+#define WARM     1000 /* peers after which the server holds what it may hold */
+#define MORE_KIB 1024
+#define ADDRESS_KIB                                                                                                    \
+	1 /* of one address over ofi, and what libfabric remembers with it: ofi_address.c says why it is kept */
+#define TCP_KIB                                                                                                        \
+	17408 /* of one more chunk of rxm's receive buffers: it has enough for the most connections that ever were at once */
+#define NET_KIB      1    /* of each connection that has come, which libfabric 1.17's net never frees */
+#define MORE_FDS     64   /* peers that have just gone */
+#define SLOW_US      1000 /* a median above this, and above twice that of the first contacts, is too slow */
+#define SETTLE_NS    UINT64_C(10000000000)
+#define SERVER_PID   77u
+#define FIRST_PID    (1u << 24)
+#define PIDS_OF_RUNS 0x7fu << 24
+
+static struct options {
+	const char *transport;
+	long peers, processes, report;
+	long ids; /* 0: as many as peers */
+} options = {"node", FEWER(20000), FEWER(200), 0, 0};
+
+static struct {
+	_Atomic long openers, begun, met, failed;
+	_Atomic uint32_t us[SAMPLES];
+	_Atomic bool ready;
+	ptl_process_id_t server;
+	uint32_t pids; /* of this run: bits above those of the peers */
+} * shared;
+
+struct holding {
+	long kib, descriptors;
+	uint32_t median_us;
+};
+
+static void take_options(int argc, char **argv)
+{
+	for (int i = 1; i + 1 < argc; i += 2) {
+		long *number = strcmp(argv[i], "--peers") == 0       ? &options.peers
+			       : strcmp(argv[i], "--processes") == 0 ? &options.processes
+			       : strcmp(argv[i], "--report") == 0    ? &options.report
+			       : strcmp(argv[i], "--ids") == 0       ? &options.ids
+								     : NULL;
+
+		if (number)
+			*number = strtol(argv[i + 1], NULL, 10);
+		else if (strcmp(argv[i], "--transport") == 0)
+			options.transport = argv[i + 1];
+		else
+			die("newcomers: unknown option %s", argv[i]);
+	}
+}
+
+/* --- the server --- */
+
+static ptl_handle_ni_t open_ni(ptl_pid_t pid)
+{
+	ptl_handle_ni_t ni;
+
+	if (PtlNIInit(PTL_IFACE_DEFAULT, pid, NULL, NULL, &ni) || PtlNicReady(ni))
+		die("PtlNIInit(%u)", pid);
+	return ni;
+}
+
+static _Noreturn void serve(void)
+{
+	static char word[8];
+	const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
+	const ptl_md_t md = {.start = word,
+			     .length = sizeof(word),
+			     .threshold = PTL_MD_THRESH_INF,
+			     .options = PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_TRUNCATE,
+			     .eq_handle = PTL_EQ_NONE};
+	ptl_handle_me_t me;
+	ptl_handle_md_t handle;
+	int interfaces;
+
+	if (PtlInit(&interfaces))
+		die("PtlInit");
+	ptl_handle_ni_t ni = open_ni(shared->pids | SERVER_PID);
+
+	if (PtlMEAttach(ni, 0, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me) ||
+	    PtlMDAttach(me, md, PTL_RETAIN, &handle) || PtlGetId(ni, &shared->server))
+		die("the server");
+	atomic_store(&shared->ready, true);
+	for (;;)
+		pause();
+}
+
+/* --- peers --- */
+
+static void note(bool met, uint64_t ns)
+{
+	long at = atomic_fetch_add(&shared->met, 1);
+
+	atomic_store(&shared->us[at % SAMPLES], (uint32_t)(ns / 1000));
+	if (!met)
+		atomic_fetch_add(&shared->failed, 1);
+}
+
+/* Everything between the first word and its ACK. */
+static void meet_server(ptl_handle_ni_t ni)
+{
+	static char word[8];
+	ptl_md_t md = {.start = word, .length = sizeof(word), .threshold = 2, .options = PTL_MD_EVENT_START_DISABLE};
+	ptl_handle_md_t handle;
+	ptl_event_t event;
+	uint64_t began = now_ns();
+
+	if (PtlEQAlloc(ni, 8, PTL_EQ_HANDLER_NONE, &md.eq_handle) || PtlMDBind(ni, md, PTL_RETAIN, &handle) ||
+	    PtlPut(handle, PTL_ACK_REQ, shared->server, 0, 0, 0, 0, 0))
+		die("a peer");
+	do {
+		if (PtlEQWait(md.eq_handle, &event) != PTL_OK)
+			die("PtlEQWait");
+	} while (event.ni_fail_type == PTL_NI_OK && event.type != PTL_EVENT_ACK);
+	note(event.ni_fail_type == PTL_NI_OK, now_ns() - began);
+}
+
+static long next_peer(void)
+{
+	return atomic_fetch_add(&shared->begun, 1);
+}
+
+/* Of an opener's ids no other has any. */
+static ptl_pid_t id_of_peer(long peer, long opener, long turn)
+{
+	long share = options.ids / OPENERS;
+
+	return shared->pids | (FIRST_PID - 1 - (uint32_t)(share > 0 ? opener * share + turn % share : peer));
+}
+
+static _Noreturn void open_again_and_again(void)
+{
+	long opener = atomic_fetch_add(&shared->openers, 1), turn = 0;
+	int interfaces;
+
+	if (PtlInit(&interfaces))
+		die("PtlInit");
+	for (long peer; (peer = next_peer()) < options.peers; turn++) {
+		ptl_handle_ni_t ni = open_ni(id_of_peer(peer, opener, turn));
+
+		meet_server(ni);
+		PtlNIFini(ni);
+	}
+	PtlFini();
+	_exit(0);
+}
+
+static _Noreturn void live_shortly(bool orderly)
+{
+	int interfaces;
+
+	if (PtlInit(&interfaces))
+		die("PtlInit");
+	meet_server(open_ni(PTL_PID_ANY));
+	if (orderly)
+		PtlFini();
+	_exit(0);
+}
+
+/* Evenly among the others. */
+static _Noreturn void raise_processes(void)
+{
+	for (long i = 0; i < options.processes; i++) {
+		while (atomic_load(&shared->begun) < i * (options.peers / options.processes))
+			nap();
+		if (next_peer() >= options.peers)
+			break;
+		pid_t child = fork();
+
+		if (child < 0)
+			die("fork");
+		if (child == 0)
+			live_shortly(i % 2);
+		waitpid(child, NULL, 0);
+	}
+	_exit(0);
+}
+
+/* --- what the server holds --- */
+
+static int by_size(const void *one, const void *other)
+{
+	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+
+	return (a > b) - (a < b);
+}
+
+static uint32_t median_us(void)
+{
+	static uint32_t sorted[SAMPLES];
+	long count = atomic_load(&shared->met);
+
+	count = count < SAMPLES ? count : SAMPLES;
+	for (long i = 0; i < count; i++)
+		sorted[i] = atomic_load(&shared->us[i]);
+	qsort(sorted, (size_t)count, sizeof(*sorted), by_size);
+	return count ? sorted[count / 2] : 0;
+}
+
+static struct holding look(pid_t server)
+{
+	return (struct holding){number_of(server, "status", "VmRSS"), descriptors_of(server), median_us()};
+}
+
+static void print(long met, struct holding holding)
+{
+	printf("%9ld peers: %7ld KiB, %4ld descriptors, first contact %u us (median), %ld failed\n", met, holding.kib,
+	       holding.descriptors, holding.median_us, atomic_load(&shared->failed));
+	fflush(stdout);
+}
+
+static long kib_allowed(void)
+{
+	long addresses = options.ids > 0 ? options.ids + options.processes : options.peers;
+
+	return MORE_KIB + (strncmp(options.transport, "ofi", 3) == 0 ? ADDRESS_KIB * addresses : 0) +
+	       (strcmp(options.transport, "ofi:tcp") == 0 ? TCP_KIB : 0) +
+	       (strcmp(options.transport, "ofi:net") == 0 ? NET_KIB * options.peers : 0);
+}
+
+static bool is_modest(struct holding now, struct holding then)
+{
+	long more = kib_allowed();
+
+	/* A sanitizer keeps what is freed for a while. */
+	return (UNDER_SANITIZER || now.kib <= then.kib + more) && now.descriptors <= then.descriptors + MORE_FDS;
+}
+
+/* Returns what the server held after the first WARM, as far as it is not over before. */
+static struct holding watch(pid_t server)
+{
+	struct holding warm = {0};
+	long next = WARM < options.peers ? WARM : options.peers, met;
+	long step = options.report > 0 ? options.report : options.peers / 20 + 1;
+
+	while ((met = atomic_load(&shared->met)) < options.peers) {
+		if (kill(server, 0) || waitpid(server, NULL, WNOHANG) == server)
+			die("the server has died");
+		if (met >= next) {
+			struct holding now = look(server);
+
+			if (!warm.kib)
+				warm = now;
+			print(met, now);
+			next = met - met % step + step;
+		}
+		nap();
+	}
+	if (!warm.kib)
+		warm = look(server);
+	return warm;
+}
+
+/* --- */
+
+static int judge(struct holding warm, struct holding end)
+{
+	bool slow = end.median_us > SLOW_US && end.median_us > 2 * warm.median_us;
+	bool passed = !slow && is_modest(end, warm) && atomic_load(&shared->failed) == 0;
+
+	printf("%s a_server_holds_after_all_peers_what_it_held_after_the_first (%s)%s%s\n", passed ? "ok  " : "FAIL",
+	       options.transport, is_modest(end, warm) ? "" : ": it has grown", slow ? ": first contact is slow" : "");
+	printf("%d passed, %d failed, 0 skipped\n", passed, !passed);
+	return !passed;
+}
+
+int main(int argc, char **argv)
+{
+	pid_t helpers[OPENERS + 1];
+
+	take_options(argc, argv);
+	setenv("PTL_TRANSPORT", options.transport, 1);
+	setenv("PTL_IFACE", "lo", 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		die("mmap");
+	shared->pids = (uint32_t)getpid() << 24 & PIDS_OF_RUNS;
+	pid_t server = begin_process(serve);
+
+	while (!atomic_load(&shared->ready)) {
+		if (waitpid(server, NULL, WNOHANG) == server)
+			return 1;
+		nap();
+	}
+	for (int i = 0; i < OPENERS; i++)
+		helpers[i] = begin_process(open_again_and_again);
+	helpers[OPENERS] = begin_process(raise_processes);
+	struct holding warm = watch(server);
+	uint64_t deadline = now_ns() + SETTLE_NS;
+
+	for (int i = 0; i <= OPENERS; i++)
+		waitpid(helpers[i], NULL, 0);
+	while (!is_modest(look(server), warm) && now_ns() < deadline)
+		nap();
+	struct holding end = look(server);
+
+	print(atomic_load(&shared->met), end);
+	kill(server, SIGKILL);
+	return judge(warm, end);
+}

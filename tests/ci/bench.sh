@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# usage: tests/ci/bench.sh PTLBENCH
+# ptlbench info answers whatever is missing, and recovery sees a death on each transport.
+set -eu
+ptlbench=$1
+
+# "not open after 5 s" says that others had the processors: five tries.
+expect() # WHAT PATTERN COMMAND...
+{
+	local what=$1 pattern=$2 out tries
+	shift 2
+	for tries in 1 2 3 4 5; do
+		if ! out=$("$@" 2>&1); then
+			break
+		elif grep -qE -- "$pattern" <<<"$out"; then
+			return
+		fi
+		grep -q 'not open after' <<<"$out" || break
+	done
+	printf '%s: no line like "%s" in\n%s\n(try %d)\n' "$what" "$pattern" "$out" "$tries" >&2
+	exit 1
+}
+
+expect "info shows providers" '^# tcp;ofi_rxm +opens: short [0-9]+' "$ptlbench" info --iface lo
+expect "info shows devices" '^# lo +127\.0\.0\.1, up' "$ptlbench" info
+expect "info without interface" '^# does not open: .*nowhere' "$ptlbench" info --iface nowhere
+expect "info without provider" '^# does not open: .*nothing: not available' "$ptlbench" info --iface lo --transport ofi:nothing
+expect "info in JSON" '"libfabric providers": \[' "$ptlbench" info --format json
+for transport in node ofi:tcp ofi:net; do
+	expect "recovery" "\"$transport\",\"4 MiB put outstanding\",[0-9.]+,.*PTL_EVENT_SEND_END PTL_NI_PEER_DIED" \
+		"$ptlbench" recovery --quick --format csv --transport "$transport"
+done
+
+# The tests of the interconnect suite, one short row each: what is a figure is one, and greater than 0.
+figure='[0-9]*[1-9][0-9.]*|[0-9]*\.[0-9]*[1-9][0-9]*'
+suite() # TRANSPORT TEST PATTERN OPTION...
+{
+	local transport=$1 test=$2 pattern=$3
+	shift 3
+	expect "$test over $transport" "$pattern" "$ptlbench" "$test" --quick --format csv --transport "$transport" "$@"
+}
+sized=(--row-time 20 --sizes 64:64)
+for test in bidirectional-latency bidirectional-bandwidth host-overhead completion; do
+	suite node $test "^64,($figure),($figure),($figure)" "${sized[@]}"
+done
+suite node logp "^64,($figure),[^,]*,-?($figure),($figure),($figure),($figure)" "${sized[@]}"
+suite node availability "^64,($figure),($figure),($figure),($figure)" "${sized[@]}"
+suite node buffer-reuse "^64,2,1024,50,($figure),($figure)" "${sized[@]}"
+suite node segments "^64,64,($figure),($figure),($figure)" "${sized[@]}"
+for transport in node ofi:tcp; do
+	suite $transport bidirectional-latency "^64,($figure)," "${sized[@]}" --check
+	suite $transport hot-spot "^64,8,($figure),($figure)" "${sized[@]}"
+	suite $transport peers "^64,16,($figure),($figure)" "${sized[@]}"
+	suite $transport operations "^\"first contact, to its ACK\",($figure)"
+done
