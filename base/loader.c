@@ -34,17 +34,13 @@ static bool no_loader(void)
 	return lacks;
 }
 
-const char *load_library_remedy(const char *package)
+const char *load_library_remedy(const char *otherwise)
 {
-	static _Thread_local char text[192];
 	const char *hint = report_descriptor_hint(-EIO);
 
 	if (no_loader())
 		return "link it without -static (libportals3.a is as good there)";
-	if (*hint)
-		return hint + strlen("; ");
-	snprintf(text, sizeof(text), "install %s", package);
-	return text;
+	return *hint ? hint + strlen("; ") : otherwise;
 }
 
 void *load_library(const char *name, int flags, const char **why)

@@ -11,7 +11,7 @@
  */
 void *load_library(const char *name, int flags, const char **why);
 
-/* What to do about it, as the end of a sentence; `package` has what is to be loaded. */
-const char *load_library_remedy(const char *package);
+/* What to do about it, as the end of a sentence: `otherwise` (install what it is in), or what is known to stand in the way. */
+const char *load_library_remedy(const char *otherwise);
 
 #endif

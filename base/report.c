@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <p3utils.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -18,14 +20,79 @@ static _Atomic int level_now = LOG_WARN;
 static _Atomic bool errors_aloud;
 
 #define TEXT_SIZE 512
+#define HINT_SIZE 192
 #define FEW       8 /* descriptors, so that whoever could not say what was missing may have meant them */
 
-static _Thread_local char own_text[TEXT_SIZE];
-static _Thread_local char *other_text; /* of the thread for which this one works just now */
+struct report_texts {
+	char last_error[TEXT_SIZE], lock_hint[HINT_SIZE], descriptor_hint[HINT_SIZE];
+};
+
+/*
+ * Of this thread, or of the one for which it works just now; NULL: it has none yet.  Not in the thread's own storage, where the
+ * library may have few bytes only (base/hot.h).  Made from a mapping, because signal handlers come here too.
+ */
+static _Thread_local _Atomic(struct report_texts *) texts;
+static struct report_texts everybodys; /* of threads for which there is no memory */
+static pthread_key_t end_of_thread;
+static bool ends_are_told;
+
+static void forget_texts(void *mapped)
+{
+	atomic_store_explicit(&texts, NULL, memory_order_relaxed);
+	munmap(mapped, sizeof(struct report_texts));
+}
+
+/* Before anybody has many keys: what is kept for the first few of them takes no memory, and may be set in signal handlers. */
+__attribute__((constructor)) static void watch_ends(void)
+{
+	ends_are_told = pthread_key_create(&end_of_thread, forget_texts) == 0;
+}
+
+/* A plug-in with the static library in it may be unloaded: threads that end later must not come here. */
+__attribute__((destructor)) static void watch_no_longer(void)
+{
+	if (ends_are_told)
+		pthread_key_delete(end_of_thread);
+	ends_are_told = false;
+}
+
+static struct report_texts *make_texts(void)
+{
+	int before = errno;
+	struct report_texts *none = NULL, *made = mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE,
+						       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	errno = before;
+	if (made == MAP_FAILED)
+		return &everybodys;
+	/* A handler may have come between. */
+	if (!atomic_compare_exchange_strong_explicit(&texts, &none, made, memory_order_relaxed, memory_order_relaxed)) {
+		munmap(made, sizeof(*made));
+		return none;
+	}
+	if (ends_are_told)
+		pthread_setspecific(end_of_thread, made);
+	return made;
+}
+
+struct report_texts *report_texts(void)
+{
+	struct report_texts *now = atomic_load_explicit(&texts, memory_order_relaxed);
+
+	return now ? now : make_texts();
+}
+
+struct report_texts *report_into(struct report_texts *other)
+{
+	struct report_texts *before = atomic_load_explicit(&texts, memory_order_relaxed);
+
+	atomic_store_explicit(&texts, other, memory_order_relaxed);
+	return before;
+}
 
 static char *last_error(void)
 {
-	return other_text ? other_text : own_text;
+	return report_texts()->last_error;
 }
 
 void report_set_level(enum log_level level)
@@ -97,7 +164,10 @@ int report_kept(int error, const char *format, ...)
 
 int report_nothing(int error)
 {
-	last_error()[0] = '\0';
+	struct report_texts *own = atomic_load_explicit(&texts, memory_order_relaxed);
+
+	if (own)
+		own->last_error[0] = '\0';
 	return error;
 }
 
@@ -116,12 +186,13 @@ void report(enum log_level level, const char *format, ...)
 
 const char *report_lock_hint(int error)
 {
-	static _Thread_local char text[128];
 	struct rlimit limit;
 
 	if (error != -ENOMEM || getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
 		return "";
-	snprintf(text, sizeof(text), "; this process may lock %llu KiB in all: raise RLIMIT_MEMLOCK (ulimit -l)",
+	char *text = report_texts()->lock_hint;
+
+	snprintf(text, HINT_SIZE, "; this process may lock %llu KiB in all: raise RLIMIT_MEMLOCK (ulimit -l)",
 		 (unsigned long long)limit.rlim_cur >> 10);
 	return text;
 }
@@ -146,7 +217,6 @@ int report_cause(int error)
 
 const char *report_descriptor_hint(int error)
 {
-	static _Thread_local char text[128];
 	struct rlimit limit;
 
 	error = report_cause(error);
@@ -154,22 +224,16 @@ const char *report_descriptor_hint(int error)
 		return "; the whole system has as many open as it may: raise fs.file-max";
 	if (error != -EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		return "";
-	snprintf(text, sizeof(text), "; this process may have %llu descriptors: raise RLIMIT_NOFILE (ulimit -n)",
+	char *text = report_texts()->descriptor_hint;
+
+	snprintf(text, HINT_SIZE, "; this process may have %llu descriptors: raise RLIMIT_NOFILE (ulimit -n)",
 		 (unsigned long long)limit.rlim_cur);
 	return text;
 }
 
-char *report_own_text(void)
-{
-	return last_error();
-}
-
-void report_into(char *text)
-{
-	other_text = text;
-}
-
 const char *report_last_error(void)
 {
-	return last_error();
+	const struct report_texts *own = atomic_load_explicit(&texts, memory_order_relaxed);
+
+	return own ? own->last_error : "";
 }

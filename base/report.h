@@ -26,9 +26,13 @@ bool report_wanted(enum log_level level); /* would report() print it? */
 void report_set_level(enum log_level level);
 void report_errors_aloud(bool aloud); /* prints what report_error() keeps for callers, whatever the level */
 
-/* Where the calling thread's text is; and that errors are another's until report_into(NULL): for work done on behalf. */
-char *report_own_text(void);
-void report_into(char *other_text);
+/*
+ * Where the calling thread's texts are, until it ends; and that from now on they are those: for work done on another's behalf.
+ * report_into() returns where they were, or NULL, if there are none yet, and is to be called with that in the end.
+ */
+struct report_texts;
+struct report_texts *report_texts(void);
+struct report_texts *report_into(struct report_texts *);
 
 /* "; what to do" about -ENOMEM where memory had to be pinned, if it is limited, else "".  Until the thread's next call. */
 const char *report_lock_hint(int error);

@@ -109,6 +109,7 @@ void event_number(struct event_queue *eq)
 
 	atomic_store_explicit(&eq->posted, first, memory_order_relaxed);
 	atomic_store_explicit(&eq->taken, first, memory_order_relaxed);
+	atomic_store_explicit(&eq->wanted_since, 0, memory_order_relaxed);
 }
 
 uint64_t event_unread(const struct event_queue *eq)

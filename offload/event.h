@@ -85,6 +85,7 @@ struct event_queue {
 	/* Lines that one side writes and the other reads are apart from those that only one side uses. */
 	_Alignas(CACHE_LINE) _Atomic uint64_t posted; /* written by the engine */
 	_Alignas(CACHE_LINE) _Atomic uint64_t taken;  /* written by readers */
+	_Atomic uint64_t wanted_since;                /* likewise, timing: no event was there since then; 0: one was */
 	_Alignas(CACHE_LINE)
 		uint64_t underway; /* operations started, whose last event here is still to come; engine only */
 	uint32_t waiters;          /* threads blocked on it, and its event_fd; engine only */

@@ -82,6 +82,7 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "base/hot.h"
 #include "base/report.h"
 #include "base/tsan.h"
 #include "offload/futex.h"
@@ -101,9 +102,9 @@ struct command {
 	nic_command *run; /* NULL: a claim */
 	void *arguments;
 	int result;
-	char *error_text;       /* the caller's: where the command reports */
-	enum nic_owner owner;   /* what the caller owns as, should it be told to */
-	_Atomic uint32_t state; /* COMMAND_*; a futex */
+	struct report_texts *texts; /* the caller's: where the command reports */
+	enum nic_owner owner;       /* what the caller owns as, should it be told to */
+	_Atomic uint32_t state;     /* COMMAND_*; a futex */
 };
 
 enum {
@@ -116,7 +117,7 @@ enum {
 _Static_assert(_Alignof(struct command) > NIC_OWNER_MASK, "a command's address leaves room for the state");
 
 /* The engine this thread is inside of, set before it takes ownership: a signal handler must not find less than that. */
-static _Thread_local const struct nic *volatile inside;
+static HOT_THREAD_LOCAL const struct nic *volatile inside;
 
 /* --- driving --- */
 
@@ -277,10 +278,11 @@ static void hand_on(struct nic *nic, enum nic_owner owner)
 static void serve(struct nic *nic, struct command *command)
 {
 	nic->backlog = command->next;
-	report_into(command->error_text);
+	struct report_texts *own = report_into(command->texts);
+
 	tsan_acquire(command);
 	command->result = command->run(nic, command->arguments);
-	report_into(NULL);
+	report_into(own);
 	tell(command, COMMAND_DONE);
 	nic->counters.commands++;
 }
@@ -523,8 +525,7 @@ static int run_and_release(struct nic *nic, nic_command *run, void *arguments)
 /* Apart, because a command is aligned to a line, which costs its caller's every call. */
 static __attribute__((noinline)) int call_owner(struct nic *nic, nic_command *run, void *arguments)
 {
-	struct command command = {
-		.run = run, .arguments = arguments, .error_text = report_own_text(), .owner = NIC_HOST};
+	struct command command = {.run = run, .arguments = arguments, .texts = report_texts(), .owner = NIC_HOST};
 
 	switch (submit(nic, &command)) {
 	case COMMAND_DONE:

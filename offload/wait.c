@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "base/cancel.h"
+#include "base/hot.h"
 #include "offload/futex.h"
 #include "offload/nic.h"
 #include "offload/waiters.h"
@@ -22,10 +23,10 @@
 #define CLOCK_LOOPS 16 /* fruitless polls between readings of the clock */
 
 /* What a thread knows of others who want its core; it lasts longer than one wait. */
-static _Thread_local struct yielder yielder;
+static HOT_THREAD_LOCAL struct yielder yielder;
 
 /* How many calls of nic_wait() this thread is in: more than one only in signal handlers. */
-static _Thread_local volatile unsigned waits;
+static HOT_THREAD_LOCAL volatile unsigned waits;
 
 /* --- engine side: under ownership --- */
 

@@ -86,11 +86,13 @@ bool yield_core(struct yielder *yielder, uint32_t partner)
 			atomic_store_explicit(&least, after - before, memory_order_relaxed);
 	}
 	yielder->dear = away ? yielder->dear + 1 : 0;
-	yielder->interval *= 2;
-	if (yielder->interval < SOON * cost || away)
-		yielder->interval = SOON * cost;
-	else if (yielder->interval > RARELY * cost)
-		yielder->interval = RARELY * cost;
+	uint64_t interval = UINT64_C(2) * yielder->interval;
+
+	if (interval < SOON * cost || away)
+		interval = SOON * cost;
+	else if (interval > RARELY * cost)
+		interval = RARELY * cost;
+	yielder->interval = interval < UINT32_MAX ? (uint32_t)interval : UINT32_MAX;
 	yielder->next = after + yielder->interval;
 	return away;
 }

@@ -23,9 +23,10 @@
 #include "base/arch.h"
 
 struct yielder {
-	uint64_t interval, next; /* cycle_clock() */
-	uint64_t spared;         /* likewise: no yield past a partner elsewhere before */
-	unsigned dear;           /* yields in a row that seem to have run somebody */
+	uint64_t next;     /* cycle_clock() */
+	uint64_t spared;   /* likewise: no yield past a partner elsewhere before */
+	uint32_t interval; /* ticks of it */
+	unsigned dear;     /* yields in a row that seem to have run somebody */
 };
 
 /* The rest of adaptive_yield(). */

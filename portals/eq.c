@@ -199,14 +199,14 @@ static inline int find(ptl_handle_eq_t handle, const ptl_event_t *event, struct 
 	return PTL_OK;
 }
 
-static _Thread_local uint64_t
-	waited_since; /* timing: since the first fruitless call of PtlEQGet; 0: the last was none */
-
-static uint64_t waiting_since(void)
+/* Timing: when the first of the calls of PtlEQGet began that find nothing, of which this may be one. */
+static uint64_t wanted_since(struct event_queue *eq)
 {
-	if (waited_since == 0)
-		waited_since = cycle_clock();
-	return waited_since;
+	uint64_t since = atomic_load_explicit(&eq->wanted_since, memory_order_relaxed);
+
+	if (since == 0)
+		atomic_store_explicit(&eq->wanted_since, since = cycle_clock(), memory_order_relaxed);
+	return since;
 }
 
 int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
@@ -217,11 +217,11 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 
 	if (code != PTL_OK)
 		return code;
-	uint64_t start = unlikely(timing_on(&nic->timing)) ? waiting_since() : 0;
+	uint64_t start = unlikely(timing_on(&nic->timing)) ? wanted_since(eq) : 0;
 	int rc = nic_look(nic, eq, handle_generation(eq_handle), event);
 
 	if (unlikely(start != 0) && rc != -EAGAIN)
-		waited_since = 0;
+		atomic_store_explicit(&eq->wanted_since, 0, memory_order_relaxed);
 	return taken(nic, eq, rc, event, start);
 }
 

@@ -58,7 +58,7 @@ struct block {
 };
 
 static struct hazard nobody;
-_Thread_local _Atomic(struct hazard *) hazard_own = &nobody;
+HOT_THREAD_LOCAL _Atomic(struct hazard *) hazard_own = &nobody;
 static _Atomic(struct block *) blocks;
 static _Atomic bool nameless; /* some thread uses what it could not name */
 

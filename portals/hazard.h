@@ -3,6 +3,7 @@
 #ifndef PORTALS_HAZARD_H
 #define PORTALS_HAZARD_H
 
+#include "base/hot.h"
 #include "portals/handle.h"
 
 /* A thread's names of the interfaces it found last, by number: what is named here is not freed (hazard.c). */
@@ -12,7 +13,7 @@ struct hazard {
 };
 
 /* The calling thread's, or one without names.  Never NULL. */
-extern _Thread_local _Atomic(struct hazard *) hazard_own;
+extern HOT_THREAD_LOCAL _Atomic(struct hazard *) hazard_own;
 
 /* Names what stands in the table at `interface`, and returns it: an interface that stays until this thread finds another there, or NULL. */
 struct nic *hazard_name(_Atomic(struct nic *) *table, uint32_t interface);

@@ -17,7 +17,7 @@
 #include "portals/runtime/launcher.h"
 
 /* Forks of this thread that interrupted something of ours, perhaps another fork of it, and are under way: they lock nothing. */
-static _Thread_local volatile unsigned unlocked_forks;
+static _Thread_local volatile unsigned char unlocked_forks;
 
 /* The open interfaces and those that end.  Under the lock. */
 static void each_interface(void (*act)(struct nic *))

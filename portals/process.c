@@ -12,7 +12,7 @@ struct process_table process_table = {
 
 /* What a signal handler of this thread may have interrupted. */
 static _Thread_local volatile bool holds_lock, lends_lock;
-static _Thread_local int cancel_state;
+static _Thread_local bool could_be_cancelled; /* before it took the lock */
 
 bool process_ready(void)
 {
@@ -23,7 +23,7 @@ bool process_ready(void)
 void process_lock_outside(void)
 {
 	holds_lock = true;
-	cancel_state = cancel_forbid();
+	could_be_cancelled = cancel_forbid() == PTHREAD_CANCEL_ENABLE;
 	pthread_mutex_lock(&process_table.lock);
 }
 
@@ -39,8 +39,10 @@ bool process_lock(void)
 
 void process_unlock(void)
 {
+	const int before = could_be_cancelled ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE;
+
 	pthread_mutex_unlock(&process_table.lock);
-	cancel_restore(&cancel_state);
+	cancel_restore(&before);
 	holds_lock = false;
 }
 

@@ -79,7 +79,7 @@ static int load(void)
 		return report_error(-ELIBACC,
 				    "a launcher started this process, but PMIx cannot be loaded: %s; %s, or set "
 				    "PTL_LAUNCH=none",
-				    why, load_library_remedy("libpmix2"));
+				    why, load_library_remedy("install libpmix2"));
 	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
 		void *symbol = dlsym(handle, symbols[i].name);
 		if (!symbol)

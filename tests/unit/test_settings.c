@@ -426,38 +426,129 @@ static void an_error_is_told_to_the_caller_and_printed_to_those_who_ask_for_more
 	report_set_level(LOG_WARN);
 }
 
-static void *fail_on_behalf(void *text_of_the_caller)
+static void *meet_error(void *unused)
+{
+	(void)unused;
+	report_error(-EIO, "its own");
+	assert_string_equal(report_last_error(), "its own");
+	return NULL;
+}
+
+static void *fail_on_behalf(void *texts_of_the_caller)
 {
 	report_error(-EIO, "its own");
-	report_into(text_of_the_caller);
+	struct report_texts *own = report_into(texts_of_the_caller);
+
 	report_error(-EIO, "what the other thread met");
-	report_into(NULL);
+	report_into(own);
 	assert_string_equal(report_last_error(), "its own");
+	return NULL;
+}
+
+static void *fail_on_behalf_only(void *texts_of_the_caller)
+{
+	struct report_texts *own = report_into(texts_of_the_caller);
+
+	assert_null(own);
+	report_error(-EIO, "what the other thread met");
+	report_into(own);
+	assert_string_equal(report_last_error(), "");
+	report_nothing(-EIO);
+	report_error(-EIO, "its own");
 	return NULL;
 }
 
 static void errors_are_kept_for_the_thread_on_whose_behalf_they_happened(void **state)
 {
+	void *(*const others[])(void *) = {fail_on_behalf, fail_on_behalf_only};
 	pthread_t thread;
 
 	(void)state;
-	report_error(-EIO, "mine");
-	assert_int_equal(pthread_create(&thread, NULL, fail_on_behalf, report_own_text()), 0);
-	pthread_join(thread, NULL);
-	assert_string_equal(report_last_error(), "what the other thread met");
+	for (int i = 0; i < 2; i++) {
+		report_error(-EIO, "mine");
+		assert_int_equal(pthread_create(&thread, NULL, others[i], report_texts()), 0);
+		pthread_join(thread, NULL);
+		assert_string_equal(report_last_error(), "what the other thread met");
+	}
 }
 
 static void errors_of_other_threads_are_not_mine(void **state)
 {
-	char elsewhere[512];
 	pthread_t thread;
 
 	(void)state;
 	report_error(-EIO, "mine");
-	assert_int_equal(pthread_create(&thread, NULL, fail_on_behalf, elsewhere), 0);
+	assert_int_equal(pthread_create(&thread, NULL, meet_error, NULL), 0);
 	pthread_join(thread, NULL);
-	assert_string_equal(elsewhere, "what the other thread met");
 	assert_string_equal(report_last_error(), "mine");
+}
+
+static void handler_fails(int signal)
+{
+	(void)signal;
+	report_error(-EDEADLK, "in a handler"); /* NOLINT(bugprone-signal-handler): as a refused call does */
+}
+
+static void *fail_in_a_handler_first(void *unused)
+{
+	(void)unused;
+	raise(SIGUSR1);
+	assert_string_equal(report_last_error(), "in a handler");
+	return NULL;
+}
+
+static void a_signal_handler_may_be_the_first_of_its_thread_to_fail(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	signal(SIGUSR1, handler_fails);
+	assert_int_equal(pthread_create(&thread, NULL, fail_in_a_handler_first, NULL), 0);
+	pthread_join(thread, NULL);
+	signal(SIGUSR1, SIG_DFL);
+}
+
+/* Fails once more after its texts were given back: what a destructor of the program's may do. */
+static void fail_at_the_end(void *unused)
+{
+	meet_error(unused);
+}
+
+static void *leave_failing(void *key)
+{
+	meet_error(NULL);
+	pthread_setspecific(*(pthread_key_t *)key, key);
+	return NULL;
+}
+
+static unsigned long pages_mapped(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%lu", &pages), 1);
+	fclose(file);
+	return pages;
+}
+
+static void threads_that_end_leave_no_texts_behind(void **state)
+{
+	enum { FIRST = 100, THREADS = 2000 };
+	unsigned long before = 0;
+	pthread_key_t key;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_key_create(&key, fail_at_the_end), 0);
+	for (int i = 0; i < FIRST + THREADS; i++) {
+		if (i == FIRST)
+			before = pages_mapped();
+		assert_int_equal(pthread_create(&thread, NULL, leave_failing, &key), 0);
+		pthread_join(thread, NULL);
+	}
+	pthread_key_delete(key);
+	assert_true(pages_mapped() < before + THREADS);
 }
 
 /* The line of a listing that begins with a variable's name, in `line`. */
@@ -509,6 +600,8 @@ int main(void)
 		TEST(an_error_is_told_to_the_caller_and_printed_to_those_who_ask_for_more),
 		TEST(errors_are_kept_for_the_thread_on_whose_behalf_they_happened),
 		TEST(errors_of_other_threads_are_not_mine),
+		TEST(a_signal_handler_may_be_the_first_of_its_thread_to_fail),
+		TEST(threads_that_end_leave_no_texts_behind),
 		TEST(the_listing_shows_value_default_and_meaning_of_every_variable),
 	};
 

@@ -55,7 +55,7 @@ const struct ofi_library *ofi_library_load(void)
 	void *handle = load_library("libfabric.so.1", RTLD_NOW | RTLD_LOCAL, &why);
 	if (!handle) {
 		report_error(-ELIBACC, "cannot load libfabric.so.1: %s; %s, or set PTL_TRANSPORT=node", why,
-			     load_library_remedy("libfabric"));
+			     load_library_remedy("install libfabric"));
 		return NULL;
 	}
 	struct ofi_library found = {.process = getpid()};
