@@ -45,6 +45,7 @@ sized=(--row-time 20 --sizes 64:64)
 for test in bidirectional-latency bidirectional-bandwidth host-overhead completion; do
 	suite node $test "^64,($figure),($figure),($figure)" "${sized[@]}"
 done
+suite node crossover "^64,($figure),($figure)" "${sized[@]}"
 suite node logp "^64,($figure),[^,]*,-?($figure),($figure),($figure),($figure)" "${sized[@]}"
 suite node availability "^64,($figure),($figure),($figure),($figure)" "${sized[@]}"
 suite node buffer-reuse "^64,2,1024,50,($figure),($figure)" "${sized[@]}"
