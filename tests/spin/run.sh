@@ -194,6 +194,19 @@ for mutant in GENERATION_NOT_COMPARED GENERATION_COMPARED_BEFORE TAKEN_BY_STORE 
 	job fails node_split -DMUTANT_$mutant
 done
 
+# --- a message copied through slabs ---
+
+job holds node_staged
+job holds node_staged -DCROSS=0 -DREADS=2
+for mutant in GENERATION_STAYS GENERATION_NOT_COMPARED ALONE_FROM_THE_BEGINNING ALONE_BEHIND_THE_STRETCH PATIENT_FOR_EVER \
+	OLDER_REQUEST_KEPT KEY_NOT_LOOKED_UP; do
+	job fails node_staged -DMUTANT_$mutant
+done
+for mutant in SLAB_FREE_AT_ONCE AHEAD_NOT_BOUNDED PUBLISH_RELAXED HEAD_BEFORE_COPY NO_ROOM_FORGOTTEN \
+	ENDED_WITH_THE_STRETCH LOST_WHAT_HAD_ENDED DEATH_NOT_TOLD; do
+	job fails node_staged -DCROSS=0 -DREADS=2 -DMUTANT_$mutant
+done
+
 # --- how processes of a node meet ---
 
 job holds node_meet
