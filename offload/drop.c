@@ -191,12 +191,22 @@ void drop_explain(const struct nic *nic, const struct peer *peer, const struct w
 	print(nic, &text);
 }
 
-void drop_tell(const struct nic *nic, const struct peer *peer, enum wire_operation what, const char *why)
+static void tell(const struct nic *nic, const struct peer *peer, const char *what, const char *way, const char *why)
 {
 	struct text text = {.used = 0};
 
 	if (likely(!listened_to(nic)))
 		return;
-	add(&text, "%s from " ID_TEXT ": %s", wire_operation_name(what), ID_PARTS(peer->id), why);
+	add(&text, "%s %s " ID_TEXT ": %s", what, way, ID_PARTS(peer->id), why);
 	print(nic, &text);
+}
+
+void drop_tell(const struct nic *nic, const struct peer *peer, enum wire_operation what, const char *why)
+{
+	tell(nic, peer, wire_operation_name(what), "from", why);
+}
+
+void drop_tell_answer(const struct nic *nic, const struct peer *peer, enum wire_operation what, const char *why)
+{
+	tell(nic, peer, wire_operation_name(what), "to", why);
 }

@@ -3,9 +3,10 @@
  * WHO MAY HOLD HOW MANY.  An engine always consumes: an arrival that cannot be served is lost, and its sender has no way
  * to know.  So requests of ours take at most NIC_MAX_REQUESTS of the pool, and the rest is for what others ask: pulling a
  * long put, an answer to a get, an ACK that its transport does not take at once.  How much that can be is bounded for each
- * peer: it keeps to PEER_WINDOW, and one that does not is refused at PEER_OWED_MAX.  Should all peers together hold
- * more than there is, the conversation with the next one is broken (peer_break): it fails at both ends, and nothing of
- * it is lost without a word.
+ * peer: it keeps to PEER_WINDOW, and one that does not is refused at PEER_OWED_MAX; an answer for which there is no place then is
+ * missed by its next question, and ends the conversation (WHAT IS MISSING in peer.c).  Should all peers together hold more than there
+ * is, the conversation with the next one is broken (peer_break): it fails at both ends, and nothing of it is lost without a word.
+ * Notices break nothing: whoever says them repeats them, or is asked again.
  *
  * Requests wait for a peer that does not come as long as PTL_CONNECT_TIMEOUT.  What may wait for one is what is left for
  * all others (a dynamic threshold, as switches use for shared buffers): the first to be waited for gets half of all,
@@ -86,6 +87,11 @@ struct operation *operation_owed(struct nic *nic, struct peer *peer, const struc
 	if (!op)
 		peer_break(nic, peer);
 	return op;
+}
+
+struct operation *operation_for_notice(struct nic *nic, struct peer *peer, const struct protocol *protocol)
+{
+	return peer->owed < PEER_NOTICE_MAX ? take(nic, peer, protocol, HELD_OWED) : NULL;
 }
 
 static void operation_leave(struct nic *nic, struct operation *op)
@@ -286,6 +292,14 @@ const struct protocol protocol_once = {
 	.on = {[STATE_QUEUED] = {[OP_SENT] = IGNORED(STATE_DONE), [OP_FAILED] = IGNORED(STATE_DONE)}},
 };
 
+/* See WHO MAY HOLD HOW MANY. */
+static void leave_unsaid(struct nic *nic, struct peer *peer, enum wire_operation what)
+{
+	drop_tell_answer(nic, peer, what, OPERATIONS_OWED_TEXT);
+	receive_drop(nic, 0);
+	peer_note_unsaid(peer, what);
+}
+
 void respond(struct nic *nic, struct peer *peer, enum wire_operation what, uint32_t token, uint8_t flags,
 	     uint64_t mlength)
 {
@@ -294,9 +308,13 @@ void respond(struct nic *nic, struct peer *peer, enum wire_operation what, uint3
 	/* A conversation that is over wants no answers. */
 	if (!peer_met_us(peer) || peer_send_now(nic, peer, &message, NULL, 0) == 0)
 		return;
-	struct operation *op = operation_owed(nic, peer, &protocol_once);
-	if (!op)
-		return; /* see WHO MAY HOLD HOW MANY */
+	struct operation *op = wire_is_counted(what) ? operation_owed(nic, peer, &protocol_once)
+						     : operation_for_notice(nic, peer, &protocol_once);
+	if (!op) {
+		if (wire_is_counted(what))
+			leave_unsaid(nic, peer, what);
+		return;
+	}
 	op->message = message;
 	peer_respond(nic, op);
 }

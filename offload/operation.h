@@ -114,6 +114,8 @@ struct operation *operation_new(struct nic *, struct peer *, const struct protoc
  * if there is none left at all: then the conversation is broken, so that the peer hears of it.
  */
 struct operation *operation_owed(struct nic *, struct peer *, const struct protocol *);
+/* For a notice, which is said again if it is not said now.  NULL: there is no room for it now. */
+struct operation *operation_for_notice(struct nic *, struct peer *, const struct protocol *);
 void operation_free(struct nic *, struct operation *);
 
 /* Moves the operation on.  -EPROTO if its state does not expect this. */
@@ -220,7 +222,10 @@ void drop_explain(const struct nic *, const struct peer *, const struct wire_mes
 #define OPERATIONS_OWED_TEXT "no more operations are held for this peer"
 void drop_tell(const struct nic *, const struct peer *, enum wire_operation what, const char *why);
 
-/* Queues a response without a body for the peer; never fails for lack of room. */
+/* The same of an answer of ours. */
+void drop_tell_answer(const struct nic *, const struct peer *, enum wire_operation what, const char *why);
+
+/* Queues a response without a body for the peer.  An answer for which there is no room will be missed there. */
 void respond(struct nic *, struct peer *, enum wire_operation, uint32_t token, uint8_t flags, uint64_t mlength);
 
 /* END of a failed or completed operation. */

@@ -76,7 +76,7 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 	if (unlikely(!md))
 		return false;
 	match_end(&search); /* may change the list, which a search that is repeated must not do twice */
-	peer->source_shown = true;
+	peer->source_shown[nic->polling] = true;
 	peer_note_arrival(peer, WIRE_PUT);
 	nic->counters.requests_received++;
 	struct event_info info = {.initiator = peer->id,

@@ -140,8 +140,8 @@ static const struct {
 static bool comes_from(struct peer *peer, transport_address from)
 {
 	if (unlikely(from != peer->address))
-		return from == TRANSPORT_ADDRESS_UNKNOWN && !peer->source_shown;
-	peer->source_shown = true;
+		return from == TRANSPORT_ADDRESS_UNKNOWN && !peer->source_shown[peer->path];
+	peer->source_shown[peer->path] = true;
 	return true;
 }
 

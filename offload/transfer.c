@@ -101,7 +101,7 @@ static bool needs_confirmation(const struct nic *nic, const struct operation *op
 
 static void ask_whether_valid(struct nic *nic, struct operation *op)
 {
-	respond(nic, op->peer, WIRE_PING, operation_token(op), 0, 0);
+	contact_ask(nic, op->peer, operation_token(op));
 }
 
 static void transfer_end(struct nic *nic, struct operation *op)
@@ -121,7 +121,7 @@ void transfers_ask_again(struct nic *nic, struct peer *peer)
 {
 	for (struct operation *op = peer->active.head, *next; op; op = next) {
 		next = op->next;
-		if (op->transfer.unconfirmed && !peer->responses.head)
+		if (op->transfer.unconfirmed)
 			ask_whether_valid(nic, op);
 	}
 }

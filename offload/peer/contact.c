@@ -254,26 +254,26 @@ static bool reads_hang(const struct peer *peer)
 static void note_lost(struct nic *nic, struct peer *peer)
 {
 	for (struct peer_lost *lost = peer->lost; lost; lost = lost->next)
-		if (lost->transport == peer->transport && lost->address == peer->address) {
-			lost->cut_at = monotonic_ns();
+		if (lost->transport == peer->transport && lost->address == peer->address)
 			return;
-		}
 	struct peer_lost *lost = malloc(sizeof(*lost));
 
 	if (!lost)
 		return;
-	*lost = (struct peer_lost){.next = peer->lost, .transport = peer->transport, .cut_at = monotonic_ns()};
+	*lost = (struct peer_lost){.next = peer->lost, .transport = peer->transport};
 	lost->address = peer_hand_over(nic, peer);
 	peer->lost = lost;
 }
 
+/* Not if a living process has its port now: what connects us with that address is that one's. */
 static void cut(struct nic *nic, struct peer *peer)
 {
 	if (!peer->transport->ops->sever)
 		return;
-	peer->transport->ops->sever(peer->transport, peer->address);
-	peer->cut_at = monotonic_ns();
-	peer->cut = peer->transport;
+	if (!peer_is_replaced(nic, peer)) {
+		peer->transport->ops->sever(peer->transport, peer->address);
+		peer->cut_at[peer->path] = monotonic_ns();
+	}
 	if (reads_hang(peer))
 		note_lost(nic, peer);
 }
@@ -284,21 +284,30 @@ void contact_cut_reads(struct nic *nic, struct peer *peer)
 		cut(nic, peer);
 }
 
+static bool settles(const struct peer *peer, enum nic_path path, uint64_t now)
+{
+	return peer->cut_at[path] && now - peer->cut_at[path] < CUT_SETTLES_NS;
+}
+
+bool contact_settles(const struct peer *peer, uint64_t now)
+{
+	bool any = false;
+
+	for (enum nic_path path = 0; path < NIC_TRANSPORTS; path++)
+		any |= settles(peer, path, now);
+	return any;
+}
+
 /*
- * Who greets us, or answers, over a connection that we have just cut, or has done so before that and was read now?  The answer
- * would go the same way, and be lost, with the requests behind it, of which nobody would ever know that they are missing.  HELLO
- * is repeated, and a WELCOME to one that we send from now on tells of another connection.
+ * NOBODY IS MET over a connection that we have just cut: who greets us, or answers, over it, or has done so before that and was read
+ * now?  The answer would go the same way, and be lost, with the requests behind it, of which nobody would ever know that they are
+ * missing.  HELLO is repeated, and a WELCOME to one that we send from now on tells of another connection.
  */
 static bool is_cut(const struct nic *nic, const struct peer *peer, const struct wire_message *message)
 {
 	if (peer_met_us(peer) || (peer->state == PEER_CONTACTING && message->operation == WIRE_WELCOME))
 		return false;
-	if (peer->cut && peer->cut == nic->transports[nic->polling] && monotonic_ns() - peer->cut_at < CUT_SETTLES_NS)
-		return true;
-	for (const struct peer_lost *lost = peer->lost; lost; lost = lost->next)
-		if (lost->transport == nic->transports[nic->polling] && monotonic_ns() - lost->cut_at < CUT_SETTLES_NS)
-			return true;
-	return false;
+	return settles(peer, nic->polling, monotonic_ns());
 }
 
 /* --- notices --- */
@@ -341,6 +350,12 @@ static int put_off(struct nic *nic, struct peer *peer, struct transport *transpo
 	return -EALREADY;
 }
 
+/* It need not be believed without: neither where messages have a source, nor if that ends a conversation in which they have. */
+static bool shows_source(const struct nic *nic, const struct peer *peer)
+{
+	return peer->source_shown[nic->polling] || (peer_met_us(peer) && peer->source_shown[peer->path]);
+}
+
 /* HELLO or WELCOME told us who the peer is. */
 static int introduce(struct nic *nic, struct peer *peer, const struct wire_message *message, transport_address from)
 {
@@ -357,13 +372,13 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 	if (rc)
 		return rc;
 	/* Somebody else's identity; or it comes from an address unknown until now: then the next HELLO will show its source. */
-	if (from != TRANSPORT_ADDRESS_UNKNOWN ? from != address : peer->source_shown && !same) {
+	if (from != TRANSPORT_ADDRESS_UNKNOWN ? from != address : !same && shows_source(nic, peer)) {
 		transport_take_back(transport, address);
 		return -EPERM;
 	}
 	if (ready && (!same || peer->path != nic->polling))
 		begin_anew(nic, peer, message);
-	if (unlikely(peer->lost) && is_cut(nic, peer, message))
+	if (unlikely(is_cut(nic, peer, message)))
 		return put_off(nic, peer, transport, address);
 	if (peer->local_tag == 0)
 		peer->local_tag = new_tag(nic);
@@ -392,22 +407,24 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 }
 
 /* However often it is asked for, one that still waits is enough. */
-static bool replace_waiting(struct peer *peer, const struct wire_message *notice)
+static struct operation *waiting_notice(const struct peer *peer, enum wire_operation what, uint32_t token)
 {
-	for (struct operation *op = peer->responses.head; op; op = op->next) {
-		if (op->message.operation == notice->operation) {
-			op->message = *notice;
-			return true;
-		}
-	}
-	return false;
+	struct operation *op = peer->responses.head;
+
+	while (op && (op->message.operation != what || op->message.token != token))
+		op = op->next;
+	return op;
 }
 
 static void queue_notice(struct nic *nic, struct peer *peer, const struct wire_message *notice)
 {
-	if (replace_waiting(peer, notice))
+	struct operation *waiting = waiting_notice(peer, notice->operation, notice->token);
+
+	if (waiting) {
+		waiting->message = *notice;
 		return;
-	struct operation *op = operation_owed(nic, peer, &protocol_once);
+	}
+	struct operation *op = operation_for_notice(nic, peer, &protocol_once);
 
 	if (!op)
 		return;
@@ -505,7 +522,7 @@ static void welcome_arrived(struct nic *nic, struct peer *peer, const struct wir
 static bool comes_from(const struct nic *nic, const struct peer *peer, transport_address from)
 {
 	return peer->path == nic->polling &&
-	       (from == peer->address || (from == TRANSPORT_ADDRESS_UNKNOWN && !peer->source_shown));
+	       (from == peer->address || (from == TRANSPORT_ADDRESS_UNKNOWN && !peer->source_shown[peer->path]));
 }
 
 /* The refuser need not be known: it answers for the address at which we looked for somebody else. */
@@ -789,11 +806,16 @@ static bool may_ping(const struct nic *nic, const struct peer *peer, uint64_t no
 	return since >= ping_interval(nic) && since >= ping_pause(nic, peer->transport);
 }
 
+void contact_ask(struct nic *nic, struct peer *peer, uint32_t token)
+{
+	if (!waiting_notice(peer, WIRE_PING, token))
+		respond(nic, peer, WIRE_PING, token, 0, 0);
+}
+
 static void ping(struct nic *nic, struct peer *peer, uint64_t now)
 {
 	peer->pinged_at = now;
-	if (!peer->responses.head) /* what waits there will do as well */
-		respond(nic, peer, WIRE_PING, 0, 0, 0);
+	contact_ask(nic, peer, 0);
 }
 
 /* Who talks is asked nothing for its silence; but what it owes, or we owe it, may have been lost (WHAT IS MISSING in peer.c). */
@@ -823,7 +845,7 @@ void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 	const struct transport *transport = peer->transport;
 	uint64_t interval = ping_interval(nic);
 
-	if (peer->state == PEER_UNKNOWN && peer->lost && reads_hang(peer))
+	if (peer->state == PEER_UNKNOWN && ((peer->lost && reads_hang(peer)) || contact_settles(peer, now)))
 		return; /* what can be done has been done: contact_sever_lost() goes on with it */
 	if (peer_met_us(peer)) {
 		ask_again(nic, peer, now);

@@ -333,9 +333,9 @@ static int send_head(struct nic *nic, struct peer *peer, struct operation *op)
 	operation_append(&peer->active, op);
 	if (rc) {
 		op->failure = rc == -EHOSTUNREACH ? PTL_NI_UNREACHABLE : PTL_NI_FAIL;
-		/* An answer that finds no way is as good as lost on it; what failed for another reason is answered so. */
+		/* For an answer there is no way; what failed for another reason is answered so. */
 		if (rc == -EHOSTUNREACH && !is_request(&op->message))
-			peer->said += wire_is_counted(op->message.operation);
+			peer_note_unsaid(peer, op->message.operation);
 		operation_advance(nic, op, OP_FAILED, NULL);
 	} else {
 		operation_advance(nic, op, OP_SENT, NULL);
@@ -574,10 +574,10 @@ struct peer *peer_admit(struct nic *nic, ptl_process_id_t id)
 
 /* --- time --- */
 
-static bool at_rest(const struct peer *peer)
+static bool at_rest(const struct peer *peer, uint64_t now)
 {
 	return peer->state != PEER_CONTACTING && peer->state != PEER_BROKEN && !peer->examined &&
-	       !peer->requests.head && !peer->responses.head && !peer->active.head;
+	       !peer->requests.head && !peer->responses.head && !peer->active.head && !contact_settles(peer, now);
 }
 
 void peers_tick(struct nic *nic, uint64_t now)
@@ -587,7 +587,7 @@ void peers_tick(struct nic *nic, uint64_t now)
 	while (*link) {
 		struct peer *peer = *link;
 
-		if (at_rest(peer)) {
+		if (at_rest(peer, now)) {
 			peer->busy = false;
 			*link = peer->next_busy;
 			if (peer->state == PEER_UNKNOWN)

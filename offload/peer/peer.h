@@ -18,8 +18,10 @@
 /*
  * Operations that one peer's messages may hold here: of one that keeps to its window some more than PEER_WINDOW, for
  * what it has freed may be on its way still.  What others ask for is dropped, so that they cannot use up everybody's.
+ * Notices leave half of it to answers: they are repeated, and those are not.
  */
-#define PEER_OWED_MAX (4 * PEER_WINDOW)
+#define PEER_OWED_MAX   (4 * PEER_WINDOW)
+#define PEER_NOTICE_MAX (PEER_OWED_MAX / 2)
 
 /* From HOLDING on there is a conversation; a peer that holds wants no requests yet (hold.c). */
 enum peer_state {
@@ -35,7 +37,6 @@ struct peer_lost {
 	struct peer_lost *next;
 	struct transport *transport; /* NULL: closed */
 	transport_address address;
-	uint64_t cut_at;
 };
 
 struct peer {
@@ -69,13 +70,13 @@ struct peer {
 	unsigned last_looks;
 	unsigned slice;
 	uint32_t arrivals, arrivals_seen, arrivals_visited;
-	bool examined;         /* nothing is under way, but is it still there? */
-	bool source_shown;     /* the transport has named this peer as the source of a message: it can be told apart */
-	uint16_t stranger;     /* place on nic->strangers + 1; 0: it has proven to be there, or we have asked for it */
-	unsigned owed;         /* operations held for what it has sent, at most PEER_OWED_MAX */
-	unsigned requested;    /* operations towards it that are ours */
-	struct transport *cut; /* whose connection with it we have severed last, NULL: none, */
-	uint64_t cut_at;       /* and when */
+	bool examined; /* nothing is under way, but is it still there? */
+	bool source_shown
+		[NIC_TRANSPORTS]; /* the transport has named it as the source of a message: it can be told apart */
+	uint16_t stranger;  /* place on nic->strangers + 1; 0: it has proven to be there, or we have asked for it */
+	unsigned owed;      /* operations held for what it has sent, at most PEER_OWED_MAX */
+	unsigned requested; /* operations towards it that are ours */
+	uint64_t cut_at[NIC_TRANSPORTS];            /* when we severed what connects us last, by path; 0: never */
 	uint64_t silent_since, pinged_at, asked_at; /* asked_at: what unconfirmed transfers want to know */
 	unsigned pings, refused_probes;
 	uint32_t oldest;       /* token of what had been under way for longest when we looked last, 0: nothing was */
@@ -97,6 +98,12 @@ static inline bool peer_met_us(const struct peer *peer)
 static inline bool peer_takes_requests(const struct peer *peer)
 {
 	return peer->state == PEER_READY && !peer->responses.head && !peer->refusals && !peer->requests.head;
+}
+
+/* An answer of ours that will not be said is as good as lost on its way: the peer is told that it is missing. */
+static inline void peer_note_unsaid(struct peer *peer, unsigned operation)
+{
+	peer->said += wire_is_counted(operation);
 }
 
 /* The transport has taken a message. */
@@ -147,6 +154,8 @@ static inline struct peer *peer_met(const struct nic *nic, transport_address add
 int peer_meet(struct nic *, struct peer *);
 /* From now on it is reached that way, if at all: at the address that it holds there, or none. */
 void peer_take_path(struct nic *, struct peer *, enum nic_path);
+/* Has another process, which we have met, its address?  Then it was the port of both, one after the other. */
+bool peer_is_replaced(const struct nic *, const struct peer *);
 /* Finds the address on its path, and holds that; or a result of resolve(), and it holds what it held. */
 int peer_resolve(struct nic *, struct peer *, unsigned attempt);
 /* Holds an address on its path that has been resolved. */
@@ -225,6 +234,8 @@ void contact_dropped(struct nic *, struct peer *, const struct wire_message *, t
 void contact_release(struct nic *, struct peer *);
 /* Its PING or PONG says how much we should have heard by now: is something missing?  Then the conversation has ended. */
 bool contact_misses(struct nic *, struct peer *, const struct wire_message *);
+/* PING about an operation, 0: none.  It is not asked if that question waits already, or if there is no room for it now. */
+void contact_ask(struct nic *, struct peer *, uint32_t token);
 void contact_answer_version(struct nic *, const struct wire_message *, transport_address from);
 void liveness_tick(struct nic *, struct peer *, uint64_t now);
 /* The verdict, whatever it is based on: the peer fails, and what connects us with it is severed. */
@@ -234,6 +245,8 @@ void contact_give_up(struct nic *, struct peer *, const char *why);
  * lives may never answer them, and nobody waits for them who could find that out.
  */
 void contact_cut_reads(struct nic *, struct peer *);
+/* A connection with it was cut just now: what comes over it is still to be known (NOBODY IS MET in contact.c). */
+bool contact_settles(const struct peer *, uint64_t now);
 /* Where its reads hung: they have ended. */
 void contact_let_lost_go(struct peer *);
 /* Goes on severing what the reads of given-up peers wait for. */

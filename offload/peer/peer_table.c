@@ -102,6 +102,17 @@ void transport_take_back(struct transport *transport, transport_address address)
 		transport->ops->forget(transport, address);
 }
 
+/* A walk over all; severing, for which this is asked, walks over all descriptors. */
+bool peer_is_replaced(const struct nic *nic, const struct peer *peer)
+{
+	for (uint32_t i = 0; nic->peers.buckets && i <= nic->peers.mask; i++)
+		for (const struct peer *other = nic->peers.buckets[i]; other; other = other->next)
+			if (other != peer && peer_met_us(other) && other->path == peer->path &&
+			    other->address == peer->address)
+				return true;
+	return false;
+}
+
 static void let_go(struct nic *nic, struct peer *peer, enum nic_path path)
 {
 	if (peer->held[path] == TRANSPORT_ADDRESS_UNKNOWN)

@@ -23,8 +23,8 @@ struct endpoint {
 	uint32_t nid;
 	int users[SCRIPTED_ENDPOINTS]; /* of their addresses: resolved and not forgotten */
 	bool open;
-	bool dead;  /* as probes see it */
-	bool moved; /* whoever asks for its address is told another one */
+	bool dead;               /* as probes see it */
+	transport_address place; /* what whoever asks for its address is told */
 	/* What the next poll hands out. */
 	enum choice choice;
 	unsigned peer, index;
@@ -402,7 +402,7 @@ static int scripted_resolve(struct transport *transport, uint32_t nid, uint32_t 
 		script.observer->unknown(scripted->endpoint, nid, pid);
 		return -ENOENT;
 	}
-	*address = peer + (script.endpoints[peer].moved ? SCRIPTED_ENDPOINTS : 0);
+	*address = script.endpoints[peer].place;
 	if (!scripted->self)
 		script.endpoints[scripted->endpoint].users[peer]++;
 	return 0;
@@ -484,6 +484,7 @@ void scripted_open(const struct scripted_terms *terms, const struct scripted_obs
 	memset(script.endpoints, 0, sizeof(script.endpoints));
 	for (unsigned to = 0; to < SCRIPTED_ENDPOINTS; to++) {
 		script.endpoints[to].expose_most = SIZE_MAX;
+		script.endpoints[to].place = to;
 		for (unsigned from = 0; from < SCRIPTED_ENDPOINTS; from++)
 			script.endpoints[to].in_end[from] = &script.endpoints[to].in[from];
 	}
@@ -658,7 +659,12 @@ void scripted_open_port(unsigned endpoint)
 
 void scripted_move(unsigned endpoint)
 {
-	script.endpoints[endpoint].moved = true;
+	script.endpoints[endpoint].place = endpoint + SCRIPTED_ENDPOINTS;
+}
+
+void scripted_take_over(unsigned endpoint, unsigned former)
+{
+	script.endpoints[endpoint].place = former;
 }
 
 unsigned scripted_severings(void)
@@ -697,6 +703,12 @@ void scripted_fill_sends(unsigned endpoint, unsigned count)
 {
 	script.endpoints[endpoint].refuse_sends = count;
 	script.endpoints[endpoint].refusal = -ENOBUFS;
+}
+
+void scripted_fail_sends(unsigned endpoint, unsigned count)
+{
+	script.endpoints[endpoint].refuse_sends = count;
+	script.endpoints[endpoint].refusal = -EHOSTUNREACH;
 }
 
 void scripted_refuse_reads(unsigned endpoint, unsigned count)

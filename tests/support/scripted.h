@@ -119,6 +119,8 @@ void scripted_close_port(unsigned endpoint);
 void scripted_open_port(unsigned endpoint);
 /* From now on it is to be found at another address (number: SCRIPTED_ENDPOINTS more).  Only with `anonymous`. */
 void scripted_move(unsigned endpoint);
+/* From now on it is to be found at the address of another one. */
+void scripted_take_over(unsigned endpoint, unsigned former);
 /* How often somebody looked for connections of given-up peers with dead hosts, whose was the last of them, of how many. */
 unsigned scripted_severings(void);
 unsigned scripted_severed_at_once(void); /* how often somebody broke what connects it with a peer */
@@ -129,6 +131,8 @@ unsigned scripted_severed_count(void);
 void scripted_refuse_sends(unsigned endpoint, unsigned count);
 /* The same, because the way is full. */
 void scripted_fill_sends(unsigned endpoint, unsigned count);
+/* The same, because there is no way. */
+void scripted_fail_sends(unsigned endpoint, unsigned count);
 void scripted_refuse_reads(unsigned endpoint, unsigned count);
 
 void scripted_pass_time(uint64_t ns);

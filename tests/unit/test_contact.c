@@ -442,6 +442,38 @@ static void what_is_lost_is_missed_though_the_peer_talks(void **state)
 	assert_int_equal(event.ni_fail_type, PTL_NI_PEER_DIED);
 }
 
+/* Whose way is full at every look, and free in between: it asks behind what waits. */
+static void what_is_lost_is_missed_though_answers_wait(void **state)
+{
+	ptl_handle_eq_t eq = open_queue(1), other = open_queue(0);
+	ptl_handle_md_t md = bind_memory(0, other);
+	ptl_event_t event = {.type = PTL_EVENT_UNLINK};
+
+	(void)state;
+	talk();
+	open_memory(0);
+	open_memory(1);
+	ask(SHORT_PUT, eq);
+	deliver(1, 0);
+	scripted_lose(0, 1);
+	for (int round = 0; round < ROUNDS && event.type != PTL_EVENT_ACK; round++) {
+		scripted_fill_sends(1, UINT32_MAX);
+		assert_int_equal(PtlPut(md, PTL_ACK_REQ, id[1], 0, 0, 0, 0, 0), PTL_OK);
+		deliver(0, 1);
+		tick_often(ROUND_MS * UINT64_C(1000000), 1);
+		scripted_fill_sends(1, 0);
+		tick_often(0, 1);
+		while (scripted_waiting(1, 0))
+			deliver(1, 0);
+		while (scripted_waiting(0, 1))
+			deliver(0, 1);
+		while (PtlEQGet(eq, &event) == PTL_OK && event.type != PTL_EVENT_ACK)
+			;
+	}
+	assert_int_equal(event.type, PTL_EVENT_ACK);
+	assert_int_equal(event.ni_fail_type, PTL_NI_PEER_DIED);
+}
+
 /* They are repeated. */
 static void questions_that_are_lost_harm_nobody(void **state)
 {
@@ -502,6 +534,31 @@ static void pings_keep_the_pause_that_the_transport_wants(void **state)
 	assert_in_range(pings_within(30, 5000000000u), 5, 6);
 }
 
+/* What has been asked for just now is not missing: of a peer that talks, only what it owes for a PING's interval is asked for. */
+static void who_talks_and_answers_is_asked_nothing(void **state)
+{
+	const struct scripted_terms terms = {.short_max = 1024, .rma_chunk = 1024, .rma_depth = 1};
+	struct scripted_observer observer = scripted_blind;
+	ptl_handle_md_t md;
+
+	(void)state;
+	observer.sending = count_ping;
+	open_on(&terms, &observer);
+	talk();
+	open_memory(0);
+	md = bind_memory(0, PTL_EQ_NONE);
+	pings = 0;
+	for (int round = 0; round < ROUNDS; round++) {
+		ask(SHORT_PUT, open_queue(1));
+		assert_int_equal(PtlPut(md, PTL_NO_ACK_REQ, id[1], 0, 0, 0, 0, 0), PTL_OK);
+		deliver(0, 1);
+		tick_often(ROUND_MS * UINT64_C(1000000), 1);
+		go_on();
+	}
+	assert_int_equal(pings, 0);
+	close_interfaces(NULL);
+}
+
 /* When what a silent peer owes fails, ns; `requests`: how much that is. */
 static uint64_t verdict_after(const char *timeout, uint64_t pause, unsigned requests)
 {
@@ -558,22 +615,71 @@ static int count_operations(struct nic *nic, void *unused)
 	return (int)nic->operations.live;
 }
 
-/* A peer that asks and asks, and takes no answers, holds no more than its share. */
+/* As it comes from 1, in the conversation with 0. */
+static struct wire_message said_by_1(enum wire_operation what)
+{
+	const struct peer *peer = peer_find(process_ni(ni[0]), id[1]); /* nothing else runs: host mode */
+
+	assert_non_null(peer);
+	return (struct wire_message){.operation = (uint8_t)what,
+				     .source_nid = id[1].nid,
+				     .source_pid = id[1].pid,
+				     .source_tag = peer->remote_tag,
+				     .target_tag = peer->local_tag};
+}
+
+/* A peer that asks and asks, and takes no answers, holds no more than its share; half of it is for what is said only once. */
 static void what_one_peer_can_hold_is_bounded(void **state)
 {
-	struct wire_message ping = {.operation = WIRE_PING, .source_nid = id[1].nid, .source_pid = id[1].pid};
-	const struct peer *peer;
+	struct wire_message put;
 
 	(void)state;
 	talk();
-	peer = peer_find(process_ni(ni[0]), id[1]); /* nothing else runs: host mode */
-	assert_non_null(peer);
-	ping.source_tag = peer->remote_tag;
-	ping.target_tag = peer->local_tag;
+	put = said_by_1(WIRE_PUT);
+	put.flags = WIRE_WANTS_ACK;
 	scripted_refuse_sends(0, UINT32_MAX);
 	for (int i = 0; i < 2 * PEER_OWED_MAX; i++)
-		inject(0, ping);
+		inject(0, said_by_1(WIRE_PING));
+	assert_int_equal(nic_call(process_ni(ni[0]), count_operations, NULL), PEER_NOTICE_MAX);
+	for (int i = 0; i < 2 * PEER_OWED_MAX; i++)
+		inject(0, put);
 	assert_int_equal(nic_call(process_ni(ni[0]), count_operations, NULL), PEER_OWED_MAX);
+}
+
+/* Whom it is meant for, asks, and so hears of it; people can see it in the count of drops. */
+static void an_answer_that_finds_no_place_is_missed(void **state)
+{
+	ptl_handle_eq_t eq = open_queue(1);
+	ptl_nic_counters_t before, after;
+	struct peer *peer;
+
+	(void)state;
+	talk();
+	open_memory(0);
+	peer = peer_find(process_ni(ni[0]), id[1]);
+	assert_int_equal(PtlNicCounters(ni[0], &before), PTL_OK);
+	peer->owed += PEER_OWED_MAX;
+	scripted_refuse_sends(0, 1);
+	ask(SHORT_PUT, eq);
+	deliver(1, 0);
+	peer->owed -= PEER_OWED_MAX;
+	assert_int_equal(PtlNicCounters(ni[0], &after), PTL_OK);
+	assert_int_equal(after.drops - before.drops, 1);
+	assert_int_equal(wait_for(eq, PTL_EVENT_ACK).ni_fail_type, PTL_NI_PEER_DIED);
+}
+
+/* As good as lost on it. */
+static void an_answer_that_finds_no_way_is_missed(void **state)
+{
+	ptl_handle_eq_t eq = open_queue(1);
+
+	(void)state;
+	talk();
+	open_memory(0);
+	scripted_fail_sends(0, 2); /* at once, and from the queue */
+	ask(SHORT_PUT, eq);
+	deliver(1, 0);
+	assert_int_equal(wait_for(eq, PTL_EVENT_ACK).ni_fail_type, PTL_NI_PEER_DIED);
 }
 
 /* --- who may hold how many operations --- */
@@ -646,6 +752,24 @@ static int take_all_operations(struct nic *nic, void *unused)
 	return 0;
 }
 
+/* It is asked again. */
+static void a_question_for_which_there_is_no_operation_breaks_nothing(void **state)
+{
+	ptl_handle_eq_t eq = open_queue(1);
+
+	(void)state;
+	talk();
+	open_memory(0);
+	ask(SHORT_PUT, eq);
+	nic_call(process_ni(ni[1]), take_all_operations, NULL);
+	for (int round = 0; round < 8; round++) {
+		scripted_refuse_sends(1, 1);
+		tick_often(ROUND_MS * UINT64_C(1000000), 1);
+	}
+	scripted_refuse_sends(1, 0);
+	assert_int_equal(wait_for(eq, PTL_EVENT_ACK).ni_fail_type, PTL_NI_OK);
+}
+
 /* All peers together may hold more than there is: nobody has broken a rule, so nothing may vanish. */
 static void what_cannot_be_served_at_all_fails_at_its_sender(void **state)
 {
@@ -675,6 +799,7 @@ static void die_before_answering(void)
 	scripted_lose(0, 1);
 	scripted_gone(0, 1);
 	nic_call(process_ni(ni[0]), drive, NULL);
+	scripted_pass_time(ROUND_MS * UINT64_C(1000000)); /* what was cut has settled */
 	drive_often(0);
 }
 
@@ -902,6 +1027,12 @@ static void who_sleeps_looks_for_room_in_time(void **state)
 
 /* --- a process met on one path, and greeting over another --- */
 
+static int forget(struct nic *nic, void *id_of_peer)
+{
+	peer_fail(nic, peer_find(nic, *(ptl_process_id_t *)id_of_peer), PTL_NI_PEER_DIED, "as the test wants it");
+	return 0;
+}
+
 /* The first of two transports that name peers by their address, whatever comes of it. */
 struct greeting {
 	enum nic_path path;
@@ -929,6 +1060,31 @@ static bool is_met(const struct nic *nic, enum nic_path path)
 		if (nic->met[path].peers[i])
 			return true;
 	return false;
+}
+
+/*
+ * What is known of the sources on one path says nothing of another; but who is met where they are known is not taken for
+ * gone because somebody says so where they are not.
+ */
+static void who_was_told_apart_on_one_path_is_met_on_another(void **state)
+{
+	struct nic *nic = process_ni(ni[0]);
+	struct greeting first = {.path = PATH_NODE, .tag = 1}, second = {.path = PATH_NETWORK, .tag = 2};
+	const struct peer *peer;
+
+	(void)state;
+	nic->transports[PATH_NODE] = nic->transports[PATH_NETWORK];
+	nic_call(nic, take_greeting, &first);
+	peer = peer_find(nic, id[1]);
+	peer_find(nic, id[1])->source_shown[PATH_NODE] = true; /* as by a message of its */
+	nic_call(nic, take_greeting, &second);
+	assert_int_equal(peer->path, PATH_NODE);
+	assert_int_equal(peer->remote_tag, first.tag);
+	nic_call(nic, forget, &id[1]);
+	nic_call(nic, take_greeting, &second);
+	assert_int_equal(peer->path, PATH_NETWORK);
+	assert_int_equal(peer->state, PEER_READY);
+	nic->transports[PATH_NODE] = NULL;
 }
 
 /* Who is forgotten later is found nowhere: what is left behind would be a peer that was freed. */
@@ -1057,12 +1213,6 @@ static void who_dies_while_it_holds_is_given_up(void **state)
 }
 
 /* --- a transfer during which its reader stood still --- */
-
-static int forget(struct nic *nic, void *id_of_peer)
-{
-	peer_fail(nic, peer_find(nic, *(ptl_process_id_t *)id_of_peer), PTL_NI_PEER_DIED, "as the test wants it");
-	return 0;
-}
 
 /* 0 puts, 1 has asked for all bytes and stands still.  Returns the queue of 1. */
 static ptl_handle_eq_t put_and_stand_still(ptl_handle_eq_t sender)
@@ -1383,6 +1533,77 @@ static void who_greets_over_a_connection_that_is_cut_is_met_when_it_greets_again
 	assert_true(scripted_waiting(1, 0) > 0);
 }
 
+/* 1 has exposed memory to 0, which has forgotten the conversation; and another request waits if `waits`. */
+static void part_from_a_reader(bool waits)
+{
+	struct wire_message stale = {.operation = WIRE_STALE, .source_nid = id[0].nid, .source_pid = id[0].pid};
+
+	talk();
+	stale.target_tag = peer_find(process_ni(ni[1]), id[0])->local_tag;
+	stale.source_tag = peer_find(process_ni(ni[1]), id[0])->remote_tag;
+	ask(LONG_PUT, PTL_EQ_NONE);
+	scripted_fill_sends(1, waits);
+	if (waits)
+		ask(SHORT_PUT, PTL_EQ_NONE);
+	scripted_lose(1, 0);
+	inject_from(0, 1, stale);
+	scripted_lose(1, 0);
+	assert_int_equal(scripted_severed_at_once(), 1);
+	scripted_pass_time(1000000);
+	drive_often(1);
+	scripted_lose(1, 0);
+}
+
+/* No reads hang on that connection: it is cut all the same. */
+static void nobody_is_met_over_a_connection_that_was_cut_just_now(void **state)
+{
+	for (int waits = 0; waits < 2; waits++) {
+		struct wire_message hello;
+		const struct peer *peer;
+
+		open_interfaces(state);
+		part_from_a_reader(waits);
+		peer = peer_find(process_ni(ni[1]), id[0]);
+		assert_non_null(peer);
+		hello = greeting_of_a_new_conversation();
+		inject_from(0, 1, hello);
+		assert_false(peer_met_us(peer));
+		assert_int_equal(scripted_waiting(1, 0), 0);
+		scripted_pass_time(200000000);
+		inject_from(0, 1, hello);
+		assert_int_equal(peer_find(process_ni(ni[1]), id[0])->state, PEER_READY);
+		assert_true(scripted_waiting(1, 0) > 0);
+		close_interfaces(state);
+	}
+}
+
+static int give_up(struct nic *nic, void *id_of_peer)
+{
+	contact_give_up(nic, peer_find(nic, *(ptl_process_id_t *)id_of_peer), "as the test wants it");
+	return 0;
+}
+
+/* Another process has had its port since: the connection is between that one and us. */
+static void who_has_its_port_from_the_dead_keeps_its_connection(void **state)
+{
+	struct wire_message hello = {.operation = WIRE_HELLO, .source_tag = 7};
+	ptl_process_id_t heir = open_mute();
+
+	(void)state;
+	talk();
+	scripted_take_over(INTERFACES, 0);
+	hello.source_nid = heir.nid;
+	hello.source_pid = heir.pid;
+	hello.wanted_nid = id[1].nid;
+	hello.wanted_pid = id[1].pid;
+	inject_from(0, 1, hello);
+	nic_call(process_ni(ni[1]), give_up, &id[0]);
+	assert_int_equal(scripted_severed_at_once(), 0);
+	assert_int_equal(peer_find(process_ni(ni[1]), heir)->state, PEER_READY);
+	nic_call(process_ni(ni[1]), give_up, &heir);
+	assert_int_equal(scripted_severed_at_once(), 1);
+}
+
 /* It stood still; what has arrived meanwhile may be behind much else. */
 static void reads_are_looked_at_twice_and_not_at_once_before_they_count_as_stuck(void **state)
 {
@@ -1466,6 +1687,20 @@ int main(void)
 		cmocka_unit_test(silence_is_death_when_the_timeout_says_so),
 		cmocka_unit_test(pings_keep_the_pause_that_the_transport_wants),
 		cmocka_unit_test_setup_teardown(what_one_peer_can_hold_is_bounded, open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(an_answer_that_finds_no_place_is_missed, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(an_answer_that_finds_no_way_is_missed, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(a_question_for_which_there_is_no_operation_breaks_nothing,
+						open_interfaces, close_interfaces),
+		cmocka_unit_test_setup_teardown(what_is_lost_is_missed_though_answers_wait, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test(who_talks_and_answers_is_asked_nothing),
+		cmocka_unit_test_setup_teardown(who_was_told_apart_on_one_path_is_met_on_another, open_interfaces,
+						close_interfaces),
+		cmocka_unit_test(nobody_is_met_over_a_connection_that_was_cut_just_now),
+		cmocka_unit_test_setup_teardown(who_has_its_port_from_the_dead_keeps_its_connection, open_interfaces,
+						close_interfaces),
 		cmocka_unit_test_setup_teardown(who_is_gone_is_forgotten_with_its_address, open_interfaces,
 						close_interfaces),
 		cmocka_unit_test_setup_teardown(who_never_answers_is_forgotten_with_its_address, open_interfaces,
