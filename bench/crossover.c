@@ -6,62 +6,16 @@
  */
 #include "tests.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "machine.h"
-#include "measure.h"
 #include "output.h"
+#include "setups.h"
 
 enum protocol { PROTOCOL_SHORT, PROTOCOL_LONG, PROTOCOLS };
 
-/* The initiator of a pair is ordered to measure a size, and answers with the latency, us; or to end. */
-#define NO_MORE UINT64_MAX
-
-static const char *const limits[PROTOCOLS] = {[PROTOCOL_SHORT] = "1G", [PROTOCOL_LONG] = "0"};
-
-static void obey(struct session *session, struct peers *parent)
-{
-	uint64_t size;
-
-	for (control_receive(parent, &size, sizeof size); size != NO_MORE;
-	     control_receive(parent, &size, sizeof size)) {
-		struct contestant contestant = {.run = {.exchange = EXCHANGE_PUT, .size = size}};
-		measure_row(session, &contestant, 1);
-		double us = samples_summary(&contestant.samples).median / 2000;
-		samples_free(&contestant.samples);
-		control_send(parent, &us, sizeof us);
-	}
-	measure_end(session);
-}
-
-static void __attribute__((noreturn))
-be_pair(struct peers *parent, const struct options *options, enum protocol protocol)
-{
-	struct options own = *options;
-	struct session session;
-
-	own.load.persistent = true;
-	setenv("PTL_SHORT_MAX", limits[protocol], 1);
-	session_open(&session, &own);
-	if (session.peers.role == INITIATOR)
-		obey(&session, parent);
-	else
-		measure_serve(&session);
-	session_close(&session);
-	if (session.peers.role == INITIATOR)
-		peers_part(parent);
-	exit(0);
-}
-
-static double ask(const struct peers *pair, uint64_t size)
-{
-	double us;
-
-	control_send(pair, &size, sizeof size);
-	control_receive(pair, &us, sizeof us);
-	return us;
-}
+static const struct setup setups[PROTOCOLS] = {
+	[PROTOCOL_SHORT] = {.settings = {{"PTL_SHORT_MAX", "1G"}, {"PTL_SHORT_MAX", "1G"}}},
+	[PROTOCOL_LONG] = {.settings = {{"PTL_SHORT_MAX", "0"}, {"PTL_SHORT_MAX", "0"}}},
+};
 
 static const struct column columns[] = {
 	{"Size", "bytes", 0},
@@ -77,7 +31,7 @@ static bool measure_once(const struct peers pairs[PROTOCOLS], uint64_t size, uin
 
 	for (uint32_t round = 0; round < rounds; round++)
 		for (enum protocol protocol = 0; protocol < PROTOCOLS; protocol++)
-			samples_add(&us[protocol], ask(&pairs[protocol], size));
+			samples_add(&us[protocol], setups_measure(&pairs[protocol], size));
 	double brief = samples_summary(&us[PROTOCOL_SHORT]).median,
 	       lengthy = samples_summary(&us[PROTOCOL_LONG]).median;
 	output_row((union cell[]){{(double)size}, {brief}, {lengthy}, {lengthy / brief}});
@@ -138,23 +92,13 @@ int crossover(const struct options *options)
 			  PROTOCOLS / options->load.repeat;
 	own.load.row_ms += own.load.row_ms == 0;
 	own.load.repeat = 1;
-	fflush(stdout);
-	for (enum protocol protocol = 0; protocol < PROTOCOLS; protocol++) {
-		peers_prepare(&pairs[protocol]);
-		peers_fork(&pairs[protocol]);
-		if (pairs[protocol].role == TARGET)
-			be_pair(&pairs[protocol], &own, protocol);
-	}
+	setups_open(pairs, setups, PROTOCOLS, &own);
 	machine_facts();
 	output_fact("latency", "half a round trip of puts, one receive descriptor for all; medians of turns");
 	output_fact("short, long",
 		    "PTL_SHORT_MAX as great as the transport allows, and 0; beyond what it allows both are long");
 	output_table(columns, sizeof columns / sizeof columns[0]);
 	find(pairs, options);
-	for (enum protocol protocol = 0; protocol < PROTOCOLS; protocol++) {
-		control_send(&pairs[protocol], &(uint64_t){NO_MORE}, sizeof(uint64_t));
-		peers_part(&pairs[protocol]);
-		peers_finish(&pairs[protocol]);
-	}
+	setups_close(pairs, PROTOCOLS);
 	return 0;
 }

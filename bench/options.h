@@ -32,6 +32,10 @@ struct workload {
 	bool check, persistent, start_events, nic_timing, quick, raw_sleepable;
 };
 
+struct setting {
+	const char *variable, *value;
+};
+
 /* In the order of --help. */
 enum option_id {
 	OPTION_TRANSPORT,
@@ -86,6 +90,7 @@ struct options {
 	uint32_t connect_nid, connect_pid; /* of the process that listens */
 	uint32_t timeout;                  /* seconds */
 	bool launched;                     /* rank 0 is the initiator, rank 1 the target; not an option, see job.h */
+	const struct setting *settings;    /* environment of each role's process; not an option, see setups.h */
 	uint32_t rank, ranks;              /* the launcher's, 0 of 0 without one */
 };
 

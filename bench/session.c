@@ -30,9 +30,9 @@ struct hello {
 	struct raw_name raw;
 };
 
-static void set_environment(const struct options *options, bool forked)
+static void set_environment(const struct options *options, const struct peers *peers)
 {
-	const char *iface = options->iface ? options->iface : forked ? "lo" : NULL;
+	const char *iface = options->iface ? options->iface : peers->forked ? "lo" : NULL;
 
 	if (options->transport)
 		setenv("PTL_TRANSPORT", options->transport, 1);
@@ -40,6 +40,8 @@ static void set_environment(const struct options *options, bool forked)
 		setenv("PTL_NIC_MODE", options->mode, 1);
 	if (iface)
 		setenv("PTL_IFACE", iface, options->iface != NULL);
+	if (options->settings && options->settings[peers->role].variable)
+		setenv(options->settings[peers->role].variable, options->settings[peers->role].value, 1);
 }
 
 /*
@@ -52,7 +54,7 @@ int session_try_interface(struct session *session, ptl_pid_t pid, const char **c
 {
 	int interfaces, code;
 
-	set_environment(session->options, session->peers.forked);
+	set_environment(session->options, &session->peers);
 	uint64_t start = monotonic_ns();
 	*call = "PtlInit";
 	if ((code = PtlInit(&interfaces)) != PTL_OK)

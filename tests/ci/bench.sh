@@ -46,6 +46,7 @@ for test in bidirectional-latency bidirectional-bandwidth host-overhead completi
 	suite node $test "^64,($figure),($figure),($figure)" "${sized[@]}"
 done
 suite node crossover "^64,($figure),($figure)" "${sized[@]}"
+suite node blocking "^64,\"sleeps\",\"sleeps\",1,($figure)" "${sized[@]}"
 suite node logp "^64,($figure),[^,]*,-?($figure),($figure),($figure),($figure)" "${sized[@]}"
 suite node availability "^64,($figure),($figure),($figure),($figure)" "${sized[@]}"
 suite node buffer-reuse "^64,2,1024,50,($figure),($figure)" "${sized[@]}"

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Polling against sleeping (microbenchmarks for cluster interconnects, 2.2.6; report on prototype InfiniBand hardware, table 2
+ * and figures 4 and 5): a waiter polls as long as it waits, or sleeps at once (PTL_SPIN), at neither end, at one, at both;
+ * on two processors, and with both processes on one.
+ */
+#include "tests.h"
+
+#include "machine.h"
+#include "output.h"
+#include "setups.h"
+
+#define POLLS                                                                                                          \
+	{                                                                                                              \
+		"PTL_SPIN", "10s"                                                                                      \
+	}
+#define SLEEPS                                                                                                         \
+	{                                                                                                              \
+		"PTL_SPIN", "0"                                                                                        \
+	}
+
+static const struct {
+	const char *initiator, *target;
+	unsigned cpus;
+} names[] = {
+	{"polls", "polls", 2},   {"polls", "sleeps", 2},  {"sleeps", "polls", 2},
+	{"sleeps", "sleeps", 2}, {"sleeps", "sleeps", 1},
+};
+
+static const struct setup setups[] = {
+	{{POLLS, POLLS}, false},   {{POLLS, SLEEPS}, false}, {{SLEEPS, POLLS}, false},
+	{{SLEEPS, SLEEPS}, false}, {{SLEEPS, SLEEPS}, true},
+};
+
+#define SETUPS (sizeof setups / sizeof setups[0])
+
+static const struct column columns[] = {
+	{"Size", "bytes", 0}, {"initiator", "initiator", -10},     {"target", "target", -10},
+	{"CPUs", "cpus", 0},  {"Latency (us)", "latency_us", 3},   {"p10", "p10", 3},
+	{"p90", "p90", 3},    {"MB/s", "megabytes_per_second", 2},
+};
+
+static void measure_size(const struct peers pairs[SETUPS], uint64_t size, uint32_t rounds)
+{
+	struct samples us[SETUPS] = {0};
+
+	for (uint32_t round = 0; round < rounds; round++)
+		for (size_t i = 0; i < SETUPS; i++)
+			samples_add(&us[i], setups_measure(&pairs[i], size));
+	for (size_t i = 0; i < SETUPS; i++) {
+		struct summary summary = samples_summary(&us[i]);
+		output_row((union cell[]){{(double)size},
+					  {.text = names[i].initiator},
+					  {.text = names[i].target},
+					  {names[i].cpus},
+					  {summary.median},
+					  {summary.p10},
+					  {summary.p90},
+					  {(double)size / summary.median}});
+		samples_free(&us[i]);
+	}
+}
+
+int blocking(const struct options *options)
+{
+	uint64_t sizes[SIZES_MAX] = {8, 4096, 65536};
+	struct peers pairs[SETUPS];
+	struct options own = *options;
+	size_t count = 3;
+
+	if (options->load.sizes_given)
+		count = size_list(options->load.size_min, options->load.size_max, options->load.quick ? 4 : 2, sizes,
+				  SIZES_MAX);
+	own.load.row_ms = (options->load.row_ms  ? options->load.row_ms
+			   : options->load.quick ? 300
+						 : 1100) /
+			  options->load.repeat;
+	own.load.row_ms += own.load.row_ms == 0;
+	own.load.repeat = 1;
+	setups_open(pairs, setups, SETUPS, &own);
+	machine_facts();
+	output_fact("latency", "half a round trip of puts, one receive descriptor for all; medians of turns");
+	output_fact("polls, sleeps", "PTL_SPIN=10s and 0; throughput is a message's bytes by its latency");
+	output_table(columns, sizeof columns / sizeof columns[0]);
+	for (size_t i = 0; i < count; i++)
+		measure_size(pairs, sizes[i], options->load.repeat);
+	setups_close(pairs, SETUPS);
+	return 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pairs of processes that differ in settings, each a ping-pong of its own, measured in turns: the others sleep meanwhile. */
+#ifndef PTLBENCH_SETUPS_H
+#define PTLBENCH_SETUPS_H
+
+#include "measure.h"
+
+struct setup {
+	struct setting settings[2]; /* environment by role; variable NULL: none */
+	bool one_cpu;               /* both processes on the same one */
+};
+
+/* Forks; the caller must have no interface.  pairs[i] is the control channel to the initiator of a pair of setups[i]. */
+void setups_open(struct peers *pairs, const struct setup *setups, size_t count, const struct options *options);
+
+/* One turn: half a round trip of puts of so many bytes, one receive descriptor for all; median, us. */
+double setups_measure(const struct peers *pair, uint64_t size);
+
+void setups_close(struct peers *pairs, size_t count);
+
+#endif
