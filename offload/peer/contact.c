@@ -779,7 +779,7 @@ void contact_sever_lost(struct nic *nic, uint64_t now)
 
 /*
  * The peer lives, but none of our reads of its memory has ended for PTL_PEER_TIMEOUT, though the provider keeps them in the
- * order of what the peer says: its answer is missing (ofi_rma.c says when), and what is read next would be taken for it.
+ * order of what the peer says: its answer is missing (ofi_memory.c says when), and what is read next would be taken for it.
  * Only the end of the connection ends that.  What has arrived while we stood still gets the benefit of the doubt: between
  * the look that finds them overdue and the one that is believed is a tick of polling, however often timers run.
  */

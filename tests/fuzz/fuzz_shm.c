@@ -44,27 +44,6 @@ void report(enum log_level level, const char *format, ...)
 	(void)level, (void)format;
 }
 
-const struct transport_ops *ofi_choose_ops(const char *provider, bool published)
-{
-	(void)provider, (void)published;
-	return NULL;
-}
-
-bool ofi_is_published(const char *provider, const struct settings *wanted)
-{
-	(void)provider, (void)wanted;
-	return false;
-}
-
-void ofi_library_prepare(void)
-{
-}
-
-void ofi_prepare_verbs(const char *provider, const char *devices)
-{
-	(void)provider, (void)devices;
-}
-
 void ofi_rma_abandon(struct ofi *ofi, struct ofi_operation *operation, int status)
 {
 	(void)ofi, (void)operation, (void)status;
@@ -127,11 +106,11 @@ static void remove_segment(uint16_t port)
 /* As processes of their own, which they are not. */
 static void live(struct shm *shm, uint16_t port, uint64_t which)
 {
-	REQUIRE(shm_page_claim(NID, port, &shm->page, &shm->lock) == 0);
+	REQUIRE(ofi_shm_page_claim(NID, port, &shm->page, &shm->lock) == 0);
 	shm->page->process[0] += which;
-	REQUIRE((shm->bell = shm_make_bell(shm->page)) >= 0);
+	REQUIRE((shm->bell = ofi_shm_make_bell(shm->page)) >= 0);
 	make_segment(port);
-	shm_page_publish(shm->page);
+	ofi_shm_page_publish(shm->page);
 }
 
 static void be_born(struct process *process)
@@ -144,9 +123,9 @@ static void leave(struct process *process)
 {
 	memcpy(process->shm.page, &process->identity,
 	       sizeof process->identity); /* whatever the script has made of it */
-	shm_page_retire(process->shm.page);
+	ofi_shm_page_retire(process->shm.page);
 	remove_segment(process->port);
-	shm_page_drop(process->shm.page, process->shm.lock);
+	ofi_shm_page_drop(process->shm.page, process->shm.lock);
 	close(process->shm.bell);
 	process->shm.page = NULL;
 }
@@ -154,7 +133,7 @@ static void leave(struct process *process)
 /* All files stay. */
 static void be_killed(struct process *process)
 {
-	shm_page_unmap(process->shm.page);
+	ofi_shm_page_unmap(process->shm.page);
 	close(process->shm.lock);
 	close(process->shm.bell);
 	process->shm.page = NULL;
@@ -184,9 +163,9 @@ static void close_victim(void)
 
 	close(shm->bell);
 	remove_segment(victim->port);
-	shm_page_drop(shm->page, shm->lock);
+	ofi_shm_page_drop(shm->page, shm->lock);
 	for (size_t i = 0; i < shm->peer_room; i++)
-		shm_page_unmap(shm->peers[i].page);
+		ofi_shm_page_unmap(shm->peers[i].page);
 	free(shm->peers);
 	free(shm);
 	ofi_unclaim(victim);
@@ -326,7 +305,7 @@ static void knock(const struct process *at)
 	if (peer->state == SHM_OPEN)
 		return;
 	peer->knock_at = 0;
-	int error = shm_knock(victim, index, peer);
+	int error = ofi_shm_knock(victim, index, peer);
 
 	REQUIRE(error == 0 || error == -EAGAIN || error == -ENOENT || error == -EHOSTUNREACH);
 	REQUIRE((error == 0) == (shm_peer_at(victim, index)->state == SHM_OPEN));
@@ -360,7 +339,7 @@ static void step(void)
 		live_on(process);
 		break;
 	case 6:
-		shm_bury(victim);
+		ofi_shm_bury(victim);
 		REQUIRE(victim->shm->doomed == 0);
 		break;
 	default:
@@ -368,7 +347,7 @@ static void step(void)
 		break;
 	}
 	if (input_number(1) % 4)
-		shm_read_letters(victim);
+		ofi_shm_read_letters(victim);
 	empty_bell(process);
 	check_tables();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One long message copied by two processes (transports/node/node_split.c, and who ends a read in node_copy.c): its reader
+ * One long message copied by two processes (transports/node/node_split.c, and who ends a read in node_read.c): its reader
  * takes chunks from the front, the helper, from whom the message comes, writes chunks from the back.
  *
  *     -DGENERATIONS=n  how often the claim is used

@@ -78,8 +78,8 @@ bool node_peer_dead(struct node *node, struct node_peer *peer)
 	return dead[peer->pid];
 }
 
-void node_copy_record(struct node *node, struct node_peer *peer, enum node_kind kind, const uint8_t *bytes,
-		      size_t length)
+static void copy_record(struct node *node, struct node_peer *peer, enum node_kind kind, const uint8_t *bytes,
+			size_t length)
 {
 	volatile uint8_t sum = 0;
 
@@ -202,6 +202,7 @@ static int open_processes(void **state)
 		senders[i] = peers[i] = &sender_as_seen[i];
 	}
 	nodes[RECEIVER].sink = &sink;
+	nodes[RECEIVER].copy_record = copy_record;
 	nodes[RECEIVER].senders = senders;
 	nodes[RECEIVER].peers = peers;
 	nodes[RECEIVER].sender_count = nodes[RECEIVER].peer_count = nodes[RECEIVER].active_senders = SENDERS;

@@ -2269,7 +2269,7 @@ static void reads_of_memory_that_is_not_there_fail(void)
 	if (my_rank == 0) {
 		int status;
 		await_aside();
-		stop_process(1); /* such an error is reported by our own call: shm_bury() relies on it */
+		stop_process(1); /* such an error is reported by our own call: ofi_shm_bury() relies on it */
 		for (int i = 0; i < 3; i++) {
 			CHECK_EQUAL(
 				start_read(address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status),
@@ -2453,8 +2453,8 @@ static void forge_refusal(uint16_t from, uid_t user)
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	uint16_t own = port_of(transport);
 
-	CHECK_EQUAL(shm_page_find(LOOPBACK, from, &letter.from, NULL), 0);
-	CHECK_EQUAL(shm_page_find(LOOPBACK, own, &letter.to, NULL), 0);
+	CHECK_EQUAL(ofi_shm_page_find(LOOPBACK, from, &letter.from, NULL), 0);
+	CHECK_EQUAL(ofi_shm_page_find(LOOPBACK, own, &letter.to, NULL), 0);
 	int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "portals3/shm/%08x/%u/%016lx", LOOPBACK, own,
 			      (unsigned long)letter.to);
 	pid_t child = fork_child();
@@ -2530,7 +2530,7 @@ static int close_endpoint(struct fid *endpoint)
 	uint64_t nonce;
 
 	CHECK_EQUAL(files_of(closing_port), 2);
-	CHECK_EQUAL(shm_page_find(LOOPBACK, closing_port, &nonce, NULL), -ENOENT); /* nobody is to come */
+	CHECK_EQUAL(ofi_shm_page_find(LOOPBACK, closing_port, &nonce, NULL), -ENOENT); /* nobody is to come */
 	closing_port = 0;
 	return endpoint_ops->close(endpoint);
 }

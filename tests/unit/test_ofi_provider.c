@@ -305,8 +305,8 @@ static void choose(const char *name, const struct settings *settings)
 
 	assert_true(ofi_choose_profiles(name, chosen) > 0);
 	ofi.profile = chosen[0];
-	ofi.published = ofi_is_published(name, settings);
-	ofi.base.ops = ofi_choose_ops(name, ofi.published);
+	snprintf(ofi.provider, sizeof ofi.provider, "%s", name);
+	ofi_choose_ops(&ofi, settings);
 }
 
 static void addresses_that_need_publishing_are_refused_without_a_job(void **state)

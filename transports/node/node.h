@@ -131,13 +131,21 @@ struct node_peer {
 
 /* --- the transport --- */
 
+enum node_kind {
+	NODE_MESSAGE,      /* for the engine; the payload behind the header */
+	NODE_MESSAGE_SLAB, /* for the engine; the payload in a slab of the sender's, named before the header */
+	NODE_HELP,         /* node_copy.c: take chunks of a claim; empty: look at your claims */
+	NODE_PULL,         /* node_copy.c: copy exposed memory for us, we cannot read it, or not as quickly */
+	NODE_PULLED,       /* node_copy.c: a piece of it, in a slab */
+	NODE_KINDS
+};
+
 struct node_exposure {
 	const uint8_t *base;
 	uint64_t length;
 	uint32_t generation, next_free;
 	bool live;
 };
-
 struct node_read;   /* node_copy.c */
 struct node_number; /* node_number.c */
 
@@ -181,7 +189,9 @@ struct node {
 	} slab_users[NODE_SLABS];
 	uint32_t next_slab;
 	struct node_copies *copies; /* node_copy.c's */
-	const char *tuning_save;    /* PTL_TUNING_SAVE */
+	/* node_copy_record(), which the queue below it calls. */
+	void (*copy_record)(struct node *, struct node_peer *, enum node_kind, const uint8_t *bytes, size_t length);
+	const char *tuning_save; /* PTL_TUNING_SAVE */
 
 	uint32_t nid, pid;
 	uint64_t incarnation[2]; /* also the nonce by which peers find out whether they can read our memory */
@@ -201,15 +211,6 @@ static inline struct node *node_of(struct transport *transport)
 }
 
 /* --- kinds of record --- */
-
-enum node_kind {
-	NODE_MESSAGE,      /* for the engine; the payload behind the header */
-	NODE_MESSAGE_SLAB, /* for the engine; the payload in a slab of the sender's, named before the header */
-	NODE_HELP,         /* node_copy.c: take chunks of a claim; empty: look at your claims */
-	NODE_PULL,         /* node_copy.c: copy exposed memory for us, we cannot read it, or not as quickly */
-	NODE_PULLED,       /* node_copy.c: a piece of it, in a slab */
-	NODE_KINDS
-};
 
 /* What a NODE_MESSAGE_SLAB (and NODE_PULLED) begins with. */
 struct node_slab_place {

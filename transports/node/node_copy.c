@@ -51,112 +51,6 @@
 
 #include "base/fault.h"
 
-#define PAGE         4096u
-#define CHUNK_MEDIUM (128u * 1024)
-#define LONG_MESSAGE (1024u * 1024)
-
-/* --- reads --- */
-
-/* Half a message, so that both ends have one to copy; then what takes some 20 us at most.  By measurement. */
-static uint64_t chunk_size(uint64_t length)
-{
-	if (length < NODE_SPLIT_MIN)
-		return length;
-	if (length <= NODE_CHUNK_MAX)
-		return (length / 2 + PAGE - 1) / PAGE * PAGE;
-	return length <= LONG_MESSAGE ? CHUNK_MEDIUM : NODE_CHUNK_MAX;
-}
-
-int node_read(struct transport *transport, const struct transport_read *wanted)
-{
-	struct node *node = node_of(transport);
-	struct node_copies *copies = node->copies;
-	struct node_peer *peer = node->peers[wanted->peer];
-
-	if (!peer->segment)
-		return -ECONNRESET;
-	if (copies->read_count == NODE_READS)
-		return -EAGAIN;
-	struct node_read *read = &copies->reads[copies->order[copies->read_count++]];
-
-	*read = (struct node_read){.peer = peer,
-				   .local = wanted->local,
-				   .remote = wanted->remote,
-				   .key = wanted->key,
-				   .length = wanted->length,
-				   .chunk = chunk_size(wanted->length),
-				   .context = wanted->context,
-				   .generation = read->generation + 1,
-				   .claim_generation = read->claim_generation,
-				   .state = READ_READY};
-	read->total = read->length ? (read->length - 1) / read->chunk + 1 : 0;
-	node_choose(node, read);
-	read->split = read->way == NODE_SPLIT && node_split_open(node, read);
-	return 0;
-}
-
-static void bury_ghost(const struct node_peer *ghost)
-{
-	UNCANCELLED;
-
-	if (ghost->pidfd >= 0)
-		close(ghost->pidfd);
-}
-
-void node_read_end(struct node *node, struct node_read *read, int status)
-{
-	struct node_copies *copies = node->copies;
-	uint8_t index = (uint8_t)(read - copies->reads);
-	uint8_t *place = memchr(copies->order, index, copies->read_count);
-
-	if (read->noted && !read->orphan) /* else its pair is forgotten, and another may have the number */
-		node_choice_ended(node, read, status);
-	copies->read_count--;
-	memmove(place, place + 1, (size_t)(copies->order + copies->read_count - place));
-	copies->order[copies->read_count] = index;
-	read->state = READ_FREE;
-	read->generation++; /* pieces that still come are belated, not malformed */
-	if (read->orphan)
-		bury_ghost(read->peer);
-	node->sink->rdma_done(node->owner, read->context, status);
-}
-
-static void use_chunk(struct node_read *read, uint64_t chunk)
-{
-	read->at = chunk * read->chunk;
-	read->end = read->at + read->chunk < read->length ? read->at + read->chunk : read->length;
-	read->state = READ_READY;
-}
-
-/* Everything is taken.  True: the read has ended, or has become ready for what its helper failed to write. */
-static bool settle(struct node *node, struct node_read *read)
-{
-	uint64_t failed = read->total;
-	int rc = node_split_result(read, &failed);
-
-	if (rc == -EAGAIN && !(read->orphan && node_proven_gone(node, read->peer)))
-		return false;
-	if (rc == 0 && failed < read->total && read->status == 0 && !read->mended) {
-		read->mended = true;
-		use_chunk(read, failed);
-		return true;
-	}
-	node_read_end(node, read, read->status ? read->status : rc);
-	return true;
-}
-
-void node_read_finish(struct node *node, struct node_read *read, int status)
-{
-	if (!read->split) {
-		node_read_end(node, read, status);
-		return;
-	}
-	node_split_close(read);
-	read->status = status;
-	read->state = READ_SETTLING;
-	settle(node, read);
-}
-
 /* 1: there is a chunk to be got; 0: all are taken; -EPROTO. */
 static int take_chunk(struct node_read *read)
 {
@@ -164,7 +58,7 @@ static int take_chunk(struct node_read *read)
 		int rc = node_split_take(read);
 
 		if (rc > 0)
-			use_chunk(read, read->front - 1);
+			node_read_chunk(read, read->front - 1);
 		return rc;
 	}
 	if (read->end == read->length)
@@ -201,16 +95,6 @@ static void read_chunk(struct node *node, struct node_read *read)
 		node_read_finish(node, read, -EFAULT);
 	else
 		read->at += (uint64_t)got - sizeof(nonce);
-}
-
-void node_read_alone(struct node *node, struct node_read *read)
-{
-	node_choice_missed(node, read);
-	read->generation++; /* what the source still sends is for nobody */
-	read->way = NODE_ALONE;
-	read->state = READ_READY;
-	read->blocked = false;
-	read->end = read->at;
 }
 
 /* Asks for the next stretch.  Returns how much was done. */
@@ -284,7 +168,7 @@ static struct node_read *next_settled(struct node *node)
 	for (uint32_t i = 0; i < copies->read_count; i++) {
 		struct node_read *read = &copies->reads[copies->order[i]];
 
-		if (read->state == READ_SETTLING && settle(node, read))
+		if (read->state == READ_SETTLING && node_read_settle(node, read))
 			return read;
 	}
 	return NULL;

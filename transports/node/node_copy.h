@@ -112,6 +112,18 @@ static inline bool node_copies_any(const struct node_copies *copies)
 	return (copies->read_count | copies->pull_count | copies->helps_alive) != 0;
 }
 
+/* --- reads (node_read.c) --- */
+
+/* The next to be got is this chunk of it. */
+static inline void node_read_chunk(struct node_read *read, uint64_t chunk)
+{
+	read->at = chunk * read->chunk;
+	read->end = read->at + read->chunk < read->length ? read->at + read->chunk : read->length;
+	read->state = READ_READY;
+}
+
+/* Everything is taken.  True: the read has ended, or has become ready for what its helper failed to write. */
+bool node_read_settle(struct node *, struct node_read *);
 /* Nothing is to be got any more, because we have everything or because of `status`: ends the read if nobody writes to it. */
 void node_read_finish(struct node *, struct node_read *, int status);
 /* Nobody writes to it any more. */
@@ -149,7 +161,7 @@ void node_tuning_read(struct node_copies *, const char *path);
 /* Writes figures to the file that PTL_TUNING_SAVE names, if there are any.  0, or a negative errno value, reported. */
 int node_tuning_write(const struct node_copies *, const char *path);
 
-/* --- processes (node_copy_life.c) --- */
+/* --- processes (node_process.c) --- */
 
 /* 0: the peer's os_pid is the process that we have met; -ECONNRESET: certainly not; -EPERM...: nobody knows. */
 int node_identify(const struct node_peer *);

@@ -497,10 +497,10 @@ static bool deliver(struct node *node, const struct record *record, unsigned lin
 		return deliver_slab(node, peer, bytes, length);
 	case NODE_HELP:
 	case NODE_PULL:
-		node_copy_record(node, peer, (enum node_kind)record->bytes[2], bytes, length);
+		node->copy_record(node, peer, (enum node_kind)record->bytes[2], bytes, length);
 		return true;
 	case NODE_PULLED:
-		node_copy_record(node, peer, NODE_PULLED, bytes, length);
+		node->copy_record(node, peer, NODE_PULLED, bytes, length);
 		publish_head(node); /* its slab is wanted for the next piece but few */
 		return true;
 	case NODE_KINDS:

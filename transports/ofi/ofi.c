@@ -1,111 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The libfabric transport as the engine sees it. */
-#include <arpa/inet.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <unistd.h>
-
+/*
+ * The libfabric transport as the engine sees it, and which of its three tables serves an interface: this one where addresses
+ * follow from (nid, pid), ofi_published.c's, or shm's, which a claim chooses.  Nothing else of the transport knows of them.
+ */
 #include "transports/ofi/ofi.h"
 
-void ofi_close(struct transport *transport)
+static int ofi_transport_claim(struct transport_config *config, struct transport **out)
 {
-	struct ofi *ofi = ofi_of(transport);
+	int error = ofi_claim(config, out);
 
-	ofi_release(ofi);
-	ofi_unclaim(ofi);
-	free(ofi);
-}
+	if (error)
+		return error;
+	struct ofi *ofi = ofi_of(*out);
 
-unsigned ofi_own_attempt(const struct transport *transport)
-{
-	return ((const struct ofi *)transport)->attempt;
-}
-
-int ofi_describe(const struct transport *transport, char *text, size_t size)
-{
-	const struct ofi *ofi = (const struct ofi *)transport;
-	struct in_addr address = {htonl(ofi->nid)};
-
-	if (!ofi->ep)
-		return snprintf(text, size, "ofi at %s:%u, not open%s%s", inet_ntoa(address), ofi->port,
-				ofi->refusals[0] ? "; refused: " : "", ofi->refusals);
-	uint32_t version = ofi->library->version();
-	const struct transport_limits *limits = &ofi->base.limits;
-	return snprintf(
-		text, size, "%s (libfabric %u.%u) at %s:%u%s, short %zu, inject %zu, rma %zu KiB x %zu, %s%s%s%s%s",
-		ofi->info->fabric_attr->prov_name, FI_MAJOR(version), FI_MINOR(version), inet_ntoa(address), ofi->port,
-		ofi->published ? ", address published" : "", limits->short_max, ofi->inject_size,
-		limits->rma_chunk >> 10, limits->rma_depth, limits->sleepable ? "sleeps" : "cannot sleep: polls",
-		limits->local_registration ? ", local registration" : "",
-		limits->pins ? ", registers whole descriptors" : "", ofi->refusals[0] ? "; refused: " : "",
-		ofi->refusals);
-}
-
-unsigned ofi_unsent(const struct transport *transport)
-{
-	const struct ofi *ofi = (const struct ofi *)(const void *)transport;
-
-	return ofi->outstanding ? ofi->outstanding : ofi_count_backlogs(ofi);
-}
-
-/*
- * The child's copies of these would keep the pid and port taken, look alive to probes, and keep the connections, after the
- * parent's death.
- */
-void ofi_forked(struct transport *transport)
-{
-	struct ofi *ofi = ofi_of(transport);
-
-	close(ofi->name_fd);
-	close(ofi->port_fd);
-	close(ofi->probe_fd);
-	ofi_close_sockets(ofi);
-}
-
-/*
- * These enter the kernel, where shm's, which are ofi_send() and so on too, do not but at first contact; cancel.h says what it costs.
- */
-int ofi_send_uncancelled(struct transport *transport, transport_address to, const void *header, size_t header_length,
-			 const struct iovec *payload, int count)
-{
-	UNCANCELLED;
-
-	return ofi_send(transport, to, header, header_length, payload, count);
-}
-
-int ofi_read_uncancelled(struct transport *transport, const struct transport_read *read)
-{
-	UNCANCELLED;
-
-	return ofi_read(transport, read);
-}
-
-int ofi_poll_uncancelled(struct transport *transport, int budget)
-{
-	UNCANCELLED;
-
-	return ofi_poll(transport, budget);
+	ofi_choose_ops(ofi, config->settings);
+	ofi_library_prepare();
+	ofi_prepare_verbs(ofi->provider, OFI_DEVICES);
+	return 0;
 }
 
 const struct transport_ops transport_ofi = {
-	.name = "ofi",
-	.claim = ofi_claim,
-	.open = ofi_open,
-	.close = ofi_close,
-	.forked = ofi_forked,
+	OFI_SOCKET_OPS,
+	.claim = ofi_transport_claim,
 	.resolve = ofi_resolve,
 	.own_attempt = ofi_own_attempt,
 	.send = ofi_send_uncancelled,
 	.read = ofi_read_uncancelled,
-	.expose = ofi_expose,
-	.withdraw = ofi_withdraw,
-	.poll = ofi_poll_uncancelled,
-	.arm = ofi_arm,
-	.unsent = ofi_unsent,
-	.wait_fd = ofi_wait_fd,
-	.probe = ofi_probe,
 	.sever = ofi_sever,
 	.sever_unheard = ofi_sever_unheard,
-	.describe = ofi_describe,
 };
+
+void ofi_choose_ops(struct ofi *ofi, const struct settings *settings)
+{
+	struct ofi_profile chosen[OFI_PROFILES];
+
+	ofi_choose_profiles(ofi->provider, chosen);
+	ofi->published = ofi_is_published(ofi->provider, settings);
+	ofi->publish = ofi->published ? ofi_publish : NULL;
+	ofi->take_name = chosen[0].named ? ofi_shm_take_name : NULL;
+	if (chosen[0].named)
+		ofi->base.ops = &transport_ofi_shm;
+	else
+		ofi->base.ops = ofi->published ? &transport_ofi_published : &transport_ofi;
+}

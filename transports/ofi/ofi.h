@@ -88,9 +88,6 @@ struct ofi_profile {
 	size_t rma_window;     /* bytes of reads and writes in flight per peer, 0: no limit */
 	size_t rma_least;      /* of them one read or write counts at least */
 	uint64_t ping_pause;   /* see transport_limits */
-	/* What is special about it beyond that; NULL: nothing. */
-	const struct transport_ops *ops;
-	int (*take_name)(struct ofi *); /* makes what our address needs; -EADDRINUSE: try another port */
 };
 #define OFI_HEADER_ALLOWANCE 256 /* PTL_SHORT_MAX counts payload; the engine's header travels in the same message */
 
@@ -211,6 +208,10 @@ struct ofi {
 
 	struct shm *shm; /* ofi_shm_letters.h */
 
+	/* What opening does for addresses that are not sockets'; NULL: nothing. */
+	int (*take_name)(struct ofi *); /* makes what our address needs; -EADDRINUSE: try another port */
+	int (*publish)(struct ofi *);   /* the endpoint has been enabled */
+
 	/* Made by open(). */
 	const struct ofi_library *library;
 	struct ofi_profile profile;
@@ -275,7 +276,6 @@ static inline ssize_t ofi_read_queue(struct ofi *ofi, struct fi_cq_data_entry *e
 /* ofi_provider.c: what there is to open */
 #define OFI_PROFILES 8
 bool ofi_is_published(const char *provider, const struct settings *); /* rather than computed: its peers' addresses */
-const struct transport_ops *ofi_choose_ops(const char *provider, bool published);
 size_t ofi_choose_profiles(const char *provider, struct ofi_profile chosen[OFI_PROFILES]);
 int ofi_check_addresses(struct ofi *); /* -ENOTSUP, noted, unless we can compute them or have a book */
 int ofi_query(struct ofi *);           /* finds ofi->info for ofi->profile */
@@ -351,19 +351,22 @@ int ofi_buffers_create(struct ofi *);
 void ofi_buffers_destroy(struct ofi *);
 int ofi_poll(struct transport *, int budget);
 
-/* ofi_rma.c */
+/* ofi_memory.c */
 int ofi_expose(struct transport *, void *base, size_t length, unsigned uses, struct exposure *);
 void ofi_withdraw(struct transport *, struct exposure *);
+void ofi_memory_destroy(struct ofi *);
+/* report_lock_hint() for a provider that pins memory. */
+const char *ofi_lock_hint(const struct ofi *, int code);
+/* Registers with the provider's modes honoured; the key is random where we choose it. */
+int ofi_register(struct ofi *, const void *base, size_t length, uint64_t access, struct fid_mr **);
+
+/* ofi_rma.c */
 int ofi_read(struct transport *, const struct transport_read *);
 void ofi_rma_done(struct ofi *, struct ofi_operation *, int status);
 /* Its peer has died and nothing will be heard of it: as ofi_rma_done(), but what the provider holds stays its own. */
 void ofi_rma_abandon(struct ofi *, struct ofi_operation *, int status);
 void ofi_rma_reuse_failed(struct ofi *); /* the completion queue is empty */
 void ofi_rma_destroy(struct ofi *);
-/* report_lock_hint() for a provider that pins memory. */
-const char *ofi_lock_hint(const struct ofi *, int code);
-/* Registers with the provider's modes honoured; the key is random where we choose it. */
-int ofi_register(struct ofi *, const void *base, size_t length, uint64_t access, struct fid_mr **);
 
 /* ofi_published.c: addresses that do not follow from (nid, pid) */
 extern const struct transport_ops transport_ofi_published;
@@ -374,6 +377,9 @@ extern const struct transport_ops transport_ofi_shm;
 int ofi_shm_take_name(struct ofi *);
 
 /* ofi.c */
+void ofi_choose_ops(struct ofi *, const struct settings *); /* for ofi->provider */
+
+/* ofi_common.c */
 void ofi_close(struct transport *);
 void ofi_forked(struct transport *);
 unsigned ofi_own_attempt(const struct transport *);
@@ -410,5 +416,12 @@ static inline bool ofi_watching_costs_more(const struct ofi *ofi)
 }
 /* What is in an epoll set of this process; of anything else, nothing. */
 void ofi_for_each_watched(int set, void (*act)(void *, const struct ofi_watched *), void *argument);
+
+/* What the operation tables have in common: all of them, and those of providers that enter the kernel. */
+#define OFI_COMMON_OPS                                                                                                 \
+	.name = "ofi", .expose = ofi_expose, .withdraw = ofi_withdraw, .unsent = ofi_unsent, .describe = ofi_describe
+#define OFI_SOCKET_OPS                                                                                                 \
+	OFI_COMMON_OPS, .open = ofi_open, .close = ofi_close, .forked = ofi_forked, .poll = ofi_poll_uncancelled,      \
+			.arm = ofi_arm, .wait_fd = ofi_wait_fd, .probe = ofi_probe
 
 #endif

@@ -196,10 +196,6 @@ int ofi_claim(struct transport_config *config, struct transport **out)
 	snprintf(ofi->provider, sizeof ofi->provider, "%s", config->provider ? config->provider : "");
 	snprintf(ofi->iface, sizeof ofi->iface, "%s", config->iface ? config->iface : "?");
 	ofi->book = config->book;
-	ofi->published = ofi_is_published(ofi->provider, config->settings);
-	ofi->base.ops = ofi_choose_ops(ofi->provider, ofi->published);
-	ofi_library_prepare();
-	ofi_prepare_verbs(ofi->provider, OFI_DEVICES);
 	int error = claim(ofi, config);
 	if (error) {
 		free(ofi);

@@ -88,8 +88,8 @@ static int try_endpoint(struct ofi *ofi)
 {
 	int error = 0;
 
-	if (ofi->profile.take_name)
-		error = ofi->profile.take_name(ofi);
+	if (ofi->take_name)
+		error = ofi->take_name(ofi);
 	else if (!ofi->profile.addresses)
 		((struct sockaddr_in *)ofi->info->src_addr)->sin_port = htons(ofi->published ? 0 : ofi->port);
 	if (error)
@@ -149,7 +149,7 @@ static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
 				  ofi_lock_hint(ofi, error));
 	ofi_watch_take(ofi);
 	ofi_note_listener(ofi);
-	return ofi->published ? ofi_publish(ofi) : 0;
+	return ofi->publish ? ofi->publish(ofi) : 0;
 }
 
 static int try_profiles(struct ofi *ofi)
@@ -216,6 +216,7 @@ void ofi_release(struct ofi *ofi)
 	struct ofi_connections noted = ofi_note_connections(ofi);
 	bool forgotten = close_fid(ofi->ep ? &ofi->ep->fid : NULL);
 	ofi_rma_destroy(ofi);
+	ofi_memory_destroy(ofi);
 	ofi_slots_destroy(ofi);
 	ofi_buffers_destroy(ofi);
 	ofi_sleep_destroy(ofi);

@@ -122,9 +122,7 @@ static const struct ofi_profile profiles[OFI_PROFILES] = {
 	 .short_max = 4 * KIB,
 	 .short_greatest = 4 * KIB,
 	 .rma_chunk = 256 * KIB,
-	 .rma_depth = 1,
-	 .ops = &transport_ofi_shm,
-	 .take_name = ofi_shm_take_name},
+	 .rma_depth = 1},
 };
 
 /* For a provider that is only known by its full name. */
@@ -159,16 +157,6 @@ bool ofi_is_published(const char *provider, const struct settings *settings)
 
 	ofi_choose_profiles(provider, chosen);
 	return chosen[0].addresses || (settings->addresses == ADDRESSES_PUBLISHED && !chosen[0].named);
-}
-
-const struct transport_ops *ofi_choose_ops(const char *provider, bool published)
-{
-	struct ofi_profile chosen[OFI_PROFILES];
-
-	ofi_choose_profiles(provider, chosen);
-	if (published)
-		return &transport_ofi_published;
-	return chosen[0].ops ? chosen[0].ops : &transport_ofi;
 }
 
 int ofi_refuse(struct ofi *ofi, int error, const char *format, ...)

@@ -117,21 +117,5 @@ static int read_published(struct transport *transport, const struct transport_re
 
 /* What it holds of the kernel's is not known by any address of ours: connections are left to the provider. */
 const struct transport_ops transport_ofi_published = {
-	.name = "ofi",
-	.claim = ofi_claim,
-	.open = ofi_open,
-	.close = ofi_close,
-	.forked = ofi_forked,
-	.resolve = resolve,
-	.own_attempt = own_attempt,
-	.send = send_published,
-	.read = read_published,
-	.expose = ofi_expose,
-	.withdraw = ofi_withdraw,
-	.poll = ofi_poll_uncancelled,
-	.arm = ofi_arm,
-	.unsent = ofi_unsent,
-	.wait_fd = ofi_wait_fd,
-	.probe = ofi_probe,
-	.describe = ofi_describe,
+	OFI_SOCKET_OPS, .resolve = resolve, .own_attempt = own_attempt, .send = send_published, .read = read_published,
 };

@@ -78,10 +78,10 @@ static int reach(struct ofi *ofi, transport_address index)
 	if (unlikely(!peer))
 		return -EAGAIN;
 	if (unlikely(peer->state != SHM_OPEN))
-		return shm_knock(ofi, index, peer);
-	if (likely(!is_due(&ofi->addresses[index], peer)) || !shm_is_gone(ofi, index, peer))
+		return ofi_shm_knock(ofi, index, peer);
+	if (likely(!is_due(&ofi->addresses[index], peer)) || !ofi_shm_is_gone(ofi, index, peer))
 		return 0;
-	shm_doom(ofi->shm, peer);
+	ofi_shm_doom(ofi->shm, peer);
 	return -ENOENT;
 }
 
@@ -98,10 +98,10 @@ static int wake(struct ofi *ofi, transport_address index, int result)
 		return result;
 	if (sleeping != SHM_CLOSED) {
 		peer->rung = sleeping;
-		if (shm_send_to_bell(ofi->shm, peer->page, "", 1) != -ECONNREFUSED)
+		if (ofi_shm_send_to_bell(ofi->shm, peer->page, "", 1) != -ECONNREFUSED)
 			return result;
 	}
-	shm_doom(ofi->shm, peer);
+	ofi_shm_doom(ofi->shm, peer);
 	return -ENOENT;
 }
 
@@ -146,8 +146,8 @@ static void urge(struct ofi *ofi)
 	if (peer->state != SHM_OPEN)
 		return;
 	wake(ofi, target, 0);
-	if (is_due(&ofi->addresses[target], peer) && shm_is_gone(ofi, target, peer))
-		shm_doom(ofi->shm, peer);
+	if (is_due(&ofi->addresses[target], peer) && ofi_shm_is_gone(ofi, target, peer))
+		ofi_shm_doom(ofi->shm, peer);
 }
 
 static int shm_poll(struct transport *transport, int budget)
@@ -159,11 +159,11 @@ static int shm_poll(struct transport *transport, int budget)
 	int handled = ofi_poll(transport, budget);
 
 	if (unlikely(shm_have_mail(shm)))
-		handled += shm_read_letters(ofi);
+		handled += ofi_shm_read_letters(ofi);
 	if (unlikely(ofi->lone_rma != NULL))
 		urge(ofi);
 	if (unlikely(shm->doomed) && handled < budget && ofi_fill_stash(ofi) == 0)
-		shm_bury(ofi);
+		ofi_shm_bury(ofi);
 	return handled;
 }
 
@@ -172,7 +172,7 @@ static int shm_arm(struct transport *transport)
 	struct ofi *ofi = ofi_of(transport);
 	struct shm *shm = ofi->shm;
 
-	if (shm_read_letters(ofi) || shm->doomed) /* a letter may have opened a peer for whom something waits */
+	if (ofi_shm_read_letters(ofi) || shm->doomed) /* a letter may have opened a peer for whom something waits */
 		return -EAGAIN;
 	do {
 		shm->sleep++;
@@ -213,12 +213,12 @@ static int shm_probe(struct transport *transport, transport_address index)
 	if (!peer)
 		return 0;
 	if (peer->state == SHM_STRANGER)
-		return shm_page_find(ofi->addresses[index].nid, ofi->addresses[index].port, &nonce, NULL) == -ENOENT
+		return ofi_shm_page_find(ofi->addresses[index].nid, ofi->addresses[index].port, &nonce, NULL) == -ENOENT
 			       ? -ECONNREFUSED
 			       : 0;
-	if (!shm_is_gone(ofi, index, peer))
+	if (!ofi_shm_is_gone(ofi, index, peer))
 		return 0;
-	shm_doom(ofi->shm, peer);
+	ofi_shm_doom(ofi->shm, peer);
 	return -ECONNREFUSED;
 }
 
@@ -231,7 +231,7 @@ static void drop_name(struct shm *shm)
 
 	shm->bell = shm->lock = -1;
 	if (shm->page)
-		shm_page_drop(shm->page, lock);
+		ofi_shm_page_drop(shm->page, lock);
 	if (bell >= 0)
 		close(bell);
 	shm->page = NULL;
@@ -240,13 +240,13 @@ static void drop_name(struct shm *shm)
 static int make_name(struct ofi *ofi)
 {
 	struct shm *shm = ofi->shm;
-	int error = shm_page_claim(ofi->nid, ofi->port, &shm->page, &shm->lock);
+	int error = ofi_shm_page_claim(ofi->nid, ofi->port, &shm->page, &shm->lock);
 
 	if (error == -EPERM)
 		return ofi_refuse(ofi, error, "files for port %u in /dev/shm belong to another user", ofi->port);
 	if (error)
 		return error;
-	int bell = shm_make_bell(shm->page);
+	int bell = ofi_shm_make_bell(shm->page);
 
 	if (bell < 0) {
 		drop_name(shm);
@@ -265,7 +265,7 @@ int ofi_shm_take_name(struct ofi *ofi)
 
 	if (error)
 		return error;
-	shm_provider_name(ofi->nid, ofi->port, name);
+	ofi_shm_provider_name(ofi->nid, ofi->port, name);
 	free(ofi->info->src_addr);
 	ofi->info->src_addr = strdup(name);
 	ofi->info->src_addrlen = strlen(name) + 1;
@@ -281,7 +281,7 @@ static void shm_end(struct ofi *ofi)
 		return;
 	drop_name(shm);
 	for (size_t i = 0; i < shm->peer_room; i++)
-		shm_page_unmap(shm->peers[i].page);
+		ofi_shm_page_unmap(shm->peers[i].page);
 	free(shm->peers);
 	free(shm);
 }
@@ -290,7 +290,7 @@ static void announce(struct ofi *ofi)
 {
 	ofi->base.limits.sleepable = true;
 	ofi->base.limits.nap = OFI_NAP_US;
-	shm_page_publish(ofi->shm->page);
+	ofi_shm_page_publish(ofi->shm->page);
 }
 
 static int shm_open_provider(struct transport *transport)
@@ -303,7 +303,7 @@ static int shm_open_provider(struct transport *transport)
 		return -ENOMEM;
 	shm->bell = shm->lock = -1;
 	ofi->shm = shm;
-	shm_pages_sweep();
+	ofi_shm_pages_sweep();
 	int error = ofi_open(transport);
 
 	if (error)
@@ -322,7 +322,7 @@ static void shm_close(struct transport *transport)
 	struct ofi *ofi = ofi_of(transport);
 
 	if (ofi->shm)
-		shm_page_retire(ofi->shm->page);
+		ofi_shm_page_retire(ofi->shm->page);
 	ofi_release(ofi);
 	shm_end(ofi);
 	ofi_close(transport);
@@ -340,21 +340,8 @@ static void shm_forked(struct transport *transport)
 }
 
 const struct transport_ops transport_ofi_shm = {
-	.name = "ofi",
-	.claim = ofi_claim,
-	.open = shm_open_provider,
-	.close = shm_close,
-	.forked = shm_forked,
-	.resolve = shm_resolve,
-	.own_attempt = ofi_own_attempt,
-	.send = shm_send,
-	.read = shm_read,
-	.expose = ofi_expose,
-	.withdraw = ofi_withdraw,
-	.poll = shm_poll,
-	.arm = shm_arm,
-	.unsent = ofi_unsent,
-	.wait_fd = shm_wait_fd,
-	.probe = shm_probe,
-	.describe = ofi_describe,
+	OFI_COMMON_OPS,       .open = shm_open_provider, .close = shm_close,
+	.forked = shm_forked, .resolve = shm_resolve,    .own_attempt = ofi_own_attempt,
+	.send = shm_send,     .read = shm_read,          .poll = shm_poll,
+	.arm = shm_arm,       .wait_fd = shm_wait_fd,    .probe = shm_probe,
 };

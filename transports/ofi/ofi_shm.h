@@ -25,31 +25,31 @@ struct shm_page {
 };
 
 /* As fi_av_insert() wants it. */
-void shm_provider_name(uint32_t nid, uint16_t port, char name[SHM_NAME_ROOM]);
+void ofi_shm_provider_name(uint32_t nid, uint16_t port, char name[SHM_NAME_ROOM]);
 
 /*
  * Makes the names ours and removes what a dead owner has left there; *lock keeps them.  -EADDRINUSE: somebody lives
  * there; -EPERM: files of another user are in the way.
  */
-int shm_page_claim(uint32_t nid, uint16_t port, struct shm_page **, int *lock);
+int ofi_shm_page_claim(uint32_t nid, uint16_t port, struct shm_page **, int *lock);
 /* The provider's segment is there: others may come. */
-void shm_page_publish(struct shm_page *);
+void ofi_shm_page_publish(struct shm_page *);
 /* Its owner is leaving: nobody is to come any more. */
-void shm_page_retire(struct shm_page *);
+void ofi_shm_page_retire(struct shm_page *);
 /* Gives the names up.  Not before the provider has removed its segment. */
-void shm_page_drop(struct shm_page *, int lock);
+void ofi_shm_page_drop(struct shm_page *, int lock);
 
 /*
  * The page of whoever lives there, mapped if `page` is not NULL, and its nonce.  -ENOENT: nobody; -EPERM: another user;
  * or an error that may pass.
  */
-int shm_page_find(uint32_t nid, uint16_t port, uint64_t *nonce, struct shm_page **page);
-void shm_page_unmap(struct shm_page *);
+int ofi_shm_page_find(uint32_t nid, uint16_t port, uint64_t *nonce, struct shm_page **page);
+void ofi_shm_page_unmap(struct shm_page *);
 
 /* Is the provider's segment there, and ours?  0, -ENOENT, -EPERM. */
-int shm_segment_check(uint32_t nid, uint16_t port);
+int ofi_shm_segment_check(uint32_t nid, uint16_t port);
 
 /* Removes what dead processes of this user have left, wherever they lived. */
-void shm_pages_sweep(void);
+void ofi_shm_pages_sweep(void);
 
 #endif

@@ -61,7 +61,7 @@ static socklen_t bell_name(const struct shm_page *page, struct sockaddr_un *name
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-int shm_make_bell(const struct shm_page *page)
+int ofi_shm_make_bell(const struct shm_page *page)
 {
 	struct sockaddr_un name;
 	socklen_t length = bell_name(page, &name);
@@ -79,7 +79,7 @@ int shm_make_bell(const struct shm_page *page)
 	return error;
 }
 
-int shm_send_to_bell(const struct shm *shm, const struct shm_page *page, const void *bytes, size_t length)
+int ofi_shm_send_to_bell(const struct shm *shm, const struct shm_page *page, const void *bytes, size_t length)
 {
 	UNCANCELLED;
 	struct sockaddr_un name;
@@ -121,7 +121,7 @@ static enum mail take_mail(const struct shm *shm, struct letter *letter)
 
 /* --- peers --- */
 
-struct shm_peer *shm_make_room(const struct ofi *ofi, transport_address index)
+struct shm_peer *ofi_shm_make_room(const struct ofi *ofi, transport_address index)
 {
 	struct shm *shm = ofi->shm;
 	struct shm_peer *peers = realloc(shm->peers, ofi->address_room * sizeof *peers);
@@ -134,7 +134,7 @@ struct shm_peer *shm_make_room(const struct ofi *ofi, transport_address index)
 	return &peers[index];
 }
 
-void shm_doom(struct shm *shm, struct shm_peer *peer)
+void ofi_shm_doom(struct shm *shm, struct shm_peer *peer)
 {
 	if (peer->state == SHM_DOOMED || peer->state == SHM_STRANGER)
 		return;
@@ -142,12 +142,12 @@ void shm_doom(struct shm *shm, struct shm_peer *peer)
 	shm->doomed++;
 }
 
-bool shm_is_gone(const struct ofi *ofi, transport_address index, const struct shm_peer *peer)
+bool ofi_shm_is_gone(const struct ofi *ofi, transport_address index, const struct shm_peer *peer)
 {
 	UNCANCELLED;
 	const struct ofi_address *address = &ofi->addresses[index];
 	uint64_t nonce;
-	int error = shm_page_find(address->nid, address->port, &nonce, NULL);
+	int error = ofi_shm_page_find(address->nid, address->port, &nonce, NULL);
 
 	return error == -ENOENT || error == -EPERM || (!error && nonce != peer->page->nonce);
 }
@@ -162,7 +162,7 @@ static void bury_one(struct ofi *ofi, transport_address index, struct shm_peer *
 		ofi_number_address(ofi, index, FI_ADDR_NOTAVAIL);
 		ofi->shm->inserted--;
 	}
-	shm_page_unmap(peer->page);
+	ofi_shm_page_unmap(peer->page);
 	*peer = (struct shm_peer){.state = SHM_STRANGER};
 	if (ofi->lone_rma && ofi->lone_rma->peer == index)
 		ofi_rma_abandon(ofi, ofi->lone_rma, -ECONNRESET);
@@ -174,7 +174,7 @@ static void bury_one(struct ofi *ofi, transport_address index, struct shm_peer *
  * From poll() only, when nothing is left to be received.  The errors that have no context are among that: they come
  * with the call that posts, so what is abandoned here has none to come that a later operation might be taken for.
  */
-void shm_bury(struct ofi *ofi)
+void ofi_shm_bury(struct ofi *ofi)
 {
 	UNCANCELLED;
 	struct shm *shm = ofi->shm;
@@ -191,8 +191,8 @@ static void doom_the_gone(struct ofi *ofi)
 	struct shm *shm = ofi->shm;
 
 	for (size_t i = 0; i < shm->peer_room; i++)
-		if (shm->peers[i].page && shm_is_gone(ofi, i, &shm->peers[i]))
-			shm_doom(shm, &shm->peers[i]);
+		if (shm->peers[i].page && ofi_shm_is_gone(ofi, i, &shm->peers[i]))
+			ofi_shm_doom(shm, &shm->peers[i]);
 }
 
 /*
@@ -232,9 +232,9 @@ static int insert(struct ofi *ofi, transport_address index, struct shm_peer *pee
 		return 0;
 	if (ofi->shm->inserted >= PEERS_GREATEST)
 		return find_room(ofi, peer);
-	if (shm_segment_check(address->nid, address->port))
+	if (ofi_shm_segment_check(address->nid, address->port))
 		return -EAGAIN; /* its owner is just leaving, or somebody plays tricks */
-	shm_provider_name(address->nid, address->port, name);
+	ofi_shm_provider_name(address->nid, address->port, name);
 	int inserted = fi_av_insert(ofi->av, name, 1, &number, 0, NULL);
 
 	/* An address that is in use: the segment has vanished since we looked. */
@@ -244,8 +244,8 @@ static int insert(struct ofi *ofi, transport_address index, struct shm_peer *pee
 	if (error)
 		return error;
 	ofi->shm->inserted++;
-	if (shm_is_gone(ofi, index, peer)) { /* then it may not have been there in time */
-		shm_doom(ofi->shm, peer);
+	if (ofi_shm_is_gone(ofi, index, peer)) { /* then it may not have been there in time */
+		ofi_shm_doom(ofi->shm, peer);
 		return -EAGAIN;
 	}
 	return 0;
@@ -267,11 +267,11 @@ static void write_letter(struct ofi *ofi, transport_address index, struct shm_pe
 	if (peer->state == SHM_OPEN)
 		flags |= OPEN;
 	letter.flags = (uint16_t)flags;
-	int error = shm_send_to_bell(shm, peer->page, &letter, sizeof letter);
+	int error = ofi_shm_send_to_bell(shm, peer->page, &letter, sizeof letter);
 
 	if (error == -ECONNREFUSED)
-		shm_doom(shm, peer);
-	else if (!error) /* after the letter; pairs with the acquire in shm_read_letters() */
+		ofi_shm_doom(shm, peer);
+	else if (!error) /* after the letter; pairs with the acquire in ofi_shm_read_letters() */
 		atomic_fetch_add_explicit(&peer->page->letters, 1, memory_order_release);
 }
 
@@ -284,14 +284,14 @@ static bool recognise(struct ofi *ofi, transport_address index, struct shm_peer 
 	if (peer->state == SHM_DOOMED)
 		return false;
 	if (peer->state == SHM_STRANGER) {
-		if (shm_page_find(address->nid, address->port, &found, &peer->page))
+		if (ofi_shm_page_find(address->nid, address->port, &found, &peer->page))
 			return false;
 		peer->state = SHM_SEEN;
 	}
 	if (peer->page->nonce == nonce)
 		return true;
-	if (shm_is_gone(ofi, index, peer))
-		shm_doom(ofi->shm, peer);
+	if (ofi_shm_is_gone(ofi, index, peer))
+		ofi_shm_doom(ofi->shm, peer);
 	return false;
 }
 
@@ -321,7 +321,7 @@ static void read_letter(struct ofi *ofi, const struct letter *letter)
 	/* Whoever is not there gets no place in our tables. */
 	if (letter->nid != ofi->nid ||
 	    (!ofi_find_address(ofi, letter->nid, letter->port) &&
-	     shm_page_find(letter->nid, letter->port, &nonce, NULL)) ||
+	     ofi_shm_page_find(letter->nid, letter->port, &nonce, NULL)) ||
 	    ofi_make_address(ofi, letter->nid, letter->port, &index))
 		return;
 	struct shm_peer *peer = shm_peer_at(ofi, index);
@@ -330,7 +330,7 @@ static void read_letter(struct ofi *ofi, const struct letter *letter)
 		converse(ofi, index, peer, letter);
 }
 
-int shm_read_letters(struct ofi *ofi)
+int ofi_shm_read_letters(struct ofi *ofi)
 {
 	UNCANCELLED;
 	struct shm *shm = ofi->shm;
@@ -360,7 +360,7 @@ static bool is_neighbour(const struct shm *shm, const struct shm_peer *peer)
 	       peer->page->nonce != shm->page->nonce;
 }
 
-int shm_knock(struct ofi *ofi, transport_address index, struct shm_peer *peer)
+int ofi_shm_knock(struct ofi *ofi, transport_address index, struct shm_peer *peer)
 {
 	UNCANCELLED;
 	const struct ofi_address address = ofi->addresses[index]; /* letters may make the table grow */
@@ -369,14 +369,14 @@ int shm_knock(struct ofi *ofi, transport_address index, struct shm_peer *peer)
 	if (peer->state == SHM_STRANGER) {
 		if (address.nid != ofi->nid)
 			return -EHOSTUNREACH;
-		int error = shm_page_find(address.nid, address.port, &nonce, &peer->page);
+		int error = ofi_shm_page_find(address.nid, address.port, &nonce, &peer->page);
 		if (error)
 			return error == -EPERM ? -EHOSTUNREACH : error == -ENOENT ? -ENOENT : -EAGAIN;
 		peer->state = SHM_SEEN;
 	}
 	if (is_neighbour(ofi->shm, peer))
 		return report_error(-EHOSTUNREACH, "provider shm does not connect two interfaces of one process");
-	if (shm_have_mail(ofi->shm) && shm_read_letters(ofi) && shm_peer_at(ofi, index)->state == SHM_OPEN)
+	if (shm_have_mail(ofi->shm) && ofi_shm_read_letters(ofi) && shm_peer_at(ofi, index)->state == SHM_OPEN)
 		return 0;
 	peer = shm_peer_at(ofi, index);
 	if (now < peer->full_until)

@@ -34,30 +34,30 @@ struct shm {
 /* --- the bell, a datagram socket: an owner sleeps on it --- */
 
 /* Descriptor or a negative error. */
-int shm_make_bell(const struct shm_page *);
+int ofi_shm_make_bell(const struct shm_page *);
 /* 0, -EAGAIN (full), or -ECONNREFUSED: this life of the peer is over. */
-int shm_send_to_bell(const struct shm *, const struct shm_page *, const void *bytes, size_t length);
+int ofi_shm_send_to_bell(const struct shm *, const struct shm_page *, const void *bytes, size_t length);
 
 /* --- peers --- */
 
-struct shm_peer *shm_make_room(const struct ofi *, transport_address);
+struct shm_peer *ofi_shm_make_room(const struct ofi *, transport_address);
 
 /* NULL: no memory. */
 static inline struct shm_peer *shm_peer_at(const struct ofi *ofi, transport_address index)
 {
-	return likely(index < ofi->shm->peer_room) ? &ofi->shm->peers[index] : shm_make_room(ofi, index);
+	return likely(index < ofi->shm->peer_room) ? &ofi->shm->peers[index] : ofi_shm_make_room(ofi, index);
 }
 
 /* Has the process that we know gone, or another one taken its place? */
-bool shm_is_gone(const struct ofi *, transport_address, const struct shm_peer *);
-/* Its process is gone: to be removed by shm_bury(). */
-void shm_doom(struct shm *, struct shm_peer *);
-void shm_bury(struct ofi *);
+bool ofi_shm_is_gone(const struct ofi *, transport_address, const struct shm_peer *);
+/* Its process is gone: to be removed by ofi_shm_bury(). */
+void ofi_shm_doom(struct shm *, struct shm_peer *);
+void ofi_shm_bury(struct ofi *);
 
 /* --- letters --- */
 
 /* Empties the bell.  Returns how many letters there were. */
-int shm_read_letters(struct ofi *);
+int ofi_shm_read_letters(struct ofi *);
 
 static inline bool shm_have_mail(const struct shm *shm)
 {
@@ -65,6 +65,6 @@ static inline bool shm_have_mail(const struct shm *shm)
 }
 
 /* To a peer that is not OPEN.  0: it is now; -EAGAIN; -ENOENT: nobody is there; -EHOSTUNREACH. */
-int shm_knock(struct ofi *, transport_address, struct shm_peer *);
+int ofi_shm_knock(struct ofi *, transport_address, struct shm_peer *);
 
 #endif

@@ -55,7 +55,7 @@ static struct place place_of(uint32_t nid, uint16_t port)
 	return place;
 }
 
-void shm_provider_name(uint32_t nid, uint16_t port, char name[SHM_NAME_ROOM])
+void ofi_shm_provider_name(uint32_t nid, uint16_t port, char name[SHM_NAME_ROOM])
 {
 	snprintf(name, SHM_NAME_ROOM, "fi_ns://%08x:%u", nid, port);
 }
@@ -220,7 +220,7 @@ static int fill_page(const struct place *place, uint32_t nid, uint16_t port, str
 	return note_process(page);
 }
 
-int shm_page_claim(uint32_t nid, uint16_t port, struct shm_page **page, int *lock)
+int ofi_shm_page_claim(uint32_t nid, uint16_t port, struct shm_page **page, int *lock)
 {
 	const struct place place = place_of(nid, port);
 	int fd = claim_names(&place);
@@ -235,7 +235,7 @@ int shm_page_claim(uint32_t nid, uint16_t port, struct shm_page **page, int *loc
 	if (!error)
 		error = fill_page(&place, nid, port, page);
 	if (error) {
-		shm_page_unmap(*page);
+		ofi_shm_page_unmap(*page);
 		*page = NULL;
 		remove_file(place.page);
 		*lock = -1;
@@ -245,26 +245,26 @@ int shm_page_claim(uint32_t nid, uint16_t port, struct shm_page **page, int *loc
 	return 0;
 }
 
-void shm_page_publish(struct shm_page *page)
+void ofi_shm_page_publish(struct shm_page *page)
 {
 	/* All above is there, and the segment; pairs with the acquire load in is_ready(). */
 	atomic_store_explicit(&page->ready, SHM_READY, memory_order_release);
 }
 
-void shm_page_retire(struct shm_page *page)
+void ofi_shm_page_retire(struct shm_page *page)
 {
 	atomic_store_explicit(&page->ready, 0, memory_order_relaxed);
 	/* Whoever sends from here on learns that it is in vain; pairs with the fence in wake(). */
 	atomic_store_explicit(&page->sleeping, SHM_CLOSED, memory_order_release);
 }
 
-void shm_page_drop(struct shm_page *page, int lock)
+void ofi_shm_page_drop(struct shm_page *page, int lock)
 {
 	const struct place place = place_of(page->nid, (uint16_t)page->port);
 
-	shm_page_retire(page);
+	ofi_shm_page_retire(page);
 	remove_file(place.page);
-	shm_page_unmap(page);
+	ofi_shm_page_unmap(page);
 	close(lock);
 }
 
@@ -272,7 +272,7 @@ void shm_page_drop(struct shm_page *page, int lock)
 
 static bool is_ready(const struct shm_page *page)
 {
-	/* Pairs with the release store in shm_page_publish(). */
+	/* Pairs with the release store in ofi_shm_page_publish(). */
 	return atomic_load_explicit(&page->ready, memory_order_acquire) == SHM_READY;
 }
 
@@ -288,11 +288,11 @@ static int map_ready(int fd, struct shm_page **page)
 
 	if (error || (*page && is_ready(*page)))
 		return error;
-	shm_page_unmap(*page);
+	ofi_shm_page_unmap(*page);
 	return -ENOENT;
 }
 
-int shm_page_find(uint32_t nid, uint16_t port, uint64_t *nonce, struct shm_page **page)
+int ofi_shm_page_find(uint32_t nid, uint16_t port, uint64_t *nonce, struct shm_page **page)
 {
 	const struct place place = place_of(nid, port);
 	int fd = open_page(place.page, O_RDWR);
@@ -309,17 +309,17 @@ int shm_page_find(uint32_t nid, uint16_t port, uint64_t *nonce, struct shm_page 
 	if (page)
 		*page = found;
 	else
-		shm_page_unmap(found);
+		ofi_shm_page_unmap(found);
 	return 0;
 }
 
-void shm_page_unmap(struct shm_page *page)
+void ofi_shm_page_unmap(struct shm_page *page)
 {
 	if (page)
 		munmap(page, sizeof *page);
 }
 
-int shm_segment_check(uint32_t nid, uint16_t port)
+int ofi_shm_segment_check(uint32_t nid, uint16_t port)
 {
 	const struct place place = place_of(nid, port);
 	struct stat status;
@@ -340,7 +340,7 @@ static bool is_abandoned(int fd)
 	if (is_locked(fd))
 		return false;
 	if (map_ready(fd, &page) == 0) {
-		shm_page_unmap(page);
+		ofi_shm_page_unmap(page);
 		return true;
 	}
 	return fstat(fd, &status) == 0 && time(NULL) - status.st_mtime > MAKING_S;
@@ -360,7 +360,7 @@ static void sweep(uint32_t nid, uint16_t port)
 		remove_leftover(&place);
 }
 
-void shm_pages_sweep(void)
+void ofi_shm_pages_sweep(void)
 {
 	DIR *directory = opendir(DIRECTORY);
 
