@@ -3,7 +3,7 @@
  * pthread_cancel() must not end a thread that owns an engine, holds a lock, or is known as a waiter: nobody could do
  * its part.  No Portals call is a cancellation point, but system calls and libfabric are full of them.  To change the state
  * costs 8 ns each way, so this is not done around calls, but around what may enter the kernel: in the function that calls
- * such a point, or in one that only leads there.  tests/guarded stands before all of them and finds who forgets.
+ * such a point, or in one that only leads there.  tests/behaviour/guarded stands before all of them and finds who forgets.
  */
 #ifndef PORTALS_BASE_CANCEL_H
 #define PORTALS_BASE_CANCEL_H

@@ -57,7 +57,6 @@ const struct test bound_tests[] = {
 	 .run = who_waits_for_nobody_serves_and_asks_everybody_else,
 	 .processes = 2,
 	 .traits = TRAIT_SEVERAL,
-	 .environment = PATIENT_CONTACT,
-	 .seconds = 60},
+	 .environment = PATIENT_CONTACT},
 	{0},
 };

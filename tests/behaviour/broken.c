@@ -306,7 +306,6 @@ const struct test broken_tests[] = {
 	 .run = sources_lost_under_way_end_at_both_ends,
 	 .processes = 3,
 	 .traits = TRAIT_SEVERAL | TRAIT_NIC_THREAD,
-	 .environment = TIMEOUT,
-	 .seconds = 120},
+	 .environment = TIMEOUT},
 	{0},
 };

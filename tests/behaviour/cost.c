@@ -307,7 +307,9 @@ static void an_idle_process_uses_no_cpu(void)
 	harness_while_waiting(NULL);
 	const uint64_t before = cpu_ns();
 	nanosleep(&second, NULL);
-	CHECK_LESS(cpu_ns() - before, 50000000ull * SLOWNESS); /* of a second; a spinning thread would use all */
+	/* A spinning thread would use all of it; a virtual machine charges us with what its host takes away while we run. */
+	if (cpu_ns() - before >= 50000000ull * SLOWNESS)
+		lose_race("a second of idleness took more than 50 ms of the processor");
 	barrier();
 }
 
@@ -354,8 +356,7 @@ const struct test cost_tests[] = {
 	{.name = "a_dead_handle_stays_dead_while_others_come_and_go",
 	 .run = a_dead_handle_stays_dead_while_others_come_and_go,
 	 .processes = 1,
-	 .traits = TRAIT_NO_SANITIZER,
-	 .seconds = 120},
+	 .traits = TRAIT_NO_SANITIZER},
 	PAIR(the_stages_of_a_message_add_up_to_its_total),
 	PAIR(the_counters_say_who_drove),
 	{.name = "an_idle_process_uses_no_cpu",

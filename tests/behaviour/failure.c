@@ -336,7 +336,6 @@ const struct test failure_tests[] = {
 	{.name = "a_peer_stopped_for_30_seconds_is_not_dead",
 	 .run = a_peer_stopped_for_30_seconds_is_not_dead,
 	 .processes = 2,
-	 .traits = TRAIT_SEVERAL | TRAIT_NIGHTLY | TRAIT_STANDING,
-	 .seconds = 60},
+	 .traits = TRAIT_SEVERAL | TRAIT_NIGHTLY | TRAIT_STANDING},
 	{0},
 };

@@ -154,7 +154,6 @@ const struct test node_tests[] = {
 	{.name = "sixty_four_processes_reach_each_other_and_cost_nothing_asleep",
 	 .run = sixty_four_processes_reach_each_other_and_cost_nothing_asleep,
 	 .processes = PARENTS,
-	 .traits = TRAIT_SEVERAL | TRAIT_BARE | TRAIT_NIC_THREAD | TRAIT_SLEEPS,
-	 .seconds = 120},
+	 .traits = TRAIT_SEVERAL | TRAIT_BARE | TRAIT_NIC_THREAD | TRAIT_SLEEPS},
 	{0},
 };

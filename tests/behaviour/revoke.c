@@ -112,8 +112,7 @@ const struct test revoke_tests[] = {
 	{.name = "long_gets_unlinked_and_unmapped_at_once_touch_nothing",
 	 .run = long_gets_unlinked_and_unmapped_at_once_touch_nothing,
 	 .processes = 2,
-	 .traits = TRAIT_PAIR,
-	 .seconds = 120}, /* seconds of copying, on processors that others use as well */
+	 .traits = TRAIT_PAIR}, /* seconds of copying, on processors that others use as well */
 	PAIR(sources_unmapped_at_send_end_are_not_read_any_more),
 	{0},
 };

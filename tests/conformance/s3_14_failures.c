@@ -366,7 +366,7 @@ static void c3_14_requests_for_a_process_that_died_fail(void)
 #define DEADLY(test, numbers, count, trait)                                                                            \
 	{                                                                                                              \
 		.name = #test, .run = test, .proves = numbers, .processes = count, .traits = TRAIT_SEVERAL | (trait),  \
-		.environment = "PTL_CONNECT_TIMEOUT=5s PTL_PEER_TIMEOUT=5s", .seconds = 60                             \
+		.environment = "PTL_CONNECT_TIMEOUT=5s PTL_PEER_TIMEOUT=5s"                                            \
 	}
 
 static const struct test tests[] = {

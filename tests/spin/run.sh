@@ -21,7 +21,7 @@ scratch=$(realpath "$scratch")
 
 DEPTH=1000000  # longest path, in steps
 MEMORY=2000    # MiB
-PATIENCE=120   # seconds; the longest needs some 10 on an idle core
+PATIENCE=900   # seconds; the longest needs some 10 on an idle core
 
 report() # RESULT NAME [REASON]
 {

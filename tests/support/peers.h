@@ -51,7 +51,7 @@ enum trait {
 #define INDEX_SIDE 9 /* another one */
 #define BITS       0x5ca1ab1eu
 #define LONG       (1u << 20)                            /* longer than any transport's short message */
-#define PATIENCE   (10000 * SLOWNESS * machine_slowness) /* ms until an event that must come is missed */
+#define PATIENCE   (30000 * SLOWNESS * machine_slowness) /* ms until an event that must come is missed */
 #define QUIET      (PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE)
 
 extern ptl_handle_ni_t ni;

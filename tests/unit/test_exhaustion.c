@@ -33,7 +33,7 @@
 #define LENGTH     100000 /* bytes of a long message */
 #define INDEX      4
 #define BITS       77
-#define SECONDS    20    /* that a process may take */
+#define SECONDS    120   /* that a process may take */
 #define MOST_KEPT  65536 /* allocations at a time */
 
 static atomic_uint asked, refused_at;

@@ -22,7 +22,7 @@
 #include "tests/support/harness.h"
 #include "transports/node/node_copy.h"
 
-#define PATIENCE   (10000000000u * SLOWNESS) /* ns until something that must happen is missed */
+#define PATIENCE   (60000000000u * SLOWNESS) /* ns until something that must happen is missed */
 #define PENDING    1                         /* no status of a read */
 #define LONG       (4u << 20)
 #define MANY_POLLS 20000 /* in which something that must not happen would have happened */

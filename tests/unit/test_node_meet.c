@@ -29,7 +29,7 @@
 #include "transports/node/node.h"
 
 #define LOOPBACK  0x7f000001u
-#define PATIENCE  (10000000000u * SLOWNESS) /* ns until something that must happen is missed */
+#define PATIENCE  (60000000000u * SLOWNESS) /* ns until something that must happen is missed */
 #define NOBODY    65534
 #define MAX_PEERS 256
 

@@ -35,7 +35,7 @@ enum {
 	QUOTA_MIN = 8,
 	KNOWN_AS = 5, /* the number by which every sender knows the receiver */
 	RECORDS = FEWER(400000),
-	PATIENCE_MS = 20000 * SLOWNESS,
+	PATIENCE_MS = 60000 * SLOWNESS,
 };
 
 #define STUCK_FOR_NS 3000000 /* longer than a missing line may be missing */

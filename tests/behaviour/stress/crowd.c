@@ -93,7 +93,7 @@ static void floods_in_both_directions_do_not_block_each_other(void)
 
 #define CROWD(test, count)                                                                                             \
 	{                                                                                                              \
-		.name = #test, .run = test, .processes = count, .traits = TRAIT_PAIR, .seconds = 60                    \
+		.name = #test, .run = test, .processes = count, .traits = TRAIT_PAIR                                   \
 	}
 
 const struct test crowd_tests[] = {

@@ -209,7 +209,7 @@ static void producers_and_consumers_lose_and_double_no_event(void)
 
 #define LONG_PAIR(test)                                                                                                \
 	{                                                                                                              \
-		.name = #test, .run = test, .processes = 2, .traits = TRAIT_PAIR, .seconds = 60                        \
+		.name = #test, .run = test, .processes = 2, .traits = TRAIT_PAIR                                       \
 	}
 
 const struct test thread_tests[] = {

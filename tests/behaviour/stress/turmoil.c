@@ -127,7 +127,7 @@ static void an_interface_that_comes_and_goes_harms_nobody(void)
 #define TURMOIL(test, count)                                                                                           \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = count, .traits = TRAIT_SEVERAL | TRAIT_BARE,                  \
-		.environment = "PTL_PEER_TIMEOUT=5s", .seconds = 90                                                    \
+		.environment = "PTL_PEER_TIMEOUT=5s"                                                                   \
 	}
 
 const struct test turmoil_tests[] = {

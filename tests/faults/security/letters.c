@@ -51,11 +51,11 @@ const struct test letter_tests[] = {
 	 .run = a_flood_of_letters_from_a_socket_without_a_name,
 	 .processes = PARTS,
 	 .traits = TRAIT_SEVERAL | TRAIT_BARE | TRAIT_NODE,
-	 .seconds = 60},
+	 .environment = "PTL_CONNECT_TIMEOUT=90s"},
 	{.name = "a_flood_of_letters_from_another_user",
 	 .run = a_flood_of_letters_from_another_user,
 	 .processes = PARTS,
 	 .traits = TRAIT_SEVERAL | TRAIT_BARE | TRAIT_NODE | TRAIT_ROOT,
-	 .seconds = 60},
+	 .environment = "PTL_CONNECT_TIMEOUT=90s"},
 	{0},
 };

@@ -174,7 +174,7 @@ static void a_flood_of_greetings_from_invented_processes(void)
 #define SIEGE(test)                                                                                                    \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = PARTS, .traits = TRAIT_SEVERAL | TRAIT_BARE | TRAIT_OFI,      \
-		.seconds = 60                                                                                          \
+		.environment = "PTL_CONNECT_TIMEOUT=90s", .seconds = 300                                               \
 	}
 
 const struct test protocol_tests[] = {

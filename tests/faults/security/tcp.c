@@ -129,7 +129,7 @@ static void connections_that_begin_well(void)
 #define SIEGE(test)                                                                                                    \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = PARTS, .traits = TRAIT_SEVERAL | TRAIT_BARE | TRAIT_OFI,      \
-		.seconds = 60                                                                                          \
+		.environment = "PTL_CONNECT_TIMEOUT=90s", .seconds = 300                                               \
 	}
 
 const struct test tcp_tests[] = {

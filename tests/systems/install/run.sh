@@ -117,18 +117,18 @@ version()
 
 use() # COMMAND...: with the installed shared library
 {
-	LD_LIBRARY_PATH=$libraries timeout 60 "$@"
+	LD_LIBRARY_PATH=$libraries timeout 240 "$@"
 }
 
 refused_alone() # PROGRAM VARIABLE=VALUE...
 {
-	env "${@:2}" timeout 60 "$1" >"$stage/refusal" 2>&1
+	env "${@:2}" timeout 240 "$1" >"$stage/refusal" 2>&1
 	[ $? -eq 1 ] && grep -F "linked with -static" "$stage/refusal" && ! grep -F "install" "$stage/refusal"
 }
 
 silent_alone() # PROGRAM TRANSPORT: where libfabric is not wanted, nothing is said of it
 {
-	PTL_TRANSPORT=$2 timeout 60 "$1" 2>"$stage/said" && [ ! -s "$stage/said" ]
+	PTL_TRANSPORT=$2 timeout 240 "$1" 2>"$stage/said" && [ ! -s "$stage/said" ]
 }
 
 # A program may call what it likes by the names of our own functions.
@@ -161,12 +161,12 @@ check "compile against the shared library" \
 check "run with the shared library" use "$stage/shared"
 check "compile against the static library" \
 	cc -std=c11 "${strict[@]}" "${cflags[@]}" program.c -o "$stage/static" "${static[@]}"
-check "run with the static library" timeout 60 "$stage/static"
+check "run with the static library" timeout 240 "$stage/static"
 check "the static library defines the API and nothing else" no_other_names
 check "compile an executable without any shared library" \
 	cc -static -std=c11 "${strict[@]}" "${cflags[@]}" program.c -o "$stage/alone" "${static[@]}"
 for transport in auto node self; do
-	check "run it over $transport" env PTL_TRANSPORT=$transport timeout 60 "$stage/alone"
+	check "run it over $transport" env PTL_TRANSPORT=$transport timeout 240 "$stage/alone"
 done
 check "compile one that has loaded something itself" \
 	cc -static -std=c11 "${strict[@]}" "${cflags[@]}" program.c preload.c -o "$stage/loaded" "${static[@]}"

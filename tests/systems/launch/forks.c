@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE 10 /* s */
+#define PATIENCE 60 /* s */
 
 static int open_and_close(void)
 {

@@ -29,7 +29,7 @@ trap 'exit 1' INT TERM HUP
 
 run() # COMMAND...: its output goes to $stage/out too
 {
-	timeout --kill-after=5 60 "$@" 2>&1 | tee "$stage/out"
+	timeout --kill-after=5 240 "$@" 2>&1 | tee "$stage/out"
 	return "${PIPESTATUS[0]}"
 }
 
@@ -185,7 +185,7 @@ by_hand()
 {
 	local lo=0x7f000001 second
 	export PTL_NIDMAP=$lo:$lo PTL_PIDMAP=$$:$(($$ + 0x40000000))
-	PTL_MY_RID=1 timeout 60 "$ring" >"$stage/second" 2>&1 &
+	PTL_MY_RID=1 timeout 240 "$ring" >"$stage/second" 2>&1 &
 	second=$!
 	run env PTL_MY_RID=0 "$ring"
 	wait $second

@@ -48,9 +48,9 @@ slurm_munge()
 # sinfo answers only once the controller does; it waits by itself, and the node becomes idle when its daemon has reported.
 slurm_is_up()
 {
-	local until=$((SECONDS + 60))
+	local until=$((SECONDS + 180))
 	while [ $SECONDS -lt $until ]; do
-		timeout 20 sinfo --noheader --format=%T 2>/dev/null | grep -qx idle && return 0
+		timeout 60 sinfo --noheader --format=%T 2>/dev/null | grep -qx idle && return 0
 		sleep 0.1
 	done
 	return 1

@@ -14,7 +14,7 @@ set -u
 mkdir -p "${1:?usage: tests/systems/portability/run.sh DIRECTORY}" || exit 1
 directory=$(realpath "$1")
 cd "$(dirname "$0")/../../.." || exit 1
-source=$PWD here=$PWD/tests/portability
+source=$PWD here=$PWD/tests/systems/portability
 export PTL_IFACE=lo
 
 units=(wire match handle event pool region descriptor strings settings interface timing contact)
@@ -67,7 +67,7 @@ exchange() # WRITER READER: each a command as one word
 	local writer reader
 	read -ra writer <<<"$1"
 	read -ra reader <<<"$2"
-	timeout 60 "${writer[@]}" write | timeout 60 "${reader[@]}" read
+	timeout 300 "${writer[@]}" write | timeout 300 "${reader[@]}" read
 	[ "${PIPESTATUS[*]}" = "0 0" ]
 }
 

@@ -24,7 +24,7 @@
 
 #include "base/hot.h"
 
-enum { LIVES = 24, SETTLED = 14, FEW = 5, INDEX = 4, BITS = 0x2a, PATIENCE = 10 /* s */ };
+enum { LIVES = 24, SETTLED = 14, FEW = 5, INDEX = 4, BITS = 0x2a, PATIENCE = 60 /* s */ };
 enum { HEAP_STEP = 256 }; /* KiB: the heap grows by 132 at a time, and not in every life; a leak would in each */
 
 #define CALLS(X)                                                                                                       \

@@ -11,7 +11,7 @@ check() # NAME COMMAND...
 {
 	local name=$1 status
 	shift
-	timeout "${limit:-60}" "$@" >/tmp/log 2>&1 </dev/null
+	timeout "${limit:-240}" "$@" >/tmp/log 2>&1 </dev/null
 	status=$?
 	sed 's/^/| /' /tmp/log
 	[ $status -eq 0 ] && echo "ok   $name" || echo "FAIL $name: status $status"
@@ -32,7 +32,7 @@ tests() # PROGRAM OPTION...
 	local name=$1 status log
 	shift
 	log=$(mktemp)
-	timeout "${limit:-150}" "${as[@]}" "tests/$name" "$@" --transport "$transport" --iface "$net" --cold --slowness 4 \
+	timeout "${limit:-400}" "${as[@]}" "tests/$name" "$@" --transport "$transport" --iface "$net" --cold --slowness 4 \
 		2>&1 </dev/null | grep --line-buffered -Ev '^(n/a |[0-9]+ passed,|transport )' | tee "$log"
 	status=${PIPESTATUS[0]}
 	[ "$status" -eq 0 ] || grep -q ^FAIL "$log" || echo "FAIL $name $*: ended with status $status"
