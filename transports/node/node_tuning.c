@@ -19,15 +19,14 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/private_file.h"
 #include "base/report.h"
 #include "transports/node/node_copy.h"
 
@@ -293,15 +292,6 @@ static bool meant_for_us(const char *path, const struct file *file)
 	return false;
 }
 
-/* Privileges must not come with files that others name. */
-static bool privileged(const char *variable)
-{
-	if (!getauxval(AT_SECURE))
-		return false;
-	report(LOG_WARN, "%s is ignored: the process has privileges that its caller lacks", variable);
-	return true;
-}
-
 void node_tuning_read(struct node_copies *copies, const char *path)
 {
 	UNCANCELLED;
@@ -309,7 +299,7 @@ void node_tuning_read(struct node_copies *copies, const char *path)
 	struct reader reader = {.at = text};
 	struct file file = {0};
 
-	if (privileged("PTL_TUNING_FILE") || load(path, text) < 0)
+	if (setting_forbidden("PTL_TUNING_FILE") || load(path, text) < 0)
 		return;
 	if (!parse(&reader, &file)) {
 		report(LOG_WARN, "PTL_TUNING_FILE=%s is not used: line %u: %s", path, line_of(text, reader.at),
@@ -367,37 +357,17 @@ static bool any_chosen(const struct node_copies *copies)
 	return false;
 }
 
-/* A file of its own takes the name's place at once: whoever reads finds one or the other, whole, and no link is followed. */
 int node_tuning_write(const struct node_copies *copies, const char *path)
 {
 	UNCANCELLED;
-	char temporary[PATH_MAX];
+	struct private_file file;
 
-	if (!any_chosen(copies) || privileged("PTL_TUNING_SAVE"))
+	if (!any_chosen(copies) || setting_forbidden("PTL_TUNING_SAVE"))
 		return 0;
-	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary))
-		return report_error(-ENAMETOOLONG, "PTL_TUNING_SAVE=%s: the name is too long", path);
-	int fd = mkostemp(temporary, O_CLOEXEC); /* 0600 */
-	FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+	int rc = private_file_open(&file, "PTL_TUNING_SAVE", path);
 
-	if (!file) {
-		int rc = -errno;
-
-		if (fd >= 0) {
-			close(fd);
-			unlink(temporary);
-		}
-		report(LOG_WARN, "PTL_TUNING_SAVE=%s cannot be written: %s", path, strerror(-rc));
+	if (rc)
 		return rc;
-	}
-	write_file(file, copies);
-	bool whole = !ferror(file);
-
-	if (fclose(file) == 0 && whole && rename(temporary, path) == 0)
-		return 0;
-	int rc = -errno;
-
-	unlink(temporary);
-	report(LOG_WARN, "PTL_TUNING_SAVE=%s cannot be written: %s", path, strerror(-rc));
-	return rc;
+	write_file(file.out, copies);
+	return private_file_close(&file);
 }
