@@ -26,7 +26,8 @@ enum setting_type {
 	TYPE_number,
 	TYPE_bytes,
 	TYPE_duration,
-	TYPE_flag
+	TYPE_flag,
+	TYPE_timing
 };
 
 static const struct setting {
@@ -174,6 +175,23 @@ static const char *keep(const struct setting *setting, const char *text)
 	return memcpy(copy, text, strlen(text) + 1);
 }
 
+static bool names_file(const char *text)
+{
+	size_t length = strlen(text), suffix = strlen(".json");
+
+	return strchr(text, '/') || (length > suffix && strcmp(text + length - suffix, ".json") == 0);
+}
+
+static bool parse_timing(const struct setting *setting, const char *text, const char **timing)
+{
+	uint64_t on = 0;
+
+	if (names_file(text) || strcmp(text, "print") == 0)
+		return (*timing = keep(setting, text)) != NULL;
+	*timing = find_word(flags, text, &on) && on ? "" : NULL;
+	return find_word(flags, text, &on);
+}
+
 static bool parse(const struct setting *setting, const char *text, struct settings *settings)
 {
 	void *field = (char *)settings + setting->offset;
@@ -221,6 +239,8 @@ static bool parse(const struct setting *setting, const char *text, struct settin
 		good = find_word(flags, text, &value);
 		*(bool *)field = value != 0;
 		return good;
+	case TYPE_timing:
+		return parse_timing(setting, text, field);
 	case TYPE_number:
 		return parse_quantity(text, plain, field) &&
 		       (*(uint64_t *)field < UINT32_MAX || *(uint64_t *)field == SETTING_AUTO);

@@ -76,7 +76,12 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	  "PtlNicReadyToReceive, at most for PTL_CONNECT_TIMEOUT")                                                     \
 	X(verified_uid, "PTL_REQUIRE_VERIFIED_UID", flag, "no",                                                        \
 	  "refuse transports that cannot prove a peer's user id; makes auto mean node")                                \
-	X(timing, "PTL_NIC_TIMING", flag, "no", "measure the stages of every message from the start")                  \
+	X(timing, "PTL_NIC_TIMING", timing, "no",                                                                      \
+	  "measure the stages of every message from the start: yes, no; print (the table goes to p3_out when the "     \
+	  "interface ends), or a file's name with a / or ending in .json (it goes to FILE.<nid>.<pid>.json)")          \
+	X(timeline, "PTL_TRACE", string, "",                                                                           \
+	  "file for what an interface did when, for Perfetto: FILE.<nid>.<pid>.json, written when the interface "      \
+	  "ends")                                                                                                      \
 	X(log, "PTL_LOG", log_level, "warn", "what is printed to p3_out (stderr): off, error, warn, info, debug")      \
 	X(debug, "PTL_DEBUG", debug, "",                                                                               \
 	  "what interfaces trace to p3_out, as PtlNIDebug has them do: all, or of api, parse, move, drop, request "    \
@@ -100,6 +105,7 @@ typedef uint64_t setting_number;
 typedef uint64_t setting_bytes;
 typedef uint64_t setting_duration; /* nanoseconds */
 typedef bool setting_flag;
+typedef const char *setting_timing; /* NULL: off; "": on; "print", or the name of a file, where it goes at the end */
 
 struct settings {
 #define SETTING_FIELD(field, variable, type, value, text) setting_##type field;

@@ -12,6 +12,7 @@
 #include "measure.h"
 #include "output.h"
 #include "tests.h"
+#include "trace_merge.h"
 
 #define TIMEOUT_OF_ALL 900 /* seconds, for what compares builds: compare and goals */
 
@@ -22,6 +23,10 @@ static int help(const struct bench_test *test)
 		printf("  %s\n", test->text);
 	else
 		tests_print(stdout);
+	if (!test)
+		printf("\nNo test, with a help of its own:\n  trace-merge FILE...  the timelines of several processes "
+		       "(PTL_TRACE) as "
+		       "one\n");
 	printf("\nOptions:\n");
 	options_print(stdout, test ? test->takes : UINT32_MAX);
 	printf("\nEnvironment:\n");
@@ -134,6 +139,8 @@ int main(int argc, char **argv)
 	struct options options;
 	char error[256];
 
+	if (argc > 1 && strcmp(argv[1], "trace-merge") == 0)
+		return trace_merge(argc - 2, argv + 2);
 	if (options_parse(argc, argv, &options, error, sizeof error))
 		fail_usage("%s", error);
 	if (options.version)

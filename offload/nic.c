@@ -316,6 +316,8 @@ static void note_owned(struct nic *nic, uint64_t start)
 	nic->unsettled = false;
 	if (unlikely(start != 0)) {
 		nic->own_ticks = cycle_clock() - start;
+		nic->own_start = start;
+		nic->own_thread = pthread_self();
 		nic->messages_before = atomic_load_explicit(&nic->timing.messages, memory_order_relaxed);
 	}
 }
@@ -328,8 +330,11 @@ static void note_released(struct nic *nic, uint64_t start)
 		return;
 	uint64_t ticks = cycle_clock() - start;
 
-	timing_record(&nic->timing, PTL_STAGE_OWN, nic->own_ticks);
-	timing_record(&nic->timing, PTL_STAGE_RELEASE, ticks);
+	if (pthread_equal(nic->own_thread, pthread_self()))
+		timing_record_span(&nic->timing, PTL_STAGE_OWN, nic->own_start, nic->own_start + nic->own_ticks);
+	else
+		timing_record(&nic->timing, PTL_STAGE_OWN, nic->own_ticks);
+	timing_record_span(&nic->timing, PTL_STAGE_RELEASE, start, start + ticks);
 	nic->timing.outside += ticks + nic->own_ticks;
 	nic->own_ticks = 0;
 }

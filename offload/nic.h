@@ -98,7 +98,9 @@ struct nic {
 	struct transport *transports[NIC_TRANSPORTS]; /* by path; NULL: not usable (yet) */
 	enum nic_path polling;                        /* whose arrivals are being handled */
 	bool unsettled;           /* since ownership was taken something happened that arm() has to be asked about */
-	uint64_t own_ticks;       /* timing: what taking ownership cost this time */
+	uint64_t own_ticks;       /* timing: what taking ownership cost this time, */
+	uint64_t own_start;       /* when that began, */
+	pthread_t own_thread;     /* and in which thread: another one may give it back */
 	uint64_t messages_before; /* timing: messages handled when it was taken */
 	uint32_t drives;
 	uint64_t timer;                               /* when nic_timers() has something to do, NIC_NEVER if not */
@@ -189,6 +191,7 @@ struct nic {
 	uint64_t closed_at;
 
 	struct timing timing;
+	_Atomic bool results_due; /* results_write() has something to do */
 };
 
 struct nic_request {

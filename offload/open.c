@@ -19,6 +19,7 @@
 #include "offload/interface.h"
 #include "offload/operation.h"
 #include "offload/peer/peer.h"
+#include "offload/results.h"
 #include "offload/trace.h"
 #include "offload/waiters.h"
 
@@ -352,7 +353,7 @@ static int start(struct nic *nic, const struct nic_request *request)
 		return rc;
 	set_limits(nic);
 	set_identity(nic, request);
-	timing_set(&nic->timing, nic->settings->timing);
+	results_begin(nic);
 	hold_begin(nic);
 	if ((rc = open_local(nic)))
 		return rc;
@@ -515,6 +516,7 @@ void nic_close(struct nic *nic)
 	nic_call(nic, fail_everything, NULL);
 	nic_bury(nic);
 	event_fds_close(nic);
+	results_write(nic);
 	free_objects(nic);
 	close_transports(nic);
 	close_doorbells(nic);
@@ -528,6 +530,7 @@ void nic_free(struct nic *nic)
 	for (uint32_t i = 0; nic->queues.objects && (eq = pool_next(&nic->queues, &i));)
 		event_ring_put(atomic_load(&eq->ring));
 	pool_close(&nic->queues);
+	results_free(nic);
 	free(nic);
 }
 

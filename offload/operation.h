@@ -97,6 +97,7 @@ struct operation {
 	uint64_t exposed_from;                   /* where in either the operation's bytes begin */
 	void *packed; /* a copy of the source, if its pieces are too many for one message to name */
 	struct transfer transfer;
+	uint64_t flow;                      /* timing: of a long put that has come, see FLOWS in timeline.h */
 	uint8_t inline_data[WIRE_SWAP_MAX]; /* last, and not cleared: see nic_open() */
 };
 

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 
+#include "offload/flow.h"
 #include "offload/operation.h"
 #include "offload/peer/peer.h"
 
@@ -173,6 +174,8 @@ static void put_pulled(struct nic *nic, struct operation *op, const struct wire_
 
 	(void)message;
 	operation_unpin(nic, op, PTL_EVENT_PUT_END, transfer_failure(op));
+	if (unlikely(op->flow != 0))
+		flow_landed(nic, op);
 	if (!op->failure) /* else the conversation that knew the token is over */
 		respond(nic, op->peer, WIRE_SOURCE_FREE, op->message.token, flags, op->info.mlength);
 }
@@ -200,6 +203,8 @@ static void put_short_arrived(struct nic *nic, struct peer *peer, const struct w
 	region_write(&md->region, info->offset, message->body, info->mlength);
 	timing_lap(&nic->timing, PTL_STAGE_COPY);
 	operation_end(nic, md, PTL_EVENT_PUT_END, info, PTL_NI_OK);
+	if (timing_on(&nic->timing))
+		flow_landed(nic, NULL);
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);
 	if (ack) {
 		respond(nic, peer, refused ? WIRE_DISCARDED : WIRE_ACK, message->token, 0, info->mlength);
@@ -218,6 +223,8 @@ static void put_long_arrived(struct nic *nic, struct peer *peer, const struct wi
 	op->message.token = message->token;
 	operation_append(&peer->active, op);
 	peer_mark_busy(nic, peer);
+	if (timing_on(&nic->timing))
+		op->flow = flow_current(nic);
 	event_log(nic, md, PTL_EVENT_PUT_START, info, PTL_NI_OK);
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);
 	transfer_start(nic, op, message, info->mlength);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "offload/flow.h"
 #include "offload/receive.h"
 #include "offload/trace.h"
 
@@ -14,6 +15,8 @@ void receive_drop(struct nic *nic, uint64_t length)
 {
 	nic->counters.drops++;
 	nic->drop_length += length;
+	if (timing_on(&nic->timing))
+		flow_dropped(nic);
 }
 
 static struct descriptor *translate(struct nic *nic, const struct peer *peer, const struct wire_message *message,
@@ -209,6 +212,8 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 		peer_prove(nic, peer);
 	trace(nic, PTL_DBG_PARSE, "%s from " ID_TEXT ", %zu bytes", wire_operation_name(message.operation),
 	      ID_PARTS(peer->id), length + body_length);
+	if (timing_on(&nic->timing))
+		flow_arrived(nic, peer, &message);
 	timing_lap(&nic->timing, PTL_STAGE_INSPECT);
 	conversation[message.operation].handle(nic, peer, &message, conversation[message.operation].occurrence);
 	timing_end(&nic->timing);

@@ -4,13 +4,15 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "offload/timeline.h"
+
 static struct {
 	pthread_once_t once;
 	double ns_per_tick, cost;
 } clock_facts = {PTHREAD_ONCE_INIT, 1, 0};
 
 /* Both clocks at one instant: the tightest of a few tries, because the thread may be preempted between the readings. */
-static void read_both(uint64_t *ns, uint64_t *ticks)
+void timing_now(uint64_t *ns, uint64_t *ticks)
 {
 	uint64_t tightest = UINT64_MAX;
 
@@ -47,10 +49,10 @@ static void calibrate(void)
 {
 	uint64_t ns = 0, ticks = 0, ns_end = 0, ticks_end = 0;
 
-	read_both(&ns, &ticks);
+	timing_now(&ns, &ticks);
 	while (monotonic_ns() - ns < 2000000)
 		cpu_pause();
-	read_both(&ns_end, &ticks_end);
+	timing_now(&ns_end, &ticks_end);
 	clock_facts.ns_per_tick = (double)(ns_end - ns) / (double)(ticks_end - ticks);
 	clock_facts.cost = ticks_of_a_reading() * clock_facts.ns_per_tick;
 }
@@ -107,17 +109,26 @@ void timing_record(struct timing *timing, ptl_stage_t stage, uint64_t ticks)
 		atomic_store_explicit(&clock->least, ticks, memory_order_relaxed);
 }
 
+void timing_record_span(struct timing *timing, ptl_stage_t stage, uint64_t start, uint64_t end)
+{
+	timing_record(timing, stage, end - start);
+	if (timing->timeline)
+		timeline_stage(timing->timeline, stage, start, end);
+}
+
 void timing_record_lap(struct timing *timing, ptl_stage_t stage)
 {
 	uint64_t now = cycle_clock();
 
-	timing_record(timing, stage, now - timing->lap);
+	timing_record_span(timing, stage, timing->lap, now);
 	timing->lap = now;
 }
 
 void timing_record_message(struct timing *timing)
 {
 	timing_record(timing, PTL_STAGE_MESSAGE, timing->lap - timing->started + timing->outside);
+	if (timing->timeline)
+		timeline_stage(timing->timeline, PTL_STAGE_MESSAGE, timing->started, timing->lap);
 	timing->outside = 0;
 	timing->lap = 0;
 	atomic_fetch_add_explicit(&timing->messages, 1, memory_order_relaxed);
@@ -195,10 +206,10 @@ void timing_read(const struct timing *timing, ptl_nic_timing_t *out)
 	out->clock = timing_clock_name();
 }
 
+static const char *const groups[] = {"host", "NIC", "", "between", "transport"};
+
 static void print_stage(const ptl_stage_times_t *stage, double whole, FILE *out)
 {
-	static const char *const groups[] = {"host", "NIC", "", "between", "transport"};
-
 	if (stage->count == 0)
 		return;
 	fprintf(out, "  %-9s %-18s %10llu %10.0f %10.0f %10.0f", groups[stage->group], stage->name,
@@ -224,4 +235,28 @@ void timing_print(const ptl_nic_timing_t *timing, FILE *out)
 	fprintf(out, "  clock: %s, %.1f ns a reading (in every stage above); match entries walked: %.2f a message\n",
 		timing->clock, timing->clock_cost,
 		timing->messages ? (double)timing->entries_walked / (double)timing->messages : 0.0);
+}
+
+void timing_write(const ptl_nic_timing_t *timing, FILE *out)
+{
+	const char *separator = "";
+
+	fprintf(out, " \"clock\": \"%s\", \"clock_cost_ns\": %.1f, \"messages\": %llu, \"entries_walked\": %llu,\n",
+		timing->clock, timing->clock_cost, (unsigned long long)timing->messages,
+		(unsigned long long)timing->entries_walked);
+	fputs(" \"stages\": [", out);
+	for (unsigned i = 0; i < PTL_STAGE_COUNT; i++) {
+		const ptl_stage_times_t *stage = &timing->stage[i];
+
+		if (stage->count == 0)
+			continue;
+		fprintf(out,
+			"%s\n  {\"stage\": \"%s\", \"who\": \"%s\", \"count\": %llu, \"total_ns\": %.0f, \"mean_ns\": "
+			"%.1f, "
+			"\"p50_ns\": %.1f, \"p99_ns\": %.1f, \"min_ns\": %.1f, \"max_ns\": %.1f}",
+			separator, stage->name, groups[stage->group], (unsigned long long)stage->count, stage->total,
+			stage->mean, stage->p50, stage->p99, stage->min, stage->max);
+		separator = ",";
+	}
+	fputs("\n ]\n", out);
 }

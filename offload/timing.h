@@ -30,11 +30,14 @@ struct stage_clock {
 	_Atomic uint32_t buckets[TIMING_BUCKETS];
 };
 
+struct timeline;
+
 struct timing {
 	_Atomic bool on;
 	uint64_t lap;     /* end of the last lap, ticks; 0: no message is being handled; engine only */
 	uint64_t started; /* when the current message began; engine only */
 	uint64_t outside; /* ticks that belong to messages but to no single one: taking and releasing ownership */
+	struct timeline *timeline; /* where laps and stages are recorded besides, or NULL */
 	_Atomic uint64_t messages, walked;
 	struct stage_clock stages[PTL_STAGE_COUNT];
 };
@@ -44,11 +47,18 @@ double timing_ns_per_tick(void);
 double timing_clock_cost(void);
 const char *timing_clock_name(void);
 
+/* Both clocks at one moment: monotonic_ns() and cycle_clock(). */
+void timing_now(uint64_t *ns, uint64_t *ticks);
+
 void timing_set(struct timing *, bool on);
 void timing_read(const struct timing *, ptl_nic_timing_t *);
 void timing_print(const ptl_nic_timing_t *, FILE *);
+/* The same for programs: members of a JSON object, without its braces. */
+void timing_write(const ptl_nic_timing_t *, FILE *);
 
+/* A stage of which no more is known than how long it took; of the other one also when. */
 void timing_record(struct timing *, ptl_stage_t, uint64_t ticks);
+void timing_record_span(struct timing *, ptl_stage_t, uint64_t start, uint64_t end);
 void timing_record_lap(struct timing *, ptl_stage_t);
 void timing_record_message(struct timing *);
 
@@ -95,7 +105,7 @@ static inline uint64_t timing_start(const struct timing *timing)
 static inline void timing_stop(struct timing *timing, ptl_stage_t stage, uint64_t start)
 {
 	if (unlikely(start != 0))
-		timing_record(timing, stage, cycle_clock() - start);
+		timing_record_span(timing, stage, start, cycle_clock());
 }
 
 #endif

@@ -4,7 +4,7 @@
  *
  * A forked child has no NIC threads and must not touch what it shares with its parent: every call returns PTL_NO_INIT
  * until PtlFini, which only forgets; then it may start anew.  At exit without PtlFini the NIC threads are stopped,
- * before the destructors of libfabric take away what they run on.
+ * before the destructors of libfabric take away what they run on, and what was measured is written.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 
 #include "base/cancel.h"
 #include "base/report.h"
+#include "offload/results.h"
 #include "portals/hazard.h"
 #include "portals/process_table.h"
 #include "portals/runtime/launcher.h"
@@ -111,8 +112,10 @@ static void stop_threads(void)
 	for (int i = 0; i < MAX_INTERFACES; i++) {
 		struct nic *nic = atomic_load_explicit(&process_table.interfaces[i], memory_order_relaxed);
 
-		if (nic)
+		if (nic) {
 			nic_stop_threads(nic);
+			results_write(nic);
+		}
 		if (locked && process_table.ending[i])
 			nic_stop_threads(process_table.ending[i]);
 	}

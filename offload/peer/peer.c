@@ -36,6 +36,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "offload/flow.h"
 #include "offload/trace.h"
 
 #define PATIENT_REFUSALS     256 /* retried at every poll; after that with growing pauses */
@@ -223,6 +224,8 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 	if (peer->path == PATH_SELF)
 		nic->unsettled = true; /* what we send ourselves makes no descriptor readable */
 	count_sent(nic, message);
+	if (unlikely(start != 0))
+		flow_sent(nic, peer, message, start);
 	return 0;
 }
 

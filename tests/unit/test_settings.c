@@ -126,6 +126,11 @@ static const struct sample samples_flag[] = {
 	GOOD("no", 0), GOOD("yes", 1), GOOD("0", 0), GOOD("1", 1), GOOD("off", 0), GOOD("on", 1), BAD(""),
 	BAD("2"),      BAD("true"),    BAD("auto"),  {0},
 };
+/* What is on is a text: the_clocks_may_print_or_have_a_file(). */
+static const struct sample samples_timing[] = {
+	GOOD("no", 0), GOOD("0", 0), GOOD("off", 0), BAD(""),     BAD("2"),
+	BAD("true"),   BAD("Print"), BAD(".json"),   BAD("json"), {0},
+};
 static const struct sample samples_number[] = {
 	GOOD("auto", SETTING_AUTO),
 	GOOD("0", 0),
@@ -324,6 +329,21 @@ static void strings_are_read_anew(void **state)
 	setenv("PTL_IFACE", "lo", 1);
 	assert_int_equal(settings_read(&s), 0);
 	assert_string_equal(s.iface, "lo");
+}
+
+static void the_clocks_may_print_or_have_a_file(void **state)
+{
+	static const char *const texts[][2] = {{"1", ""},          {"yes", ""},          {"on", ""},
+					       {"print", "print"}, {"t.json", "t.json"}, {"/tmp/t", "/tmp/t"}};
+	struct settings s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		setenv("PTL_NIC_TIMING", texts[i][0], 1);
+		assert_int_equal(settings_read(&s), 0);
+		assert_string_equal(s.timing, texts[i][1]);
+	}
+	unsetenv("PTL_NIC_TIMING");
 }
 
 /* --- what is printed --- */
@@ -595,6 +615,7 @@ int main(void)
 		TEST(an_empty_environment_means_the_defaults),
 		TEST(strings_are_kept_when_the_environment_changes),
 		TEST(strings_are_read_anew),
+		TEST(the_clocks_may_print_or_have_a_file),
 		TEST(reports_are_printed_as_loudly_as_the_log_setting_asks),
 		TEST(a_senseless_setting_is_printed_even_if_nobody_asks_for_its_text),
 		TEST(an_error_is_told_to_the_caller_and_printed_to_those_who_ask_for_more),

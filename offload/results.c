@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "offload/results.h"
+
+#include <p3utils.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cancel.h"
+#include "base/private_file.h"
+#include "base/report.h"
+#include "offload/timeline_file.h"
+
+static bool wants_timeline(const struct nic *nic)
+{
+	if (!*nic->settings->timeline || setting_forbidden("PTL_TRACE"))
+		return false;
+	if (!PORTALS_TIMING)
+		report(LOG_WARN, "PTL_TRACE is ignored: the stage clocks are not compiled in (build option `timing`)");
+	return PORTALS_TIMING;
+}
+
+void results_begin(struct nic *nic)
+{
+	uint64_t ns, ticks;
+
+	timing_now(&ns, &ticks);
+	if (wants_timeline(nic) && !(nic->timing.timeline = timeline_open(ns, ticks)))
+		report(LOG_WARN, "PTL_TRACE is ignored: no memory for the timeline of interface %u", nic->index);
+	timing_set(&nic->timing, nic->settings->timing || nic->timing.timeline);
+	nic->results_due = true;
+}
+
+/* In one piece: the tables of several processes do not mix. */
+static void print_timing(const struct nic *nic)
+{
+	FILE *out = p3_out ? p3_out : stderr;
+	char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+	ptl_nic_timing_t timing;
+
+	if (!memory)
+		return;
+	timing_read(&nic->timing, &timing);
+	fprintf(memory, "portals3: interface %u, " ID_TEXT ": where its NIC's time went\n", nic->index,
+		ID_PARTS(nic->id));
+	timing_print(&timing, memory);
+	if (fclose(memory) == 0) {
+		fputs(text, out);
+		fflush(out);
+	}
+	free(text);
+}
+
+/* Of its own for each interface. */
+static bool open_file(const struct nic *nic, struct private_file *file, const char *variable, const char *wish)
+{
+	char path[PATH_MAX];
+
+	return private_file_name(path, wish, nic->id.nid, nic->id.pid) && private_file_open(file, variable, path) == 0;
+}
+
+static void write_timing(const struct nic *nic)
+{
+	struct private_file file;
+	ptl_nic_timing_t timing;
+
+	if (setting_forbidden("PTL_NIC_TIMING") || !open_file(nic, &file, "PTL_NIC_TIMING", nic->settings->timing))
+		return;
+	timing_read(&nic->timing, &timing);
+	fprintf(file.out, "{\"interface\": %u, \"nid\": %u, \"pid\": %u,\n", nic->index, nic->id.nid, nic->id.pid);
+	timing_write(&timing, file.out);
+	fputs("}\n", file.out);
+	private_file_close(&file);
+}
+
+static void write_timeline(const struct nic *nic)
+{
+	struct private_file file;
+
+	if (!open_file(nic, &file, "PTL_TRACE", nic->settings->timeline))
+		return;
+	timeline_write(nic, file.out);
+	private_file_close(&file);
+}
+
+void results_write(struct nic *nic)
+{
+	UNCANCELLED;
+	const char *timing = nic->settings->timing;
+
+	if (!atomic_exchange_explicit(&nic->results_due, false, memory_order_relaxed))
+		return;
+	if (timing && strcmp(timing, "print") == 0)
+		print_timing(nic);
+	else if (timing && *timing)
+		write_timing(nic);
+	if (nic->timing.timeline)
+		write_timeline(nic);
+}
+
+void results_free(struct nic *nic)
+{
+	timeline_close(nic->timing.timeline);
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the table of PTL_NIC_TIMING goes when an interface ends, also one of a program that never ends it.
+
+    nic_timing.py PTLBENCH
+"""
+import json
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+import tempfile
+
+COUNT = 100
+
+
+def run(ptlbench, folder, value):
+    environment = dict(os.environ, PTL_NIC_TIMING=value, PTL_IFACE="lo", PTL_TRANSPORT="self")
+    done = subprocess.run([ptlbench, "self-latency", "--sizes", "8", "--iterations", str(COUNT), "--repeat", "1", "--quick"], cwd=folder,
+                          env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True, text=True)
+    return done.stderr
+
+
+def check_file(path):
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and not path.is_symlink(), f"{path} is not ours alone"
+    table = json.loads(path.read_text())
+    stages = {stage["stage"]: stage for stage in table["stages"]}
+    assert path.name.endswith(f".{table['nid']}.{table['pid']}.json"), f"{path} is of {table}"
+    assert table["messages"] >= COUNT and stages["message total"]["count"] == table["messages"], table
+    nic = sum(stage["total_ns"] for stage in stages.values() if stage["who"] == "NIC")
+    assert abs(nic - stages["message total"]["total_ns"]) <= 0.05 * nic, table
+
+
+def main(ptlbench):
+    ptlbench = os.path.abspath(ptlbench)
+    with tempfile.TemporaryDirectory() as folder:
+        for value in "no", "0", "1", "yes":
+            assert "message total" not in run(ptlbench, folder, value), f"PTL_NIC_TIMING={value} prints"
+        printed = run(ptlbench, folder, "print")
+        assert "where its NIC's time went" in printed and "message total" in printed, printed
+        assert not list(pathlib.Path(folder).iterdir()), "a file, and none was asked for"
+        for value in "table.json", "./table":
+            run(ptlbench, folder, value)
+            paths = list(pathlib.Path(folder).iterdir())
+            assert len(paths) == 1, f"PTL_NIC_TIMING={value} wrote {paths}"
+            check_file(paths[0])
+            paths[0].unlink()
+        assert "cannot be written" in run(ptlbench, folder, "nowhere/table")
+
+
+main(*sys.argv[1:])
