@@ -19,9 +19,10 @@ bool put_line(struct nic *nic, const struct put_arguments *put)
 	/* In the middle of a conversation, and nothing waits that has to go first. */
 	if (unlikely(!peer || peer->stranger || !peer_takes_requests(peer) || !peer->transport->ops->send_line))
 		return false;
-	/* Small enough for a line and for PTL_SHORT_MAX; in one piece; nobody will answer; indexes have one byte. */
-	if (put->length > WIRE_LINE_PAYLOAD || put->length > nic->settings->short_max || md->region.count != 1 ||
-	    (put->ack && md->eq) || put->pt_index >= UINT8_MAX || put->ac_index >= UINT8_MAX)
+	/* Small enough for a few lines and for PTL_SHORT_MAX; in one piece; nobody will answer; indexes have one byte. */
+	if (put->length + WIRE_LINE_HEADER > peer->transport->limits.line_max ||
+	    put->length > nic->settings->short_max || md->region.count != 1 || (put->ack && md->eq) ||
+	    put->pt_index >= UINT8_MAX || put->ac_index >= UINT8_MAX)
 		return false;
 	if (unlikely(timing_on(&nic->timing))) /* its stages are in put.c and peer.c */
 		return false;
@@ -39,8 +40,10 @@ bool put_line(struct nic *nic, const struct put_arguments *put)
 
 	wire_write_line(&header, payload, put->length, words);
 	/* Refused: the long way asks again, and takes note. */
+	const uint8_t *rest = put->length > WIRE_LINE_PAYLOAD ? payload + WIRE_LINE_PAYLOAD : NULL;
+
 	if (unlikely(peer->transport->ops->send_line(peer->transport, peer->address, words,
-						     WIRE_LINE_HEADER + put->length)))
+						     WIRE_LINE_HEADER + put->length, rest)))
 		return false;
 	peer_note_put(nic, peer, put->length);
 	struct event_info info = request_info(nic, put);

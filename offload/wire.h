@@ -153,12 +153,12 @@ bool wire_names_segments(const void *header, size_t length);
 struct wire_segment wire_segment(const struct wire_message *, unsigned index);
 
 /*
- * A put in brief form without flags or token, which never touches memory on its way from the caller's arguments to the receiver's
- * queue: words whose little-endian bytes are four that belong to the transport, then what wire_encode() writes, then the payload.
+ * A put in brief form without flags or token, which begins in registers and goes from there to the receiver's queue: words whose
+ * little-endian bytes are four that belong to the transport, then what wire_encode() writes, then the payload, or its beginning.
  */
 #define WIRE_LINE_WORDS   7
 #define WIRE_LINE_HEADER  36
-#define WIRE_LINE_PAYLOAD 16 /* bytes at most */
+#define WIRE_LINE_PAYLOAD 16 /* bytes that the words have room for */
 
 struct wire_line {
 	uint16_t source_tag, target_tag;
@@ -174,9 +174,9 @@ static inline void wire_write_line(const struct wire_line *put, const uint8_t *p
 	words[2] = put->match_bits;
 	words[3] = put->offset;
 	words[4] = put->hdr_data;
-	words[6] = 0;
-	if (length == sizeof(uint64_t)) {
+	if (length == sizeof(uint64_t) || length >= WIRE_LINE_PAYLOAD) {
 		words[5] = load_u64(payload);
+		words[6] = length >= WIRE_LINE_PAYLOAD ? load_u64(payload + sizeof(uint64_t)) : 0;
 		return;
 	}
 	uint8_t padded[WIRE_LINE_PAYLOAD] = {0};

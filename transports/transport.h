@@ -43,6 +43,7 @@ enum exposure_use {
 
 struct transport_limits {
 	size_t short_max;        /* greatest message of send(): header and payload together, bytes; at least 1024 */
+	size_t line_max;         /* greatest message of send_line(), bytes */
 	size_t rma_chunk;        /* preferred size of one read, bytes */
 	size_t rma_depth;        /* reads worth having in flight for one message */
 	bool local_registration; /* read() needs an exposure of the local buffer (FI_MR_LOCAL) */
@@ -180,12 +181,13 @@ struct transport_ops {
 		    const struct iovec *payload, int count);
 
 	/*
-	 * The same for a message that is so short that it travels in registers.  The words' little-endian bytes are four zeros, for
-	 * the transport to fill, `length` bytes of header and payload, at least 1, and zeros.  0, or as send(), and nothing has
-	 * happened.  Optional: without it only send() is used; so it is where sending to ourselves is possible, of which arm() has to hear.
+	 * The same for a message of `length` bytes, 1 to limits.line_max, that begins in registers.  The words' little-endian bytes
+	 * are four zeros, for the transport to fill, the first bytes of the message, as many as there is room for, and zeros.  The others
+	 * are at `rest`, and copied before the call returns.  0, or as send(), and nothing has happened.  Optional: without it
+	 * only send() is used; so it is where sending to ourselves is possible, of which arm() has to hear.
 	 */
 	int (*send_line)(struct transport *, transport_address, const uint64_t words[TRANSPORT_LINE_WORDS],
-			 size_t length);
+			 size_t length, const void *rest);
 
 	/*
 	 * RDMA read of the peer's exposed memory; ends with rdma_done(context).  0 or -EAGAIN or an error, then no

@@ -30,8 +30,7 @@ enum {
 	RECEIVER = SENDERS, /* its number as a pid, behind the senders' */
 	PROCESSES,
 	HEAD_LENGTH = 16,
-	LINE_MAX = NODE_LINE_BYTES - NODE_RECORD_HEAD - HEAD_LENGTH, /* of one in words */
-	SHORT_MAX = NODE_MAX_RECORD - HEAD_LENGTH,                   /* payload of a record without slab */
+	SHORT_MAX = NODE_MAX_RECORD - HEAD_LENGTH, /* payload of a record without slab */
 	QUOTA_MIN = 8,
 	KNOWN_AS = 5, /* the number by which every sender knows the receiver */
 	RECORDS = FEWER(400000),
@@ -130,14 +129,17 @@ static const struct transport_sink sink = {.arrived = arrived};
 
 static int send_in_words(struct node *node, struct node_peer *to, const struct stamp *stamp, const uint8_t *payload)
 {
+	enum { ROOM = NODE_FIRST_BYTES - sizeof(*stamp) };
+	size_t first = stamp->length < ROOM ? stamp->length : ROOM;
 	uint8_t bytes[NODE_LINE_BYTES] = {0};
 	uint64_t words[TRANSPORT_LINE_WORDS];
 
 	memcpy(bytes + NODE_RECORD_HEAD, stamp, sizeof(*stamp));
-	memcpy(bytes + NODE_RECORD_HEAD + sizeof(*stamp), payload, stamp->length);
+	memcpy(bytes + NODE_RECORD_HEAD + sizeof(*stamp), payload, first);
 	for (unsigned i = 0; i < TRANSPORT_LINE_WORDS; i++)
 		words[i] = load_u64(bytes + i * sizeof(*words));
-	return node_append_line(node, to, words, sizeof(*stamp) + stamp->length);
+	return node_append_line(node, to, words, sizeof(*stamp) + stamp->length,
+				stamp->length > ROOM ? payload + ROOM : NULL);
 }
 
 static int send_message(unsigned sender, uint32_t count, uint32_t length)
@@ -150,7 +152,7 @@ static int send_message(unsigned sender, uint32_t count, uint32_t length)
 
 	for (uint32_t i = 0; i < length; i++)
 		payload[i] = payload_byte(&stamp, i);
-	if (length <= LINE_MAX && count % 2)
+	if (length <= SHORT_MAX && count % 2)
 		return send_in_words(&nodes[sender], to, &stamp, payload);
 	if (length <= SHORT_MAX)
 		return node_append(&nodes[sender], to, NODE_MESSAGE, &stamp, sizeof(stamp), parts, 2);

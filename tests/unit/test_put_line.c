@@ -21,7 +21,8 @@ enum {
 	THEIR_TAG = 0x2222,
 	INDEX = 4,
 	LENGTH = 8,
-	MEMORY = 64
+	LINE_MAX = 220,
+	MEMORY = 200
 };
 
 static struct nic nic;
@@ -30,7 +31,7 @@ static struct peer *peer, *met[ADDRESS + 1];
 static struct event_queue *eq;
 static struct descriptor *md;
 static struct match_entry *entry;
-static char memory[MEMORY];
+static uint8_t memory[MEMORY];
 static struct operation op;
 
 /* --- a transport that keeps the line --- */
@@ -39,10 +40,13 @@ static int refusal;
 static unsigned lines;
 static uint64_t line[WIRE_LINE_WORDS];
 static size_t line_length;
+static const char *line_rest;
 
-static int send_line(struct transport *transport, transport_address address, const uint64_t words[], size_t length)
+static int send_line(struct transport *transport, transport_address address, const uint64_t words[], size_t length,
+		     const void *rest)
 {
 	(void)transport;
+	line_rest = rest;
 	assert_int_equal(address, ADDRESS);
 	if (refusal)
 		return refusal;
@@ -53,7 +57,7 @@ static int send_line(struct transport *transport, transport_address address, con
 }
 
 static struct transport_ops ops;
-static struct transport transport = {.ops = &ops, .limits = {.short_max = 4096, .brief = true}};
+static struct transport transport = {.ops = &ops, .limits = {.short_max = 4096, .line_max = LINE_MAX, .brief = true}};
 
 /* --- an engine that has met one peer, and has one descriptor for puts and to put from --- */
 
@@ -67,6 +71,7 @@ static int open_nic(void **state)
 	memset(&settings, 0, sizeof(settings));
 	settings.short_max = 4096;
 	ops = (struct transport_ops){.name = "lines", .send_line = send_line};
+	transport.limits.line_max = LINE_MAX;
 	refusal = 0;
 	lines = 0;
 	nic.settings = &settings;
@@ -100,7 +105,7 @@ static int open_nic(void **state)
 	entry->must_match = UINT64_MAX;
 	match_list_insert(&nic.portals[INDEX], entry, NULL, PTL_INS_AFTER);
 	for (int i = 0; i < MEMORY; i++)
-		memory[i] = (char)i;
+		memory[i] = (uint8_t)i;
 	const ptl_md_t user = {.start = memory,
 			       .length = MEMORY,
 			       .threshold = 2,
@@ -199,6 +204,26 @@ static void a_usual_put_is_a_line_and_its_events(void **state)
 	assert_int_equal(nic.counters.bytes_sent, LENGTH);
 }
 
+/* What the words have no room for is the transport's to fetch. */
+static void a_put_of_several_lines_begins_in_words(void **state)
+{
+	struct put_arguments put = usual();
+	uint8_t bytes[sizeof(line)];
+
+	(void)state;
+	put.length = WIRE_LINE_PAYLOAD;
+	assert_true(put_line(&nic, &put));
+	assert_null(line_rest);
+	put.length = LINE_MAX - WIRE_LINE_HEADER;
+	assert_true(put_line(&nic, &put));
+	assert_int_equal(line_length, LINE_MAX);
+	assert_ptr_equal(line_rest, memory + 1 + WIRE_LINE_PAYLOAD);
+	for (unsigned i = 0; i < WIRE_LINE_WORDS; i++)
+		put_u64(bytes + i * sizeof(*line), line[i]);
+	assert_memory_equal(bytes + 4 + WIRE_LINE_HEADER, memory + 1, WIRE_LINE_PAYLOAD);
+	assert_int_equal(nic.counters.bytes_sent, put.length + WIRE_LINE_PAYLOAD);
+}
+
 /* What makes a put unusual at its initiator, one thing at a time. */
 #define UNUSUAL_PUT(name, what)                                                                                        \
 	static void name(struct put_arguments *put)                                                                    \
@@ -214,7 +239,8 @@ UNUSUAL_PUT(a_response_waits, peer->responses.head = &op)
 UNUSUAL_PUT(a_request_waits, peer->requests.head = &op)
 UNUSUAL_PUT(a_refusal_before, peer->refusals = 1)
 UNUSUAL_PUT(no_lines, ops.send_line = NULL)
-UNUSUAL_PUT(too_long, put->length = WIRE_LINE_PAYLOAD + 1)
+UNUSUAL_PUT(too_long, put->length = LINE_MAX - WIRE_LINE_HEADER + 1)
+UNUSUAL_PUT(too_long_for_this_transport, transport.limits.line_max = WIRE_LINE_HEADER + LENGTH - 1)
 UNUSUAL_PUT(longer_than_short_max, settings.short_max = LENGTH - 1)
 UNUSUAL_PUT(pieces_to_send, md->region.count = 2)
 UNUSUAL_PUT(an_ack, put->ack = true)
@@ -236,6 +262,7 @@ static void any_other_put_is_left_alone(void **state)
 		a_refusal_before,
 		no_lines,
 		too_long,
+		too_long_for_this_transport,
 		longer_than_short_max,
 		pieces_to_send,
 		an_ack,
@@ -428,11 +455,9 @@ static void any_other_arrival_is_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_usual_put_is_a_line_and_its_events),
-		TEST(any_other_put_is_left_alone),
-		TEST(a_usual_put_is_matched_copied_and_told),
-		TEST(what_is_empty_may_be_nowhere),
-		TEST(pieces_are_filled_as_one),
+		TEST(a_usual_put_is_a_line_and_its_events), TEST(a_put_of_several_lines_begins_in_words),
+		TEST(any_other_put_is_left_alone),          TEST(a_usual_put_is_matched_copied_and_told),
+		TEST(what_is_empty_may_be_nowhere),         TEST(pieces_are_filled_as_one),
 		TEST(any_other_arrival_is_left_alone),
 	};
 

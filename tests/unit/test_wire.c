@@ -278,7 +278,8 @@ static void a_put_in_brief_is_these_bytes(void **state)
 /* The line is what wire_encode() would have written, and is read back, whatever the length of its payload. */
 static void a_put_in_words_is_the_same_bytes(void **state)
 {
-	static const uint8_t payload[WIRE_LINE_PAYLOAD] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+	static const uint8_t payload[WIRE_LINE_PAYLOAD + 4] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+							       11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
 	const struct wire_line put = {.source_tag = 0x8001,
 				      .target_tag = 0x9002,
 				      .pt_index = 0xfe,
@@ -297,13 +298,14 @@ static void a_put_in_words_is_the_same_bytes(void **state)
 					     .hdr_data = put.hdr_data};
 
 	(void)state;
-	for (size_t length = 0; length <= WIRE_LINE_PAYLOAD; length++) {
+	for (size_t length = 0; length <= sizeof(payload); length++) {
 		uint8_t expected[4 + WIRE_LINE_HEADER + WIRE_LINE_PAYLOAD] = {0}, line[sizeof(expected)];
 		uint64_t words[WIRE_LINE_WORDS];
 		struct wire_line read = {.match_bits = 0};
 
 		assert_int_equal(wire_encode(&message, expected + 4), WIRE_LINE_HEADER);
-		memcpy(expected + 4 + WIRE_LINE_HEADER, payload, length);
+		memcpy(expected + 4 + WIRE_LINE_HEADER, payload,
+		       length < WIRE_LINE_PAYLOAD ? length : WIRE_LINE_PAYLOAD);
 		wire_write_line(&put, payload, length, words);
 		for (unsigned i = 0; i < WIRE_LINE_WORDS; i++)
 			put_u64(line + i * sizeof(*words), words[i]);

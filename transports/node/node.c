@@ -127,6 +127,7 @@ static int node_transport_claim(struct transport_config *config, struct transpor
 	node->base.ops = &transport_node;
 	node->base.limits = (struct transport_limits){
 		.short_max = short_max(config->settings),
+		.line_max = NODE_MAX_RECORD,
 		.rma_chunk = SIZE_MAX, /* node_copy.c cuts by itself */
 		.rma_depth = RMA_DEPTH,
 		.verified_uid = true,
@@ -245,7 +246,7 @@ static int node_send(struct transport *transport, transport_address address, con
 }
 
 static int node_send_line(struct transport *transport, transport_address address,
-			  const uint64_t words[TRANSPORT_LINE_WORDS], size_t length)
+			  const uint64_t words[TRANSPORT_LINE_WORDS], size_t length, const void *rest)
 {
 	struct node *node = node_of(transport);
 	struct node_peer *peer = node->peers[address];
@@ -253,7 +254,7 @@ static int node_send_line(struct transport *transport, transport_address address
 	if (unlikely(peer->meeting != NODE_OPEN || peer->doomed))
 		return -EAGAIN;
 	node->partner = peer;
-	return node_append_line(node, peer, words, length);
+	return node_append_line(node, peer, words, length, rest);
 }
 
 /* The queue is looked at again after the rings have been taken back: who drives now and then may not come again soon. */

@@ -220,14 +220,16 @@ struct node_slab_place {
 #define NODE_MAX_LINES   4
 #define NODE_LINE_BYTES  (CACHE_LINE - sizeof(uint64_t))
 #define NODE_RECORD_HEAD 4 /* bytes of a record's first line before its data: sender, kind, length */
+#define NODE_FIRST_BYTES (NODE_LINE_BYTES - NODE_RECORD_HEAD)
 #define NODE_MAX_RECORD  (NODE_MAX_LINES * NODE_LINE_BYTES - NODE_RECORD_HEAD)
 
 /* Appends a record to an OPEN peer's queue: head and parts, together at most NODE_MAX_RECORD bytes.  0 or -ENOBUFS. */
 int node_append(struct node *, struct node_peer *, enum node_kind, const void *head, size_t head_length,
 		const struct iovec *parts, int count);
 
-/* A message of one line in words, as transport_ops.send_line() has it.  0 or -ENOBUFS. */
-int node_append_line(struct node *, struct node_peer *, const uint64_t words[TRANSPORT_LINE_WORDS], size_t length);
+/* A message whose first line is in words, at most NODE_MAX_RECORD bytes, as transport_ops.send_line() has it.  0 or -ENOBUFS. */
+int node_append_line(struct node *, struct node_peer *, const uint64_t words[TRANSPORT_LINE_WORDS], size_t length,
+		     const uint8_t *rest);
 
 /*
  * The same with the parts, at most NODE_SLAB_SIZE bytes, in a slab; the record begins with its place, which its head

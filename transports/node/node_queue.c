@@ -204,6 +204,11 @@ static inline void publish(struct node_slot *slot, const uint8_t *bytes, uint64_
 	atomic_store_explicit(&slot->sequence, sequence, memory_order_release);
 }
 
+static inline unsigned lines_for(size_t length)
+{
+	return (unsigned)((length + NODE_RECORD_HEAD + NODE_LINE_BYTES - 1) / NODE_LINE_BYTES);
+}
+
 /* *end: the position behind it. */
 static int append_lines(struct node *node, struct node_peer *peer, const struct record *record, unsigned lines,
 			uint64_t *end)
@@ -227,27 +232,66 @@ static int append_lines(struct node *node, struct node_peer *peer, const struct 
 	return 0;
 }
 
-int node_append_line(struct node *node, struct node_peer *peer, const uint64_t words[TRANSPORT_LINE_WORDS],
-		     size_t length)
+/* The lines behind the first of a message, the last first, straight from the user's memory. */
+static void publish_rest(struct node_segment *to, uint64_t position, unsigned lines, const uint8_t *rest, size_t length)
+{
+	for (unsigned line = lines - 1; line > 0; line--) {
+		size_t at = (line - 1) * NODE_LINE_BYTES;
+		struct node_slot *slot = slot_at(to, position + line);
+
+		if (length - at < NODE_LINE_BYTES)
+			memcpy(slot->bytes, rest + at, length - at);
+		else
+			memcpy(slot->bytes, rest + at, NODE_LINE_BYTES);
+		/* Pairs with the acquire load in copy_record(). */
+		atomic_store_explicit(&slot->sequence, sequence_of(position + line, 0), memory_order_release);
+	}
+}
+
+/* Faults while nobody waits for us yet: see WHY A DEAD SENDER BLOCKS NOBODY. */
+static inline void touch_source(const volatile uint8_t *bytes, size_t length)
+{
+	(void)bytes[0];
+	(void)bytes[length - 1];
+}
+
+/* Without the others where there is one, which then costs nothing but itself. */
+static inline __attribute__((always_inline)) int append_words(struct node *node, struct node_peer *peer,
+							      const uint64_t words[TRANSPORT_LINE_WORDS], size_t length,
+							      unsigned lines, const uint8_t *rest)
 {
 	const uint64_t head = peer->sender | (uint64_t)NODE_MESSAGE << 16 | (uint64_t)length << 24;
+	struct node_segment *to = peer->segment;
 	uint64_t position;
-	int rc = reserve(node, peer, 1, &position);
+
+	if (lines > 1)
+		touch_source(rest, length - NODE_FIRST_BYTES);
+	int rc = reserve(node, peer, lines, &position);
 
 	if (unlikely(rc))
 		return rc;
-	struct node_slot *slot = slot_at(peer->segment, position);
+	if (lines > 1)
+		publish_rest(to, position, lines, rest, length - NODE_FIRST_BYTES);
+	struct node_slot *slot = slot_at(to, position);
 
 	FAULT_POINT("send-before-first-line");
 	put_u64(slot->bytes, words[0] | head);
 	for (unsigned i = 1; i < TRANSPORT_LINE_WORDS; i++)
 		put_u64(slot->bytes + i * sizeof(*words), words[i]);
 	/* Pairs with the acquire load in consume_one(). */
-	atomic_store_explicit(&slot->sequence, sequence_of(position, 1), memory_order_release);
+	atomic_store_explicit(&slot->sequence, sequence_of(position, lines), memory_order_release);
 	FAULT_POINT("send-after-first-line");
-	prefetch_for_write(slot_at(peer->segment, position + 1 + WRITE_AHEAD));
-	alert(node, peer, position + 1);
+	for (unsigned line = 0; line < lines; line++) /* as in append_lines() */
+		prefetch_for_write(slot_at(to, position + lines + WRITE_AHEAD + line));
+	alert(node, peer, position + lines);
 	return 0;
+}
+
+int node_append_line(struct node *node, struct node_peer *peer, const uint64_t words[TRANSPORT_LINE_WORDS],
+		     size_t length, const uint8_t *rest)
+{
+	return length <= NODE_FIRST_BYTES ? append_words(node, peer, words, length, 1, NULL)
+					  : append_words(node, peer, words, length, lines_for(length), rest);
 }
 
 static inline uint8_t *gather(uint8_t *to, const struct iovec *parts, int count)
@@ -266,11 +310,6 @@ static inline uint8_t *begin(struct record *record, const struct node_peer *peer
 	record->bytes[2] = (uint8_t)kind;
 	record->bytes[3] = (uint8_t)length;
 	return record->bytes + NODE_RECORD_HEAD;
-}
-
-static inline unsigned lines_for(size_t length)
-{
-	return (unsigned)((length + NODE_RECORD_HEAD + NODE_LINE_BYTES - 1) / NODE_LINE_BYTES);
 }
 
 int node_append(struct node *node, struct node_peer *peer, enum node_kind kind, const void *head, size_t head_length,
