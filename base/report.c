@@ -197,22 +197,25 @@ const char *report_lock_hint(int error)
 	return text;
 }
 
-/* Whether so many more descriptors can be had now. */
-static bool can_open(int count)
+/* What else eventfd() may fail with says nothing about descriptors. */
+int report_descriptors(int count)
 {
+	UNCANCELLED; /* for close(); callers may own an engine */
 	int fd = eventfd(0, EFD_CLOEXEC);
-	bool more = fd >= 0 && (count == 1 || can_open(count - 1));
 
-	if (fd >= 0)
-		close(fd);
-	return more;
+	if (fd < 0)
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
+	int error = count > 1 ? report_descriptors(count - 1) : 0;
+
+	close(fd);
+	return error;
 }
 
 int report_cause(int error)
 {
-	UNCANCELLED; /* for close(); callers may own an engine */
+	int missing = error == -EIO || error == -ELIBACC ? report_descriptors(FEW) : 0;
 
-	return (error == -EIO || error == -ELIBACC) && !can_open(FEW) ? -EMFILE : error;
+	return missing ? missing : error;
 }
 
 const char *report_descriptor_hint(int error)

@@ -37,7 +37,10 @@ struct report_texts *report_into(struct report_texts *);
 /* "; what to do" about -ENOMEM where memory had to be pinned, if it is limited, else "".  Until the thread's next call. */
 const char *report_lock_hint(int error);
 
-/* What libraries say that get no descriptor, -EIO and -ELIBACC, is -EMFILE if hardly one is left; every other error is what it is. */
+/* 0 if so many more descriptors can be had now; or what they would be refused with: -EMFILE, -ENFILE, -ENOMEM. */
+int report_descriptors(int count);
+
+/* What libraries say that get no descriptor, -EIO and -ELIBACC, is why there is none if hardly one is left; every other error is what it is. */
 int report_cause(int error);
 
 /* What to do about -EMFILE and -ENFILE: descriptors have run out; about others if that is their cause. */

@@ -155,8 +155,10 @@ static const char *why_unreachable(const struct nic *nic, const struct peer *pee
 	const bool we_loop = nic->id.nid >> 24 == LOOPBACK_NET, it_loops = peer->id.nid >> 24 == LOOPBACK_NET;
 
 	if (we_loop == it_loops)
-		return *report_descriptor_hint(-EIO)
+		return report_cause(-EIO) == -EMFILE
 			       ? "hardly a descriptor is left to connect with: raise RLIMIT_NOFILE (ulimit -n)"
+		       : report_cause(-EIO) == -ENFILE
+			       ? "hardly a descriptor of the system is left to connect with: raise fs.file-max"
 			       : why;
 	return we_loop ? "our interface is on the loopback and its is not: set PTL_IFACE"
 		       : "its interface is on the loopback and ours is not: set PTL_IFACE, there or here";
