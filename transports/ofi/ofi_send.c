@@ -75,29 +75,54 @@ void ofi_slot_release(struct ofi *ofi, struct ofi_operation *slot)
 }
 
 /*
- * What a refused post means to the engine.  Providers use several codes for a peer that is connecting, full, not
- * started or dead (sockets: ENOENT); all of them may pass.
+ * Providers connect as they send, so a post ends with whatever errno the sockets or queue pairs below them have met: all that
+ * connect(), accept(), send() and recv() say of a peer, of the way to it or of what this process lacks just now.  That may pass, and
+ * whether the peer is gone is for the engine to find out, which has deadlines for it.  What the call itself is refused for does not.
  */
-int ofi_post_error(const struct ofi *ofi, const char *what, uint64_t peer, ssize_t code)
+static bool may_pass(int error)
 {
-	switch (-code) {
+	switch (error) {
+	/* Nothing is free: a queue, memory, a descriptor (which providers also call EIO), a port for our end. */
 	case FI_EAGAIN:
-	case FI_ENOENT:
+	case FI_ENOBUFS:
 	case FI_ENOMEM:
 	case FI_EBUSY:
+	case FI_EMFILE:
+	case ENFILE:
+	case FI_EADDRNOTAVAIL:
+	case FI_EINTR:
+	/* The connection is being made. */
+	case FI_EALREADY:
+	case FI_EINPROGRESS:
+	case FI_ENOTCONN:
+	/* Nobody is there, yet or any more (sockets: ENOENT). */
+	case FI_ENOENT:
 	case FI_ECONNREFUSED:
+	case FI_EHOSTDOWN:
+	/* The connection has broken. */
+	case EPIPE:
 	case FI_ECONNRESET:
 	case FI_ECONNABORTED:
-	case FI_ENOTCONN:
-	case FI_ETIMEDOUT:
+	case ENETRESET:
 	case FI_ESHUTDOWN:
+	case FI_ETIMEDOUT:
 	case FI_ECANCELED:
-		return -EAGAIN;
+	/* Routers and interfaces say so while routes change or a cable is out. */
+	case FI_ENETDOWN:
+	case FI_ENETUNREACH:
+	case FI_EHOSTUNREACH:
+		return true;
 	default:
-		return report_error(-EHOSTUNREACH, "%s: %s to peer %lu (%zu bytes at most) fails: %s",
-				    ofi->profile.name, what, (unsigned long)peer, ofi->base.limits.short_max,
-				    ofi->library->strerror((int)-code));
+		return false;
 	}
+}
+
+int ofi_post_error(const struct ofi *ofi, const char *what, uint64_t peer, ssize_t code)
+{
+	if (may_pass(-report_cause(ofi_errno(code))))
+		return -EAGAIN;
+	return report_error(-EHOSTUNREACH, "%s: %s to peer %lu (%zu bytes at most) fails: %s", ofi->profile.name, what,
+			    (unsigned long)peer, ofi->base.limits.short_max, ofi->library->strerror((int)-code));
 }
 
 static size_t payload_length(const struct iovec *payload, int count)
