@@ -10,10 +10,15 @@
 
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "transports/ofi/ofi.h"
@@ -844,6 +849,115 @@ static void a_buffer_that_was_refused_is_offered_again(void **state)
 	ofi = (struct ofi){0};
 }
 
+/* ---- What fails, and what is lacking ---- */
+
+/* Whatever a connection can end with may pass; what is refused because of the call itself does not. */
+static void what_connections_end_with_is_tried_again(void **state)
+{
+	static const int passing[] = {EAGAIN,        ENOBUFS,   ENOMEM,    EBUSY,       EMFILE,       ENFILE,
+				      EADDRNOTAVAIL, EINTR,     EALREADY,  EINPROGRESS, ENOTCONN,     ENOENT,
+				      ECONNREFUSED,  EHOSTDOWN, EPIPE,     ECONNRESET,  ECONNABORTED, ENETRESET,
+				      ESHUTDOWN,     ETIMEDOUT, ECANCELED, ENETDOWN,    ENETUNREACH,  EHOSTUNREACH};
+	static const int lasting[] = {EINVAL, EMSGSIZE, EOPNOTSUPP, EACCES, EPERM, EFAULT, EIO, FI_ETRUNC, FI_ENOAV};
+
+	(void)state;
+	ofi.library = &library;
+	for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+		assert_int_equal(ofi_post_error(&ofi, "a send", 0, -passing[i]), -EAGAIN);
+	for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++)
+		assert_int_equal(ofi_post_error(&ofi, "a send", 0, -lasting[i]), -EHOSTUNREACH);
+}
+
+/* As if a provider listened on a port of the loopback, where somebody has connected and was not accepted yet. */
+struct place {
+	struct sockaddr_in name;
+	int listener, stranger;
+};
+
+static struct place listen_somewhere(void)
+{
+	struct place place = {.name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}};
+	struct sockaddr *name = (struct sockaddr *)&place.name;
+	socklen_t length = sizeof place.name;
+
+	place.listener = socket(AF_INET, SOCK_STREAM, 0);
+	place.stranger = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(place.listener, name, length), 0);
+	assert_int_equal(listen(place.listener, 4), 0);
+	assert_int_equal(getsockname(place.listener, name, &length), 0);
+	assert_int_equal(connect(place.stranger, name, length), 0);
+	ofi = (struct ofi){.nid = INADDR_LOOPBACK,
+			   .port = ntohs(place.name.sin_port),
+			   .listener_fd = -1,
+			   .edge_fd = -1,
+			   .profile.tcp_sockets = true};
+	return place;
+}
+
+static void close_place(const struct place *place)
+{
+	close(place->listener);
+	close(place->stranger);
+	ofi = (struct ofi){0};
+}
+
+/* What has come to it has the same name. */
+static void the_listener_is_the_socket_that_listens(void **state)
+{
+	struct place place = listen_somewhere();
+	int came = accept(place.listener, NULL, NULL);
+
+	(void)state;
+	assert_true(came > place.listener);
+	ofi_note_listener(&ofi);
+	assert_int_equal(ofi.listener_fd, place.listener);
+	assert_true(fcntl(came, F_GETFD) & FD_CLOEXEC);
+	close(came);
+	close_place(&place);
+}
+
+static unsigned attempts_to_sleep;
+
+static int try_to_sleep(struct fid_fabric *of, struct fid **fids, int count)
+{
+	(void)of, (void)fids, (void)count;
+	attempts_to_sleep++;
+	return 0;
+}
+
+static struct fi_ops_fabric fabric_ops = {.size = sizeof fabric_ops, .trywait = try_to_sleep};
+
+static unsigned attempts_to_take(void)
+{
+	attempts_to_sleep = 0;
+	ofi_take_connections(&ofi);
+	return attempts_to_sleep;
+}
+
+/* They stay in the queue, so each of many looks a poll would find them there again. */
+static void no_connection_is_taken_where_no_descriptor_is_left(void **state)
+{
+	struct place place = listen_somewhere();
+	struct fid_fabric fabric = {.ops = &fabric_ops};
+	struct fid_cq queue = {.ops = NULL};
+	struct rlimit limit, none;
+
+	(void)state;
+	ofi.listener_fd = place.listener;
+	ofi.fabric = &fabric;
+	ofi.cq = &queue;
+	assert_true(attempts_to_take() > 1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	/* One is what poll() wants. */
+	none = (struct rlimit){.rlim_cur = 1, .rlim_max = limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	unsigned attempts = attempts_to_take();
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(attempts, 0);
+	close_place(&place);
+}
+
 #define ROW(test) cmocka_unit_test_setup_teardown(test, clear, release)
 
 int main(void)
@@ -873,6 +987,9 @@ int main(void)
 		ROW(no_exposure_asks_to_be_tried_again),
 		ROW(keys_are_random_as_wide_as_they_may_be_and_tried_again),
 		cmocka_unit_test(a_buffer_that_was_refused_is_offered_again),
+		cmocka_unit_test(what_connections_end_with_is_tried_again),
+		cmocka_unit_test(the_listener_is_the_socket_that_listens),
+		cmocka_unit_test(no_connection_is_taken_where_no_descriptor_is_left),
 		cmocka_unit_test(verbs_is_prepared_where_there_is_a_device),
 		cmocka_unit_test(nothing_is_prepared_for_verbs_that_is_not_there_or_not_wanted),
 		cmocka_unit_test(what_the_user_says_about_verbs_stays),

@@ -55,13 +55,14 @@ static int try_wait(struct ofi *ofi)
  * kernel's queue faster: a newcomer behind thousands of them would wait longer than PTL_CONNECT_TIMEOUT where nobody ever sleeps, and
  * for as many attempts to sleep, each after a whole round of polling, where somebody does.  So fi_trywait() is called once for each
  * that waits.  What it clears is found by the poll or the arm that follows.  (Where it is a stub, on net, every poll takes one.)
+ * Without a descriptor for them they stay in the kernel's queue, and looking at them again would be in vain.
  */
 void ofi_take_connections(struct ofi *ofi)
 {
 	ofi->polls = 0;
 	if (ofi->listener_fd < 0 || ofi->cq_fd < 0 || ofi->edge_fd >= 0)
 		return;
-	for (int i = 0; i < TAKEN_AT_A_TIME && is_readable(ofi->listener_fd); i++)
+	for (int i = 0; i < TAKEN_AT_A_TIME && is_readable(ofi->listener_fd) && report_descriptors(1) == 0; i++)
 		try_wait(ofi);
 }
 

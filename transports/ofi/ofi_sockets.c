@@ -75,6 +75,15 @@ static bool is_ours(const struct ofi *ofi, int fd)
 	       name.sin_addr.s_addr == htonl(ofi->nid);
 }
 
+/* Connections that came to it have its name. */
+static bool listens(int fd)
+{
+	socklen_t size = sizeof(int);
+	int listening = 0;
+
+	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 && listening;
+}
+
 /* Programs that we execute without fork() must not inherit it. */
 static void note_listener(void *argument, int fd)
 {
@@ -83,7 +92,8 @@ static void note_listener(void *argument, int fd)
 	if (!is_ours(ofi, fd))
 		return;
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	ofi->listener_fd = fd;
+	if (listens(fd))
+		ofi->listener_fd = fd;
 }
 
 void ofi_note_listener(struct ofi *ofi)
