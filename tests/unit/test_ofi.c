@@ -2050,6 +2050,142 @@ static void a_short_max_beyond_the_provider_is_cut(void)
 	shut();
 }
 
+/* ---- Addresses that nobody uses any more (tcp and net) ---- */
+
+#define NEIGHBOUR (LOOPBACK + 1) /* where nobody is sent anything */
+
+static transport_address resolved(uint32_t nid, uint32_t pid, unsigned attempt)
+{
+	transport_address address;
+
+	CHECK_EQUAL(transport->ops->resolve(transport, nid, pid, attempt, &address), 0);
+	return address;
+}
+
+static bool only_few_are_unused(const void *unused)
+{
+	(void)unused;
+	return ofi_of(transport)->unused_count <= OFI_UNUSED_KEPT;
+}
+
+/* Until all that were forgotten before are, and nothing is left of them. */
+static void forget_many_others(void)
+{
+	static uint32_t pid;
+
+	for (int i = 0; i < OFI_UNUSED_KEPT; i++)
+		transport->ops->forget(transport, resolved(NEIGHBOUR, ++pid, 0));
+	drive_until("forget", only_few_are_unused, NULL);
+}
+
+static void addresses_are_used_again(void)
+{
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	struct ofi *ofi = ofi_of(transport);
+	transport_address held = resolved(NEIGHBOUR, 1u << 20, 0), regained = resolved(NEIGHBOUR, 1u << 21, 0);
+
+	CHECK_EQUAL(resolved(NEIGHBOUR, 1u << 20, 0), held);
+	transport->ops->forget(transport, held); /* one use is left */
+	transport->ops->forget(transport, regained);
+	CHECK_EQUAL(resolved(NEIGHBOUR, 1u << 21, 0), regained);
+	for (int i = 0; i < 8; i++)
+		forget_many_others();
+	CHECK(ofi->address_count < 3 * OFI_UNUSED_KEPT);
+	for (size_t i = 0; i < ofi->address_count; i++)
+		CHECK(ofi->addresses[i].number == FI_ADDR_NOTAVAIL || ofi->addresses[i].number < 3 * OFI_UNUSED_KEPT);
+	CHECK_EQUAL(resolved(NEIGHBOUR, 1u << 20, 0), held);
+	CHECK_EQUAL(resolved(NEIGHBOUR, 1u << 21, 0), regained);
+	shut();
+}
+
+/* Its connection is open and its number another's, and still nobody is taken for anybody else. */
+static void who_was_forgotten_is_nobody_until_it_is_resolved(void)
+{
+	open_and_greet();
+	struct ofi *ofi = ofi_of(transport);
+	fi_addr_t former = ofi->addresses[address_of[1]].number;
+
+	if (my_rank == 0) {
+		transport->ops->forget(transport, address_of[1]);
+		transport->ops->forget(transport, address_of[2]);
+		forget_many_others();
+		forget_many_others();
+		address_of[2] = resolved(home, pid_at[2], attempt_at[2]);
+		CHECK_EQUAL(ofi->addresses[address_of[2]].number, former);
+	}
+	barrier();
+	if (my_rank == 1) {
+		send_message(address_of[0], 1, 40);
+	} else if (my_rank == 0) {
+		await_messages(1, 2);
+		CHECK_EQUAL(last_from, TRANSPORT_ADDRESS_UNKNOWN);
+	}
+	barrier();
+	if (my_rank == 2) {
+		send_message(address_of[0], 1, 40);
+	} else if (my_rank == 0) {
+		await_messages(2, 2);
+		CHECK_EQUAL(last_from, address_of[2]);
+		address_of[1] = resolved(home, pid_at[1], attempt_at[1]);
+	}
+	barrier();
+	if (my_rank == 1) {
+		send_message(address_of[0], 2, 40);
+	} else if (my_rank == 0) {
+		await_messages(1, 3);
+		CHECK_EQUAL(last_from, address_of[1]);
+		send_message(address_of[1], 1, 40);
+		send_message(address_of[2], 1, 40);
+	}
+	if (my_rank != 0)
+		await_messages(0, 2);
+	barrier();
+	shut();
+}
+
+/* Until nothing is taken any more: the provider holds some of it. */
+static uint32_t send_in_vain(transport_address to)
+{
+	uint32_t next = 1;
+
+	for (int in_vain = 0; in_vain < IN_VAIN; drive()) {
+		bool taken = try_send(to, next, transport->limits.short_max) == 0;
+
+		next += taken;
+		in_vain = taken ? 0 : in_vain + 1;
+	}
+	return next;
+}
+
+static void sends_under_way_keep_an_address(void)
+{
+	uint32_t sent[2] = {0};
+
+	open_and_greet();
+	harness_while_waiting(NULL);
+	if (my_rank == 0) {
+		const struct ofi_address *address = &ofi_of(transport)->addresses[address_of[1]];
+
+		uint32_t mine = send_in_vain(address_of[1]);
+		fi_addr_t number = address->number;
+
+		CHECK(address->sends > 0);
+		transport->ops->forget(transport, address_of[1]);
+		forget_many_others();
+		forget_many_others();
+		CHECK_EQUAL(ofi_of(transport)->addresses[address_of[1]].number, number);
+		CHECK_EQUAL(resolved(home, pid_at[1], attempt_at[1]), address_of[1]);
+		harness_while_waiting(drive);
+		gather(&mine, sizeof mine, sent);
+	} else {
+		gather(&sent[1], sizeof sent[1], sent);
+		await_messages(0, sent[0]);
+		harness_while_waiting(drive);
+	}
+	barrier();
+	shut();
+}
+
 /* ---- shm: processes that have to meet before they send ---- */
 
 static uint32_t pid_for(int rank)
@@ -2619,6 +2755,14 @@ static const struct test socket_tests[] = {
 	{.name = NULL},
 };
 
+/* Providers that were seen to rename connections: ofi_forget.c. */
+static const struct test forgetting_tests[] = {
+	ROW(1, addresses_are_used_again),
+	ROW(3, who_was_forgotten_is_nobody_until_it_is_resolved),
+	ROW(2, sends_under_way_keep_an_address),
+	{.name = NULL},
+};
+
 /* Providers that bind no TCP port: the application may. */
 static const struct test without_tcp_tests[] = {
 	ROW(1, connections_of_the_application_are_left_alone),
@@ -2648,6 +2792,7 @@ static const struct test shm_tests[] = {
 int main(int argc, char **argv)
 {
 	static const struct test *const with_sockets[] = {common_tests, socket_tests, NULL};
+	static const struct test *const forgetting[] = {common_tests, socket_tests, forgetting_tests, NULL};
 	static const struct test *const over_udp[] = {common_tests, socket_tests, without_tcp_tests, NULL};
 	static const struct test *const without[] = {common_tests, shm_tests, without_tcp_tests, NULL};
 	struct harness harness = {.tables = with_sockets};
@@ -2658,6 +2803,8 @@ int main(int argc, char **argv)
 		harness.tables = without;
 	else if (strcmp(provider, "udp") == 0)
 		harness.tables = over_udp;
+	else if (strcmp(provider, "tcp") == 0 || strcmp(provider, "net") == 0)
+		harness.tables = forgetting;
 	if (argc > 2)
 		harness.only = argv[2];
 	if (argc > 4) { /* an interface with a device beneath it, and its address: for providers without the loopback */

@@ -23,6 +23,7 @@ const struct transport_ops transport_ofi = {
 	OFI_SOCKET_OPS,
 	.claim = ofi_transport_claim,
 	.resolve = ofi_resolve,
+	.forget = ofi_forget,
 	.own_attempt = ofi_own_attempt,
 	.send = ofi_send_uncancelled,
 	.read = ofi_read_uncancelled,

@@ -37,7 +37,8 @@
 #define OFI_INJECTED_MAX   32           /* injected sends to one peer between two whose end we are told */
 #define OFI_REFUSAL_LENGTH 512
 #define OFI_UNNUMBERED     UINT32_MAX
-#define OFI_WATCHED        8      /* descriptors that sleepers watch for the provider */
+#define OFI_UNUSED_KEPT    512 /* addresses that the engine has forgotten and may ask for again soon (ofi_forget.c) */
+#define OFI_WATCHED        8   /* descriptors that sleepers watch for the provider */
 #define OFI_NAP_US         100000 /* limits.nap where waking was not seen to work in every case */
 
 /* The few functions libfabric exports; everything else goes through the tables of the objects they make. */
@@ -75,6 +76,7 @@ struct ofi_profile {
 	bool best;             /* worth trying when the user names no provider */
 	bool owns_udp_port;    /* its endpoint binds our UDP port itself: no reservation beside it, no probes */
 	bool tcp_sockets;      /* it listens on our TCP port, and its connections are sockets of this process */
+	bool renames;          /* fi_av_insert() of an address renames its open connections (ofi_forget.c) */
 	bool false_source;     /* its FI_SOURCE is a number of its own, not ours (rxd) */
 	bool never_inject;     /* injected sends would escape peer_sends, which its correctness needs (rxd) */
 	uint8_t peer_sends;    /* sends it may hold for one peer, 0: OFI_PEER_SENDS */
@@ -127,7 +129,7 @@ struct ofi_region {
 	struct ofi_region *previous, *next;
 };
 
-/* One (nid, port), or published (nid, pid, life), that was ever resolved; its index is its transport_address. */
+/* One (nid, port), or published (nid, pid, life), that was resolved; its index is its transport_address. */
 struct ofi_address {
 	fi_addr_t number;   /* what the provider calls it now, FI_ADDR_NOTAVAIL: nothing */
 	uint64_t rma_bytes; /* in flight */
@@ -135,12 +137,15 @@ struct ofi_address {
 	uint32_t nid;
 	uint32_t probe;   /* number of the last probe sent */
 	uint32_t pid;     /* published addresses; else 0: a port may be several pids' */
+	uint32_t uses;    /* of resolve() that were not taken back; counted where transport_ofi resolves */
+	uint32_t next;    /* index + 1, in ofi.unused or among the free entries */
 	uint16_t port;    /* host byte order; published: of its claim, 0 until looked up */
 	uint8_t life;     /* likewise */
 	uint8_t sends;    /* held by the provider, at most ofi.peer_sends */
 	uint8_t injected; /* since the last send whose end we are told */
 	bool heard;       /* a message came since the last probe left */
 	bool refused;     /* the last probe was refused and nothing was heard since */
+	bool queued;      /* in ofi.unused; perhaps in use again */
 };
 
 /* An entry of an epoll set of the provider's. */
@@ -158,8 +163,9 @@ struct ofi {
 	const struct transport_sink *sink;
 	void *owner;
 	struct ofi_address *addresses;
-	uint32_t *numbered; /* the provider's number -> index, or OFI_UNNUMBERED */
-	size_t address_count, address_room, numbered_room;
+	uint32_t *numbered;                                /* the provider's number -> index, or OFI_UNNUMBERED */
+	size_t address_count, address_room, numbered_room; /* the first: entries that have ever been in use */
+	unsigned unused_count;
 	bool watching;      /* since some arm(): see ofi_watch.c */
 	unsigned polls;     /* since the last look at the listener */
 	unsigned missing;   /* receive buffers that have yet to be posted */
@@ -199,6 +205,12 @@ struct ofi {
 	int listener_fd;         /* the provider's: our TCP port is ours; -1: it is not, or has none */
 	uint32_t *address_index; /* (nid, port) or (nid, pid, life) -> index + 1; open addressing */
 	size_t address_index_size;
+
+	/* Forgetting (ofi_forget.c). */
+	fi_addr_t grave;                    /* FI_ADDR_NOTAVAIL: addresses are kept */
+	uint32_t unused_first, unused_last; /* index + 1 */
+	uint32_t free_entries;              /* likewise */
+	uint32_t probes;                    /* sent so far */
 
 	/* Published addresses (ofi_published.c). */
 	bool published;
@@ -247,6 +259,21 @@ static inline transport_address ofi_source(const struct ofi *ofi, fi_addr_t numb
 	uint32_t index = number < ofi->numbered_room ? ofi->numbered[number] : OFI_UNNUMBERED;
 
 	return index == OFI_UNNUMBERED ? TRANSPORT_ADDRESS_UNKNOWN : index;
+}
+
+static inline uint32_t ofi_mix(uint32_t value)
+{
+	value ^= value >> 16;
+	value *= 0x85ebca6bu;
+	value ^= value >> 13;
+	value *= 0xc2b2ae35u;
+	return value ^ value >> 16;
+}
+
+/* What the provider calls it, where addresses are computed. */
+static inline struct sockaddr_in ofi_socket_address(uint32_t nid, uint16_t port)
+{
+	return (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(nid)};
 }
 
 /* An errno value for a libfabric code; its own codes start at 256. */
@@ -302,15 +329,24 @@ void ofi_unclaim(struct ofi *);
 int ofi_claim_next_port(struct ofi *); /* the next free candidate after the present one */
 void ofi_yield_port(struct ofi *);     /* for a provider whose endpoint binds it itself */
 int ofi_resolve(struct transport *, uint32_t nid, uint32_t pid, unsigned attempt, transport_address *);
-struct ofi_address *ofi_find_address(const struct ofi *, uint32_t nid, uint16_t port);
 uint16_t ofi_candidate_port(uint32_t pid, unsigned attempt);
+
+/* ofi_table.c: which addresses are known */
+struct ofi_address *ofi_find_address(const struct ofi *, uint32_t nid, uint16_t port);
 /* Finds it or makes it, unknown to the provider.  0 or -ENOMEM.  Pointers into ofi->addresses may change. */
 int ofi_make_address(struct ofi *, uint32_t nid, uint16_t port, transport_address *out);
 int ofi_make_published(struct ofi *, uint32_t nid, uint32_t pid, unsigned life, transport_address *out);
+/* The entry is free from now on, and the provider knows it no longer. */
+void ofi_free_address(struct ofi *, transport_address);
 /* Tells the provider of it, `name` being the provider's own.  0, or a negative errno value, not reported. */
 int ofi_insert_address(struct ofi *, transport_address, const void *name);
 /* From now on the provider calls it so; FI_ADDR_NOTAVAIL: it does not know it any more.  0 or -ENOMEM. */
 int ofi_number_address(struct ofi *, transport_address, fi_addr_t number);
+
+/* ofi_forget.c: addresses that the engine has taken back */
+void ofi_dig_grave(struct ofi *); /* the endpoint has been enabled, and no address inserted */
+void ofi_forget(struct transport *, transport_address);
+void ofi_bury_unused(struct ofi *); /* the completion queue has been found empty; there are more than OFI_UNUSED_KEPT */
 
 /* ofi_probe.c: is a peer's port still held? */
 int ofi_probe(struct transport *, transport_address);

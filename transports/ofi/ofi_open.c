@@ -147,6 +147,7 @@ static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
 	if ((error = ofi_slots_create(ofi)) != 0 || (error = ofi_buffers_create(ofi)) != 0)
 		return ofi_refuse(ofi, error, "no memory for its buffers: %s%s", strerror(-error),
 				  ofi_lock_hint(ofi, error));
+	ofi_dig_grave(ofi);
 	ofi_watch_take(ofi);
 	ofi_note_listener(ofi);
 	return ofi->publish ? ofi->publish(ofi) : 0;

@@ -5,8 +5,9 @@
  * That needs none of the peer's CPU: a stopped process is not taken for a dead one.
  *
  * One unconnected socket serves all peers: with IP_RECVERR the kernel queues each refusal together with the address
- * and the payload of the datagram that caused it.  The payload is a number, so that an old refusal is never held
- * against a process that started later on the same port.
+ * and the payload of the datagram that caused it.  The payload is a number that no other probe had, so that an old
+ * refusal is never held against a process that started later on the same port, nor against an address that was
+ * forgotten meanwhile and came anew.
  */
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -84,7 +85,7 @@ static ssize_t send_probe(struct ofi *ofi, struct ofi_address *peer)
 		.sin_family = AF_INET, .sin_port = htons(peer->port), .sin_addr.s_addr = htonl(peer->nid)};
 
 	peer->heard = false;
-	peer->probe++;
+	peer->probe = ++ofi->probes;
 	return sendto(ofi->probe_fd, &peer->probe, sizeof peer->probe, MSG_DONTWAIT | MSG_NOSIGNAL,
 		      (struct sockaddr *)&to, sizeof to);
 }

@@ -5,7 +5,7 @@
  * usage: newcomers [--transport T] [--peers N] [--processes N] [--report N] [--ids N]
  *
  * N peers in all put one acknowledged word to it and go: interfaces that a few processes open and close under ever new
- * ids (or under --ids of them in turn: then an address that ofi keeps is met again and again), and among them N processes that live for nothing else, half of which end without a word.  Every --report peers
+ * ids (or under --ids of them in turn: then the same addresses are met again and again), and among them N processes that live for nothing else, half of which end without a word.  Every --report peers
  * a line says what the server holds and how long first contacts took, from PtlPut to its ACK.  Fails if the server has grown by
  * more than 1 MiB or a few descriptors since the first thousand, if first contact has become slow, or if one failed.
  */
@@ -29,8 +29,7 @@
 #define SAMPLES  4096 /* of the latest contacts, for their median */
 #define WARM     1000 /* peers after which the server holds what it may hold */
 #define MORE_KIB 1024
-#define ADDRESS_KIB                                                                                                    \
-	1 /* of one address over ofi, and what libfabric remembers with it: ofi_address.c says why it is kept */
+#define OFI_KIB  1024 /* of receive buffers that what newcomers say touches for the first time */
 #define TCP_KIB                                                                                                        \
 	17408 /* of one more chunk of rxm's receive buffers: it has enough for the most connections that ever were at once */
 #define NET_KIB      1    /* of each connection that has come, which libfabric 1.17's net never frees */
@@ -240,9 +239,7 @@ static void print(long met, struct holding holding)
 
 static long kib_allowed(void)
 {
-	long addresses = options.ids > 0 ? options.ids + options.processes : options.peers;
-
-	return MORE_KIB + (strncmp(options.transport, "ofi", 3) == 0 ? ADDRESS_KIB * addresses : 0) +
+	return MORE_KIB + (strncmp(options.transport, "ofi", 3) == 0 ? OFI_KIB : 0) +
 	       (strcmp(options.transport, "ofi:tcp") == 0 ? TCP_KIB : 0) +
 	       (strcmp(options.transport, "ofi:net") == 0 ? NET_KIB * options.peers : 0);
 }
