@@ -52,23 +52,6 @@ struct order {
 	struct run run;
 };
 
-/* The table travels as text: its numbers live in the other process. */
-struct timing_text {
-	char text[8192];
-};
-
-static void read_timing(const struct session *session, struct timing_text *timing)
-{
-	FILE *memory = fmemopen(timing->text, sizeof timing->text, "w");
-
-	memset(timing, 0, sizeof *timing);
-	if (!memory)
-		fail("no memory for the NIC timing table");
-	PTL(PtlNicTimingPrint(session->ni, memory));
-	fclose(memory);
-	PTL(PtlNicTimingSet(session->ni, 0));
-}
-
 static void serve_run(struct session *session, const struct run *run)
 {
 	if (run->exchange >= EXCHANGE_COUNT)
@@ -116,11 +99,11 @@ static void serve_timing_on(struct session *session, const struct run *run)
 
 static void serve_timing_off(struct session *session, const struct run *run)
 {
-	struct timing_text timing;
+	struct stage_times times;
 
 	(void)run;
-	read_timing(session, &timing);
-	control_send(&session->peers, &timing, sizeof timing);
+	stage_times_take(session->ni, &times);
+	control_send(&session->peers, &times, sizeof times);
 }
 
 void measure_serve(struct session *session)
@@ -304,25 +287,15 @@ void measure_note_drivers(struct session *session, const struct usage before[2])
 	}
 }
 
-void measure_nic_timing(struct session *session, const struct run *run)
+void measure_nic_timing(struct session *session, const struct run *run, struct stage_times times[2])
 {
-	struct timing_text timing[2];
-	int last = is_alone(session) ? INITIATOR : TARGET;
-
-	if (!session->load.nic_timing)
-		return;
 	give_order(session, (struct order){.kind = ORDER_TIMING_ON});
 	PTL(PtlNicTimingSet(session->ni, 1));
 	measure_run(session, run, NULL);
-	read_timing(session, &timing[INITIATOR]);
+	stage_times_take(session->ni, &times[INITIATOR]);
 	give_order(session, (struct order){.kind = ORDER_TIMING_OFF});
-	if (last == TARGET)
-		control_receive(&session->peers, &timing[TARGET], sizeof timing[TARGET]);
-	char name[96];
-	static const char *const roles[] = {"initiator", "target"};
-	for (int role = INITIATOR; role <= last; role++) {
-		snprintf(name, sizeof name, "NIC timing of the %s, %u iterations of %llu bytes", roles[role],
-			 run_iterations(run), (unsigned long long)run->size);
-		output_block(name, timing[role].text);
-	}
+	if (is_alone(session))
+		stage_times_none(&times[TARGET]);
+	else
+		control_receive(&session->peers, &times[TARGET], sizeof times[TARGET]);
 }

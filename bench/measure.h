@@ -7,6 +7,7 @@
 #define PTLBENCH_MEASURE_H
 
 #include "session.h"
+#include "stage_times.h"
 #include "stats.h"
 
 enum exchange_id {
@@ -135,7 +136,7 @@ void bypass_take(struct samples *complete_us);
 /* Says who drove since `before`. */
 void measure_note_drivers(struct session *session, const struct usage before[2]);
 
-/* With --nic-timing: repeats the run with stage clocks on and prints both sides' tables. */
-void measure_nic_timing(struct session *session, const struct run *run);
+/* Repeats the run with stage clocks on: the times of both sides, by role. */
+void measure_nic_timing(struct session *session, const struct run *run, struct stage_times times[2]);
 
 #endif

@@ -198,11 +198,42 @@ static void csv_cell(size_t index, union cell cell)
 		printf("%.*f", column->decimals, cell.number);
 }
 
+/* Length of what the keys of neighbours name both, up to and with the last dot. */
+static size_t shared_objects(const char *key, const char *other)
+{
+	size_t shared = 0;
+
+	for (size_t i = 0; key[i] && key[i] == other[i]; i++)
+		if (key[i] == '.')
+			shared = i + 1;
+	return shared;
+}
+
+static void close_objects(const char *key)
+{
+	while ((key = strchr(key, '.'))) {
+		putchar('}');
+		key++;
+	}
+}
+
+/* Opens what the key names, and leaves its last part. */
+static const char *open_objects(const char *key)
+{
+	for (const char *dot; (dot = strchr(key, '.')); key = dot + 1)
+		printf("\"%.*s\": {", (int)(dot - key), key);
+	return key;
+}
+
 static void json_cell(size_t index, union cell cell)
 {
 	const struct column *column = &out.columns[index];
+	const char *before = index ? out.columns[index - 1].key : "";
+	size_t shared = shared_objects(column->key, before);
 
-	printf("%s\"%s\": ", index ? ", " : "", column->key);
+	close_objects(before + shared);
+	printf("%s", index ? ", " : "");
+	printf("\"%s\": ", open_objects(column->key + shared));
 	if (column->decimals < 0)
 		json_string(cell.text);
 	else if (isnan(cell.number))
@@ -221,6 +252,8 @@ void output_row(const union cell *cells)
 	}
 	for (size_t i = 0; i < out.count; i++)
 		print_cell[out.format](i, cells[i]);
+	if (out.format == FORMAT_JSON)
+		close_objects(out.columns[out.count - 1].key);
 	printf(out.format == FORMAT_JSON ? "}" : "\n");
 	fflush(stdout);
 }

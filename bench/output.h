@@ -12,7 +12,7 @@
 
 struct column {
 	const char *title; /* in text; NULL: not shown there */
-	const char *key;   /* in CSV and JSON */
+	const char *key;   /* in CSV and JSON; there "a.b" is b of the object a, which such columns in a row share */
 	int decimals;      /* negative: cells are text, about so wide */
 };
 

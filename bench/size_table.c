@@ -2,9 +2,13 @@
 #include "size_table.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
+#include "fail.h"
 #include "output.h"
 #include "raw.h"
+#include "stage_times.h"
 
 /* Columns in their order; those without a title are for machines. */
 enum {
@@ -25,7 +29,18 @@ enum {
 	COLUMN_TARGET_HOST,
 	COLUMN_INITIATOR_CPU,
 	COLUMN_TARGET_CPU,
-	COLUMN_COUNT
+	COLUMN_COUNT,
+	/* With --nic-timing. */
+	COLUMN_INITIATOR_STAGES = COLUMN_COUNT,
+	COLUMN_TARGET_STAGES = COLUMN_INITIATOR_STAGES + STAGE_COLUMNS,
+	COLUMN_COUNT_TIMED = COLUMN_TARGET_STAGES + STAGE_COLUMNS
+};
+
+/* The stages of a size, kept until the table is complete. */
+struct timed_size {
+	uint64_t size;
+	uint32_t iterations;
+	struct stage_times times[2];
 };
 
 static double rate(double nanoseconds, const struct run *run)
@@ -60,8 +75,20 @@ static struct contestant new_contestant(const struct session *session, int excha
 	return (struct contestant){.run = run};
 }
 
+static void time_stages(struct session *session, const struct contestant *ours, struct timed_size *timed)
+{
+	struct run run = ours->run;
+
+	run.lead = 0;
+	run.batch = run.window ? 1 : 10;
+	run.batches = 100;
+	timed->size = run.size;
+	timed->iterations = run_iterations(&run);
+	measure_nic_timing(session, &run, timed->times);
+}
+
 static void measure_size(struct session *session, enum exchange_id exchange, const struct quantity *quantity,
-			 uint64_t size)
+			 uint64_t size, struct timed_size *timed)
 {
 	int rival = raw_rival(session, exchange, size);
 	struct contestant contestants[] = {new_contestant(session, (int)exchange, quantity, size),
@@ -71,7 +98,7 @@ static void measure_size(struct session *session, enum exchange_id exchange, con
 	measure_row(session, contestants, rival < 0 ? 1 : 2);
 	double messages = samples_summary(&ours->samples).median;
 	struct summary mine = summarise(ours, quantity->of), its = summarise(raw, quantity->of);
-	output_row((union cell[COLUMN_COUNT]){
+	union cell cells[COLUMN_COUNT_TIMED] = {
 		[COLUMN_SIZE] = {(double)size},
 		[COLUMN_MEDIAN] = {mine.median},
 		[COLUMN_P10] = {mine.p10},
@@ -89,25 +116,56 @@ static void measure_size(struct session *session, enum exchange_id exchange, con
 		[COLUMN_TARGET_HOST] = {measure_host_percent(&ours->usage[TARGET])},
 		[COLUMN_INITIATOR_CPU] = {cpu_per_message(ours, INITIATOR, quantity)},
 		[COLUMN_TARGET_CPU] = {cpu_per_message(ours, TARGET, quantity)},
-	});
+	};
+
+	if (timed) {
+		time_stages(session, ours, timed);
+		stage_cells(&timed->times[INITIATOR], &cells[COLUMN_INITIATOR_STAGES]);
+		stage_cells(&timed->times[TARGET], &cells[COLUMN_TARGET_STAGES]);
+	}
+	output_row(cells);
 	samples_free(&ours->samples);
 	samples_free(&raw->samples);
 }
 
-static void time_smallest(struct session *session, enum exchange_id exchange, const struct quantity *quantity)
+/* For people; programs have the columns. */
+static void print_stages(const struct timed_size *timed)
 {
-	struct run run = new_contestant(session, (int)exchange, quantity, session->load.size_min).run;
+	static const char *const roles[] = {"initiator", "target"};
+	char name[96];
 
-	run.batch = quantity->windowed ? 1 : 10;
-	run.batches = 100;
-	measure_nic_timing(session, &run);
+	for (int role = INITIATOR; role <= TARGET; role++) {
+		snprintf(name, sizeof name, "NIC timing of the %s, %u iterations of %llu bytes", roles[role],
+			 timed->iterations, (unsigned long long)timed->size);
+		if (*timed->times[role].text)
+			output_block(name, timed->times[role].text);
+	}
+}
+
+static void fill_table(struct session *session, enum exchange_id exchange, const struct quantity *quantity)
+{
+	const struct workload *load = &session->load;
+	uint64_t sizes[SIZES_MAX];
+	size_t count = size_list(load->size_min, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
+	struct timed_size *timed = load->nic_timing ? calloc(count, sizeof *timed) : NULL;
+	struct usage before[2];
+
+	if (load->nic_timing && !timed)
+		fail("no memory for the stages of %zu sizes", count);
+	measure_usage(session, before);
+	for (size_t i = 0; i < count; i++)
+		measure_size(session, exchange, quantity, sizes[i], timed ? &timed[i] : NULL);
+	measure_note_drivers(session, before);
+	for (size_t i = 0; timed && session->options->format == FORMAT_TEXT && i < count; i++)
+		print_stages(&timed[i]);
+	free(timed);
 }
 
 void size_table(struct session *session, enum exchange_id exchange, const struct quantity *quantity)
 {
 	const struct workload *load = &session->load;
 	int decimals = quantity->windowed ? 2 : 3;
-	struct column columns[COLUMN_COUNT] = {
+	struct column columns[COLUMN_COUNT_TIMED] = {
 		[COLUMN_SIZE] = {"Size", "bytes", 0},
 		[COLUMN_MEDIAN] = {quantity->title, quantity->key, decimals},
 		[COLUMN_P10] = {"p10", "p10", decimals},
@@ -126,14 +184,11 @@ void size_table(struct session *session, enum exchange_id exchange, const struct
 		[COLUMN_INITIATOR_CPU] = {NULL, "initiator_cpu_us", 3},
 		[COLUMN_TARGET_CPU] = {NULL, "target_cpu_us", 3},
 	};
-	uint64_t sizes[SIZES_MAX];
-	size_t count = size_list(load->size_min, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
-	struct usage before[2];
 
-	output_table(columns, COLUMN_COUNT);
-	measure_usage(session, before);
-	for (size_t i = 0; i < count; i++)
-		measure_size(session, exchange, quantity, sizes[i]);
-	measure_note_drivers(session, before);
-	time_smallest(session, exchange, quantity);
+	if (load->nic_timing) {
+		stage_columns("initiator", &columns[COLUMN_INITIATOR_STAGES]);
+		stage_columns("target", &columns[COLUMN_TARGET_STAGES]);
+	}
+	output_table(columns, load->nic_timing ? COLUMN_COUNT_TIMED : COLUMN_COUNT);
+	fill_table(session, exchange, quantity);
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the table of PTL_NIC_TIMING goes when an interface ends, also one of a program that never ends it.
+"""Where the table of PTL_NIC_TIMING goes when an interface ends, and stage times as data: ptlbench --nic-timing.
 
     nic_timing.py PTLBENCH
 """
+import csv
 import json
 import os
 import pathlib
@@ -32,7 +33,36 @@ def check_file(path):
     assert abs(nic - stages["message total"]["total_ns"]) <= 0.05 * nic, table
 
 
+def measure(ptlbench, output):
+    command = [ptlbench, "put-latency", "--transport", "node", "--iface", "lo", "--sizes", "8:64", "--iterations", "10", "--repeat", "1", "--quick",
+               "--nic-timing", "--format", output]
+    return subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
+
+
+def check_side(side):
+    stages = {name: stage for name, stage in side.items() if name != "messages"}
+    assert side["messages"] == stages["message_total"]["count"] > 0, side
+    assert set(stages["match"]) == {"count", "mean_ns", "p50_ns", "p99_ns", "total_ns"}, side
+    assert stages["match"]["count"] > 0 and stages["match"]["mean_ns"] > 0, side
+    assert stages["RDMA"]["count"] == 0 and stages["RDMA"]["mean_ns"] is None, side # of short messages
+
+
+def check_data(ptlbench):
+    document = json.loads(measure(ptlbench, "json"))
+    assert [row["bytes"] for row in document["rows"]] == [8, 32, 64], document["rows"]
+    for row in document["rows"]:
+        check_side(row["initiator"])
+        check_side(row["target"])
+        assert row["target_cpu_us"] > 0, row # what comes before is no part of an object
+    rows = list(csv.DictReader(line for line in measure(ptlbench, "csv").splitlines() if not line.startswith("#")))
+    assert len(rows) == 3 and None not in rows[0], rows
+    for row in rows:
+        assert float(row["target.match.mean_ns"]) > 0 and row["target.RDMA.mean_ns"] == "", row
+    assert measure(ptlbench, "text").count("message total") == 6, "a table for each side and size"
+
+
 def main(ptlbench):
+    check_data(ptlbench)
     ptlbench = os.path.abspath(ptlbench)
     with tempfile.TemporaryDirectory() as folder:
         for value in "no", "0", "1", "yes":
