@@ -296,7 +296,7 @@ const struct protocol protocol_once = {
 static void leave_unsaid(struct nic *nic, struct peer *peer, enum wire_operation what)
 {
 	drop_tell_answer(nic, peer, what, OPERATIONS_OWED_TEXT);
-	receive_drop(nic, 0);
+	nic->counters.drops++;
 	peer_note_unsaid(peer, what);
 }
 
@@ -317,4 +317,19 @@ void respond(struct nic *nic, struct peer *peer, enum wire_operation what, uint3
 	}
 	op->message = message;
 	peer_respond(nic, op);
+}
+
+struct operation *operation_waiting(const struct peer *peer, enum wire_operation what, uint32_t token)
+{
+	struct operation *op = peer->responses.head;
+
+	while (op && (op->message.operation != what || op->message.token != token))
+		op = op->next;
+	return op;
+}
+
+void inquire(struct nic *nic, struct peer *peer, uint32_t token)
+{
+	if (!operation_waiting(peer, WIRE_PING, token))
+		respond(nic, peer, WIRE_PING, token, 0, 0);
 }

@@ -229,6 +229,12 @@ void drop_tell_answer(const struct nic *, const struct peer *, enum wire_operati
 /* Queues a response without a body for the peer.  An answer for which there is no room will be missed there. */
 void respond(struct nic *, struct peer *, enum wire_operation, uint32_t token, uint8_t flags, uint64_t mlength);
 
+/* PING about an operation, 0: none.  It is not asked if that question waits already, or if there is no room for it now. */
+void inquire(struct nic *, struct peer *, uint32_t token);
+
+/* What waits to be said to the peer before its requests, or NULL. */
+struct operation *operation_waiting(const struct peer *, enum wire_operation, uint32_t token);
+
 /* END of a failed or completed operation. */
 static inline void operation_end(struct nic *nic, struct descriptor *md, ptl_event_kind_t kind,
 				 const struct event_info *info, ptl_ni_fail_t failure)

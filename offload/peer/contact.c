@@ -409,18 +409,9 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 }
 
 /* However often it is asked for, one that still waits is enough. */
-static struct operation *waiting_notice(const struct peer *peer, enum wire_operation what, uint32_t token)
-{
-	struct operation *op = peer->responses.head;
-
-	while (op && (op->message.operation != what || op->message.token != token))
-		op = op->next;
-	return op;
-}
-
 static void queue_notice(struct nic *nic, struct peer *peer, const struct wire_message *notice)
 {
-	struct operation *waiting = waiting_notice(peer, notice->operation, notice->token);
+	struct operation *waiting = operation_waiting(peer, notice->operation, notice->token);
 
 	if (waiting) {
 		waiting->message = *notice;
@@ -808,16 +799,10 @@ static bool may_ping(const struct nic *nic, const struct peer *peer, uint64_t no
 	return since >= ping_interval(nic) && since >= ping_pause(nic, peer->transport);
 }
 
-void contact_ask(struct nic *nic, struct peer *peer, uint32_t token)
-{
-	if (!waiting_notice(peer, WIRE_PING, token))
-		respond(nic, peer, WIRE_PING, token, 0, 0);
-}
-
 static void ping(struct nic *nic, struct peer *peer, uint64_t now)
 {
 	peer->pinged_at = now;
-	contact_ask(nic, peer, 0);
+	inquire(nic, peer, 0);
 }
 
 /* Who talks is asked nothing for its silence; but what it owes, or we owe it, may have been lost (WHAT IS MISSING in peer.c). */

@@ -234,8 +234,6 @@ void contact_dropped(struct nic *, struct peer *, const struct wire_message *, t
 void contact_release(struct nic *, struct peer *);
 /* Its PING or PONG says how much we should have heard by now: is something missing?  Then the conversation has ended. */
 bool contact_misses(struct nic *, struct peer *, const struct wire_message *);
-/* PING about an operation, 0: none.  It is not asked if that question waits already, or if there is no room for it now. */
-void contact_ask(struct nic *, struct peer *, uint32_t token);
 void contact_answer_version(struct nic *, const struct wire_message *, transport_address from);
 void liveness_tick(struct nic *, struct peer *, uint64_t now);
 /* The verdict, whatever it is based on: the peer fails, and what connects us with it is severed. */
