@@ -32,6 +32,8 @@ enum exchange_id {
 	EXCHANGE_OPERATIONS,
 	EXCHANGE_OVERHEAD,
 	EXCHANGE_HOST_OVERHEAD,
+	EXCHANGE_TIMED,
+	EXCHANGE_RAW_TIMED,
 	EXCHANGE_SLOTS, /* without any library */
 	EXCHANGE_SLOTS_WINDOW,
 	EXCHANGE_BARE,
@@ -82,6 +84,7 @@ extern const struct exchange reuse_exchange, reuse_window_exchange;        /* bu
 extern const struct exchange operations_exchange;                          /* operations.c */
 extern const struct exchange overhead_exchange;                            /* logp.c */
 extern const struct exchange host_overhead_exchange;                       /* host_overhead.c */
+extern const struct exchange timed_exchange, raw_timed_exchange;           /* initiator_timing.c */
 extern const struct exchange slots_exchange, slots_window_exchange;        /* slots.c */
 extern const struct exchange bare_exchange, bare_window_exchange;          /* bare.c */
 extern const struct exchange raw_put_exchange, raw_get_exchange;           /* raw_messages.c */

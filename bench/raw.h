@@ -79,6 +79,10 @@ void raw_fact(const struct session *session);
 /* Ends the process unless a call of libfabric went well. */
 void raw_check(long code, const char *call);
 
+/* What stands for one of our puts: how long it is, and where it is sent and received. */
+size_t raw_put_size(const struct session *session, const struct run *run);
+struct raw_endpoint *raw_endpoint_for(struct session *session, const struct run *run);
+
 /* Hands the shared buffers to the provider; each comes back to it as soon as it is used up. */
 void raw_post_shared(struct raw_endpoint *endpoint);
 

@@ -47,6 +47,7 @@ for test in bidirectional-latency bidirectional-bandwidth host-overhead completi
 done
 suite node crossover "^64,($figure),($figure)" "${sized[@]}"
 suite node blocking "^64,\"sleeps\",\"sleeps\",1,($figure)" "${sized[@]}"
+suite node initiator-timing "^64,\"Total\",($figure),($figure),($figure),($figure)" --sizes 64:64
 suite node logp "^64,($figure),[^,]*,-?($figure),($figure),($figure),($figure)" "${sized[@]}"
 suite node availability "^64,($figure),($figure),($figure),($figure)" "${sized[@]}"
 suite node buffer-reuse "^64,2,1024,50,($figure),($figure)" "${sized[@]}"
