@@ -65,7 +65,8 @@ static const char *key(const char *side, const char *stage, const char *figure)
 	if (asprintf(&text, "%s.%s%s%s", side, stage, *stage ? "." : "", figure) < 0)
 		fail("no memory for the names of columns");
 	for (char *at = text; *at; at++)
-		*at = *at == ' ' || *at == '-' ? '_' : *at;
+		if (strchr(" -", *at))
+			*at = '_';
 	return text;
 }
 
