@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/report.h"
+#include "offload/flow.h"
 #include "offload/operation.h"
 #include "offload/peer/peer.h"
 #include "offload/trace.h"
@@ -209,4 +210,12 @@ void drop_tell(const struct nic *nic, const struct peer *peer, enum wire_operati
 void drop_tell_answer(const struct nic *nic, const struct peer *peer, enum wire_operation what, const char *why)
 {
 	tell(nic, peer, wire_operation_name(what), "to", why);
+}
+
+void drop_count(struct nic *nic, uint64_t length)
+{
+	nic->counters.drops++;
+	nic->drop_length += length;
+	if (timing_on(&nic->timing))
+		flow_dropped(nic);
 }

@@ -59,7 +59,7 @@ static void get_reply(struct nic *nic, struct operation *op, const struct wire_m
 
 	if (!reply_begin(nic, op, message->mlength)) {
 		drop_tell(nic, op->peer, WIRE_REPLY, "its descriptor is gone");
-		receive_drop(nic, message->mlength);
+		drop_count(nic, message->mlength);
 		return;
 	}
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);
@@ -75,7 +75,7 @@ static void get_reply_long(struct nic *nic, struct operation *op, const struct w
 		transfer_start(nic, op, message, op->info.mlength);
 	} else {
 		drop_tell(nic, op->peer, WIRE_REPLY_LONG, "its descriptor is gone");
-		receive_drop(nic, message->mlength);
+		drop_count(nic, message->mlength);
 		operation_advance(nic, op, OP_PULLED, NULL);
 	}
 }
@@ -88,8 +88,8 @@ static void get_pulled(struct nic *nic, struct operation *op, const struct wire_
 	if (op->pinned)
 		reply_end(nic, op, transfer_failure(op));
 	if (!op->failure) /* else the conversation that knew the token is over */
-		respond(nic, op->peer, WIRE_SOURCE_FREE, op->message.reply_token, failed ? WIRE_FAILED : 0,
-			op->info.mlength);
+		peer_answer(nic, op->peer, WIRE_SOURCE_FREE, op->message.reply_token, failed ? WIRE_FAILED : 0,
+			    op->info.mlength);
 }
 
 /*
@@ -145,13 +145,13 @@ int get_issue(struct nic *nic, const struct put_arguments *get)
 		return -ENOMEM;
 	op->md = get->md;
 	op->md_generation = atomic_load_explicit(&get->md->item.generation, memory_order_relaxed);
-	op->info = request_info(nic, get);
-	op->message = request_of(get, WIRE_GET);
+	op->info = operation_request_info(nic, get);
+	op->message = operation_request(get, WIRE_GET);
 	op->message.token = operation_token(op);
 	op->counted = true;
 	if (unlikely(nic->cray))
 		begin_request(nic, op);
-	peer_request(nic, op);
+	contact_request(nic, op);
 	return 0;
 }
 
@@ -180,7 +180,7 @@ static void answer_failed(struct nic *nic, struct operation *op, const struct wi
 	answer_ended(nic, op, op->failure);
 	/* If the trouble is ours (memory that cannot be exposed), the initiator has to know. */
 	if (op->failure == PTL_NI_FAIL)
-		respond(nic, op->peer, WIRE_REPLY, op->message.token, WIRE_FAILED, 0);
+		peer_answer(nic, op->peer, WIRE_REPLY, op->message.token, WIRE_FAILED, 0);
 }
 
 static const struct protocol answer_short = {
@@ -221,7 +221,7 @@ static void answer_later(struct nic *nic, struct peer *peer, const struct wire_m
 
 	if (!op) {
 		operation_end(nic, md, PTL_EVENT_GET_END, info, PTL_NI_FAIL);
-		respond(nic, peer, WIRE_REPLY, request->token, WIRE_FAILED, 0);
+		peer_answer(nic, peer, WIRE_REPLY, request->token, WIRE_FAILED, 0);
 		return;
 	}
 	op->pinned = md;
@@ -243,7 +243,7 @@ void get_arrived(struct nic *nic, struct peer *peer, const struct wire_message *
 	struct descriptor *md = receive_match(nic, peer, request, PTL_MD_OP_GET, &info);
 
 	if (!md) {
-		respond(nic, peer, WIRE_DISCARDED, request->token, 0, 0);
+		peer_answer(nic, peer, WIRE_DISCARDED, request->token, 0, 0);
 		return;
 	}
 	bool far = info.mlength > peer_short_max(nic, peer, WIRE_REPLY);

@@ -30,7 +30,7 @@ static void reply(struct nic *nic, struct operation *op, const struct wire_messa
 	if (!md) {
 		if (message) {
 			drop_tell(nic, op->peer, WIRE_REPLY, "its descriptor is gone");
-			receive_drop(nic, mlength);
+			drop_count(nic, mlength);
 		}
 		return;
 	}
@@ -100,15 +100,15 @@ int getput_issue(struct nic *nic, const struct put_arguments *swap)
 	op->reply_generation = atomic_load_explicit(&swap->reply_md->item.generation, memory_order_relaxed);
 	op->reply_offset = swap->reply_offset;
 	op->pinned = swap->md;
-	op->info = request_info(nic, swap);
-	op->message = request_of(swap, WIRE_GETPUT);
+	op->info = operation_request_info(nic, swap);
+	op->message = operation_request(swap, WIRE_GETPUT);
 	op->message.token = operation_token(op);
 	op->payload_offset = swap->local_offset;
 	op->payload_length = swap->length;
 	op->counted = true;
 	descriptor_start(op->md, &op->info, false);
 	event_log(nic, op->md, PTL_EVENT_SEND_START, &op->info, PTL_NI_OK);
-	peer_request(nic, op);
+	contact_request(nic, op);
 	return 0;
 }
 
@@ -117,17 +117,17 @@ int getput_issue(struct nic *nic, const struct put_arguments *swap)
 void getput_arrived(struct nic *nic, struct peer *peer, const struct wire_message *request)
 {
 	struct event_info info;
-	struct operation *op = operation_owed(nic, peer, &protocol_once);
+	struct operation *op = operation_owed(nic, peer, &operation_once);
 	struct descriptor *md = op ? receive_match(nic, peer, request, PTL_MD_OP_PUT | PTL_MD_OP_GET, &info) : NULL;
 
 	if (!op) {
 		drop_tell(nic, peer, WIRE_GETPUT, OPERATIONS_OWED_TEXT);
-		receive_drop(nic, request->length);
+		drop_count(nic, request->length);
 	}
 	if (!md) {
 		if (op)
 			operation_free(nic, op);
-		respond(nic, peer, WIRE_DISCARDED, request->token, 0, 0);
+		peer_answer(nic, peer, WIRE_DISCARDED, request->token, 0, 0);
 		return;
 	}
 	event_log(nic, md, PTL_EVENT_GETPUT_START, &info, PTL_NI_OK);

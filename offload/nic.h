@@ -26,7 +26,7 @@
 #define NIC_MAX_QUEUES     1024
 #define NIC_MAX_REQUESTS   (1 << 19) /* that are ours, at a time: see operation.c */
 #define NIC_MAX_OPERATIONS (1 << 20) /* these and what others ask of us */
-#define NIC_STRANGERS      1024      /* known at a time: peer_admit() */
+#define NIC_STRANGERS      1024      /* known at a time: stranger_admit() */
 #define NIC_STRANGER_BURST 256       /* answered at a time: stranger_affordable() */
 #define NIC_STRANGER_NS    5000000u  /* and one more after each such time */
 #define LOOPBACK_NET       127       /* first byte of addresses of the loopback */
@@ -393,8 +393,8 @@ void event_fd_announce(struct event_queue *);
 /* The caller has found the queue empty: its descriptor is readable no longer. */
 void event_fd_arm(struct event_queue *);
 
-/* --- arrivals (receive.c) --- */
+/* --- arrivals (dispatch.c) --- */
 
-extern const struct transport_sink nic_sink;
+extern const struct transport_sink dispatch_sink;
 
 #endif

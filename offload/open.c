@@ -150,7 +150,7 @@ static int claim_transports(struct nic *nic, ptl_pid_t pid, struct address_book 
 					  .book = book,
 					  .lends = nic->mode == NIC_MODE_SHARED,
 					  .home = nic->home,
-					  .sink = &nic_sink,
+					  .sink = &dispatch_sink,
 					  .owner = nic};
 	struct choice choice = {0};
 	int rc = choose_transports(nic, &choice);

@@ -274,7 +274,7 @@ void operation_withdraw(struct operation *op)
 	op->packed = NULL;
 }
 
-struct wire_message request_of(const struct put_arguments *arguments, enum wire_operation operation)
+struct wire_message operation_request(const struct put_arguments *arguments, enum wire_operation operation)
 {
 	return (struct wire_message){
 		.operation = (uint8_t)operation,
@@ -287,49 +287,7 @@ struct wire_message request_of(const struct put_arguments *arguments, enum wire_
 	};
 }
 
-const struct protocol protocol_once = {
+const struct protocol operation_once = {
 	.name = "message",
 	.on = {[STATE_QUEUED] = {[OP_SENT] = IGNORED(STATE_DONE), [OP_FAILED] = IGNORED(STATE_DONE)}},
 };
-
-/* See WHO MAY HOLD HOW MANY. */
-static void leave_unsaid(struct nic *nic, struct peer *peer, enum wire_operation what)
-{
-	drop_tell_answer(nic, peer, what, OPERATIONS_OWED_TEXT);
-	nic->counters.drops++;
-	peer_note_unsaid(peer, what);
-}
-
-void respond(struct nic *nic, struct peer *peer, enum wire_operation what, uint32_t token, uint8_t flags,
-	     uint64_t mlength)
-{
-	struct wire_message message = {.operation = (uint8_t)what, .flags = flags, .token = token, .mlength = mlength};
-
-	/* A conversation that is over wants no answers. */
-	if (!peer_met_us(peer) || peer_send_now(nic, peer, &message, NULL, 0) == 0)
-		return;
-	struct operation *op = wire_is_counted(what) ? operation_owed(nic, peer, &protocol_once)
-						     : operation_for_notice(nic, peer, &protocol_once);
-	if (!op) {
-		if (wire_is_counted(what))
-			leave_unsaid(nic, peer, what);
-		return;
-	}
-	op->message = message;
-	peer_respond(nic, op);
-}
-
-struct operation *operation_waiting(const struct peer *peer, enum wire_operation what, uint32_t token)
-{
-	struct operation *op = peer->responses.head;
-
-	while (op && (op->message.operation != what || op->message.token != token))
-		op = op->next;
-	return op;
-}
-
-void inquire(struct nic *nic, struct peer *peer, uint32_t token)
-{
-	if (!operation_waiting(peer, WIRE_PING, token))
-		respond(nic, peer, WIRE_PING, token, 0, 0);
-}

@@ -53,7 +53,7 @@ struct protocol {
 enum operation_hold { HELD_NOWHERE, HELD_REQUESTED, HELD_OWED };
 
 /* A message that is over when it has been sent. */
-extern const struct protocol protocol_once;
+extern const struct protocol operation_once;
 
 /* Reading the peer's segments into our region, piece by piece (transfer.c). */
 struct transfer {
@@ -173,8 +173,8 @@ struct put_arguments {
 };
 
 /* The request's header and the fields of the initiator's events, as the caller gave them. */
-struct wire_message request_of(const struct put_arguments *, enum wire_operation);
-static inline struct event_info request_info(struct nic *nic, const struct put_arguments *arguments)
+struct wire_message operation_request(const struct put_arguments *, enum wire_operation);
+static inline struct event_info operation_request_info(struct nic *nic, const struct put_arguments *arguments)
 {
 	return (struct event_info){
 		.initiator = nic->id,
@@ -214,7 +214,7 @@ struct descriptor *receive_match(struct nic *, struct peer *, const struct wire_
 				 struct event_info *);
 
 /* Counts a message for which there is nobody. */
-void receive_drop(struct nic *, uint64_t length);
+void drop_count(struct nic *, uint64_t length);
 
 /* Tells people, if any listen, why that request was dropped, or why something else was (drop.c). */
 struct demand;
@@ -225,15 +225,6 @@ void drop_tell(const struct nic *, const struct peer *, enum wire_operation what
 
 /* The same of an answer of ours. */
 void drop_tell_answer(const struct nic *, const struct peer *, enum wire_operation what, const char *why);
-
-/* Queues a response without a body for the peer.  An answer for which there is no room will be missed there. */
-void respond(struct nic *, struct peer *, enum wire_operation, uint32_t token, uint8_t flags, uint64_t mlength);
-
-/* PING about an operation, 0: none.  It is not asked if that question waits already, or if there is no room for it now. */
-void inquire(struct nic *, struct peer *, uint32_t token);
-
-/* What waits to be said to the peer before its requests, or NULL. */
-struct operation *operation_waiting(const struct peer *, enum wire_operation, uint32_t token);
 
 /* END of a failed or completed operation. */
 static inline void operation_end(struct nic *nic, struct descriptor *md, ptl_event_kind_t kind,

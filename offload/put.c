@@ -43,7 +43,7 @@ static void log_ack(struct nic *nic, struct operation *op, uint64_t mlength, ptl
 	if (!md || !md->eq) {
 		if (!failure) {
 			drop_tell(nic, op->peer, WIRE_ACK, "its descriptor is gone, or has no event queue");
-			receive_drop(nic, 0);
+			drop_count(nic, 0);
 		}
 		return;
 	}
@@ -141,7 +141,7 @@ static int put_later(struct nic *nic, struct peer *peer, const struct put_argume
 	op->payload_length = put->length;
 	op->counted = protocol != &put_short;
 	put_begin(nic, op->md, &op->info);
-	peer_request(nic, op);
+	contact_request(nic, op);
 	return 0;
 }
 
@@ -155,8 +155,8 @@ int put_issue(struct nic *nic, const struct put_arguments *put)
 	if (!peer)
 		return -ENOMEM;
 	bool far = put->length > peer_short_max(nic, peer, WIRE_PUT);
-	struct event_info info = request_info(nic, put);
-	struct wire_message message = request_of(put, far ? WIRE_PUT_LONG : WIRE_PUT);
+	struct event_info info = operation_request_info(nic, put);
+	struct wire_message message = operation_request(put, far ? WIRE_PUT_LONG : WIRE_PUT);
 
 	message.flags = ack ? WIRE_WANTS_ACK : 0;
 	if (!far && !ack && put_at_once(nic, peer, put, &message, &info) == 0)
@@ -177,7 +177,7 @@ static void put_pulled(struct nic *nic, struct operation *op, const struct wire_
 	if (unlikely(op->flow != 0))
 		flow_landed(nic, op);
 	if (!op->failure) /* else the conversation that knew the token is over */
-		respond(nic, op->peer, WIRE_SOURCE_FREE, op->message.token, flags, op->info.mlength);
+		peer_answer(nic, op->peer, WIRE_SOURCE_FREE, op->message.token, flags, op->info.mlength);
 }
 
 static const struct protocol put_incoming = {
@@ -189,7 +189,7 @@ static const struct protocol put_incoming = {
 static void discard(struct nic *nic, struct peer *peer, const struct wire_message *message)
 {
 	if (message->operation == WIRE_PUT_LONG || message->flags & WIRE_WANTS_ACK)
-		respond(nic, peer, WIRE_DISCARDED, message->token, 0, 0);
+		peer_answer(nic, peer, WIRE_DISCARDED, message->token, 0, 0);
 }
 
 static void put_short_arrived(struct nic *nic, struct peer *peer, const struct wire_message *message,
@@ -207,7 +207,7 @@ static void put_short_arrived(struct nic *nic, struct peer *peer, const struct w
 		flow_landed(nic, NULL);
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);
 	if (ack) {
-		respond(nic, peer, refused ? WIRE_DISCARDED : WIRE_ACK, message->token, 0, info->mlength);
+		peer_answer(nic, peer, refused ? WIRE_DISCARDED : WIRE_ACK, message->token, 0, info->mlength);
 		timing_lap(&nic->timing, PTL_STAGE_ACK);
 	}
 }
@@ -239,7 +239,7 @@ void put_arrived(struct nic *nic, struct peer *peer, const struct wire_message *
 
 	if (message->operation == WIRE_PUT_LONG && !(op = operation_owed(nic, peer, &put_incoming))) {
 		drop_tell(nic, peer, message->operation, OPERATIONS_OWED_TEXT);
-		receive_drop(nic, message->length);
+		drop_count(nic, message->length);
 		discard(nic, peer, message);
 		return;
 	}

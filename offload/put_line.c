@@ -46,7 +46,7 @@ bool put_line(struct nic *nic, const struct put_arguments *put)
 						     WIRE_LINE_HEADER + put->length, rest)))
 		return false;
 	peer_note_put(nic, peer, put->length);
-	struct event_info info = request_info(nic, put);
+	struct event_info info = operation_request_info(nic, put);
 
 	descriptor_start(md, &info, false);
 	event_log(nic, md, PTL_EVENT_SEND_START, &info, PTL_NI_OK);

@@ -101,7 +101,7 @@ static bool needs_confirmation(const struct nic *nic, const struct operation *op
 
 static void ask_whether_valid(struct nic *nic, struct operation *op)
 {
-	inquire(nic, op->peer, operation_token(op));
+	peer_ask(nic, op->peer, operation_token(op));
 }
 
 static void transfer_end(struct nic *nic, struct operation *op)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * First contact, the notices about it, and liveness.  The design is described in peer.c.
+ * First contact, the notices about it, and what the end of a conversation leaves behind.  The design is described in peer.c.
  *
  * WAYS.  A process of our own node can be reached by shared memory or by the network, if both of us have both.  Every
  * HELLO is offered to the possible transports in the order of preference, until one takes it or needs time for it
@@ -28,17 +28,14 @@
 #include "offload/peer/peer.h"
 #include "offload/trace.h"
 
-#define SLICE_NS           100000000u
-#define HELLO_AGAIN_NS     200000000u
-#define LAST_LOOK_NS       10000000u
-#define LAST_LOOKS         8
-#define OPENING_NS         1000000u
-#define SILENCE_NS         1000000000u
-#define LEAST_TIMEOUT_NS   1000000000u
-#define PINGS_BEFORE_DEATH 3
-#define SEVER_AGAIN_NS     250000000u
-#define CUT_SETTLES_NS     (HELLO_AGAIN_NS / 2) /* so that the next HELLO is not refused again */
-#define SEVERED_AT_A_TIME  64 /* peers whose connections are looked for in one walk; the others' when theirs are gone */
+#define SLICE_NS          100000000u
+#define HELLO_AGAIN_NS    200000000u
+#define LAST_LOOK_NS      10000000u
+#define LAST_LOOKS        8
+#define OPENING_NS        1000000u
+#define SEVER_AGAIN_NS    250000000u
+#define CUT_SETTLES_NS    (HELLO_AGAIN_NS / 2) /* so that the next HELLO is not refused again */
+#define SEVERED_AT_A_TIME 64 /* peers whose connections are looked for in one walk; the others' when theirs are gone */
 
 static uint16_t abilities(const struct nic *nic, struct peer *peer)
 {
@@ -94,15 +91,6 @@ static uint16_t new_tag(struct nic *nic)
 	return (uint16_t)(left << 8 | right);
 }
 
-bool contact_possible(const struct nic *nic, const struct peer *peer, enum nic_path path)
-{
-	bool own_node = peer->id.nid == nic->id.nid, self = own_node && peer->id.pid == nic->id.pid;
-
-	if (!nic->claimed[path] || self != (path == PATH_SELF) || (path == PATH_NODE && !own_node))
-		return false;
-	return nic->transports[path] || !nic->opening_done;
-}
-
 /*
  * Of its addresses on that path the one that the slice is about: every other slice is for candidate 0.  Only the
  * network has several.
@@ -130,7 +118,7 @@ static int offer_hello(struct nic *nic, struct peer *peer)
 	int result = -EHOSTUNREACH;
 
 	for (enum nic_path path = 0; path < NIC_TRANSPORTS; path++) {
-		if (!contact_possible(nic, peer, path))
+		if (!peer_reachable(nic, peer, path))
 			continue;
 		if (!nic->transports[path])
 			return -EINPROGRESS;
@@ -241,13 +229,27 @@ void contact_tick(struct nic *nic, struct peer *peer, uint64_t now)
 		nic_timer_at(nic, peer->retry_at < peer->slice_end ? peer->retry_at : peer->slice_end);
 }
 
-/* --- what ended conversations leave behind --- */
-
-/* Failed, but our reads of the peer's memory have yet to end: what comes after them is behind them. */
-static bool reads_hang(const struct peer *peer)
+void contact_greet_again(struct nic *nic, struct peer *peer)
 {
-	return peer->active.head && peer->active.head->failure;
+	const struct wire_message hello = introduction(nic, peer, WIRE_HELLO);
+
+	peer_queue_notice(nic, peer, &hello);
 }
+
+void contact_request(struct nic *nic, struct operation *op)
+{
+	struct peer *peer = op->peer;
+	bool first = !peer->requests.head;
+
+	operation_append(&peer->requests, op);
+	peer_mark_busy(nic, peer);
+	if (peer->state == PEER_UNKNOWN)
+		contact_start(nic, peer);
+	else if (first)
+		peer_flush(nic, peer);
+}
+
+/* --- what ended conversations leave behind --- */
 
 /*
  * Where it was, until all reads of its memory have ended: whoever comes after it may be elsewhere, and be given up as well.
@@ -276,13 +278,13 @@ static void cut(struct nic *nic, struct peer *peer)
 		peer->transport->ops->sever(peer->transport, peer->address);
 		peer->cut_at[peer->path] = monotonic_ns();
 	}
-	if (reads_hang(peer))
+	if (peer_reads_hang(peer))
 		note_lost(nic, peer);
 }
 
 void contact_cut_reads(struct nic *nic, struct peer *peer)
 {
-	if (reads_hang(peer))
+	if (peer_reads_hang(peer))
 		cut(nic, peer);
 }
 
@@ -310,6 +312,59 @@ static bool is_cut(const struct nic *nic, const struct peer *peer, const struct 
 	if (peer_met_us(peer) || (peer->state == PEER_CONTACTING && message->operation == WIRE_WELCOME))
 		return false;
 	return settles(peer, nic->polling, monotonic_ns());
+}
+
+void contact_give_up(struct nic *nic, struct peer *peer, const char *why)
+{
+	peer_fail(nic, peer, PTL_NI_PEER_DIED, why);
+	if (!peer->stranger)
+		verdict_pass(nic, peer->id, peer->uid, peer->jid, why);
+	cut(nic, peer);
+}
+
+/* Whose reads have ended is lost no longer.  Returns how many of that transport are, at most `room`. */
+static unsigned collect_lost(struct nic *nic, const struct transport *transport, transport_address *found,
+			     unsigned room)
+{
+	unsigned count = 0;
+
+	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy) {
+		if (peer->lost && !peer_reads_hang(peer))
+			peer_let_lost_go(peer);
+		for (const struct peer_lost *lost = peer->lost; lost && count < room; lost = lost->next)
+			if (lost->transport == transport)
+				found[count++] = lost->address;
+	}
+	return count;
+}
+
+/* Every time costs a walk over all descriptors of the process, and the timers of all peers come here. */
+void contact_sever_lost(struct nic *nic, uint64_t now)
+{
+	transport_address lost[SEVERED_AT_A_TIME];
+
+	if (now - nic->severed_at < SEVER_AGAIN_NS)
+		return;
+	nic->severed_at = now;
+	for (int i = 0; i < NIC_TRANSPORTS; i++) {
+		struct transport *transport = nic->transports[i];
+
+		if (!transport || !transport->ops->sever_unheard)
+			continue;
+		unsigned count = collect_lost(nic, transport, lost, SEVERED_AT_A_TIME);
+
+		if (count > 0)
+			transport->ops->sever_unheard(transport, lost, count);
+	}
+}
+
+void contact_end_broken(struct nic *nic, struct peer *peer)
+{
+	trace(nic, PTL_DBG_SHUTDOWN, "parted from " ID_TEXT ": it asked for more than there is", ID_PARTS(peer->id));
+	peer_end(nic, peer, PTL_NI_FAIL);
+	contact_cut_reads(nic, peer);
+	if (peer->requests.head)
+		contact_start(nic, peer);
 }
 
 /* --- notices --- */
@@ -343,7 +398,7 @@ static void begin_anew(struct nic *nic, struct peer *peer, const struct wire_mes
 /* What was said to the tag that it answered belongs to no conversation any more: it is told so (STALE). */
 static int put_off(struct nic *nic, struct peer *peer, struct transport *transport, transport_address resolved)
 {
-	transport_take_back(transport, resolved);
+	peer_take_back(transport, resolved);
 	if (peer->state == PEER_UNKNOWN) {
 		peer->local_tag = 0;
 		if (peer->requests.head)
@@ -362,7 +417,7 @@ static bool shows_source(const struct nic *nic, const struct peer *peer)
 static int introduce(struct nic *nic, struct peer *peer, const struct wire_message *message, transport_address from)
 {
 	if (unlikely(peer->state == PEER_BROKEN))
-		peer_end_broken(nic, peer);
+		contact_end_broken(nic, peer);
 	struct transport *transport = nic->transports[nic->polling];
 	bool ready = peer_met_us(peer), same = ready && same_conversation(peer, message);
 	transport_address address;
@@ -375,7 +430,7 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 		return rc;
 	/* Somebody else's identity; or it comes from an address unknown until now: then the next HELLO will show its source. */
 	if (from != TRANSPORT_ADDRESS_UNKNOWN ? from != address : !same && shows_source(nic, peer)) {
-		transport_take_back(transport, address);
+		peer_take_back(transport, address);
 		return -EPERM;
 	}
 	if (ready && (!same || peer->path != nic->polling))
@@ -408,23 +463,6 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 	return 0;
 }
 
-/* However often it is asked for, one that still waits is enough. */
-static void queue_notice(struct nic *nic, struct peer *peer, const struct wire_message *notice)
-{
-	struct operation *waiting = operation_waiting(peer, notice->operation, notice->token);
-
-	if (waiting) {
-		waiting->message = *notice;
-		return;
-	}
-	struct operation *op = operation_for_notice(nic, peer, &protocol_once);
-
-	if (!op)
-		return;
-	op->message = *notice;
-	peer_respond(nic, op);
-}
-
 /* Answers somebody who may not be a peer, where it spoke from: best effort, the asker repeats itself. */
 static void answer(struct nic *nic, const struct peer *peer, const struct wire_message *message, transport_address from,
 		   struct wire_message *reply)
@@ -445,7 +483,7 @@ static void answer(struct nic *nic, const struct peer *peer, const struct wire_m
 	if (transport->ops->send(transport, from, bytes, wire_encode(reply, bytes), NULL, 0) == 0)
 		nic->counters.notices_sent++;
 	if (resolved)
-		transport_take_back(transport, from);
+		peer_take_back(transport, from);
 }
 
 static void hello_for_another(struct nic *nic, struct peer *peer, const struct wire_message *hello,
@@ -467,14 +505,14 @@ static void hello_for_another(struct nic *nic, struct peer *peer, const struct w
 	peer_take_path(nic, peer, nic->polling);
 	if (peer->state == PEER_UNKNOWN && peer_resolve(nic, peer, hello->attempt))
 		return;
-	queue_notice(nic, peer, &refusal);
+	peer_queue_notice(nic, peer, &refusal);
 }
 
 static void say_welcome(struct nic *nic, struct peer *peer)
 {
 	const struct wire_message welcome = introduction(nic, peer, WIRE_WELCOME);
 
-	queue_notice(nic, peer, &welcome);
+	peer_queue_notice(nic, peer, &welcome);
 }
 
 void contact_release(struct nic *nic, struct peer *peer)
@@ -551,7 +589,7 @@ static void part(struct nic *nic, struct peer *peer)
 
 	peer_reset(nic, peer);
 	/* It may be reading still, and perhaps only we know which connection is ours. */
-	if (exposed || reads_hang(peer))
+	if (exposed || peer_reads_hang(peer))
 		cut(nic, peer);
 	if (peer->requests.head)
 		contact_start(nic, peer);
@@ -578,7 +616,7 @@ void contact_notice(struct nic *nic, const struct wire_message *message, transpo
 		[WIRE_STALE] = stale_arrived,
 	};
 	const ptl_process_id_t id = {message->source_nid, message->source_pid};
-	struct peer *peer = message->operation == WIRE_HELLO ? peer_admit(nic, id) : peer_find(nic, id);
+	struct peer *peer = message->operation == WIRE_HELLO ? stranger_admit(nic, id) : peer_find(nic, id);
 	bool self = id.nid == nic->id.nid && id.pid == nic->id.pid;
 
 	/* Only ourselves speak with our own id. */
@@ -628,246 +666,4 @@ void contact_answer_version(struct nic *nic, const struct wire_message *message,
 
 	if (message->operation == WIRE_HELLO)
 		answer(nic, NULL, message, from, &refusal);
-}
-
-/* --- liveness --- */
-
-static void note_life(struct peer *peer, uint64_t now)
-{
-	peer->arrivals_seen = peer->arrivals;
-	peer->silent_since = now;
-	peer->pings = peer->refused_probes = 0;
-}
-
-static bool probably_dead(struct peer *peer)
-{
-	if (peer->refused_probes >= PEER_PROBES_REFUSED)
-		return true; /* its transport would not take a message */
-	if (peer->transport->ops->probe(peer->transport, peer->address) == -ECONNREFUSED)
-		peer->refused_probes++;
-	else
-		peer->refused_probes = 0;
-	return peer->refused_probes >= PEER_PROBES_REFUSED;
-}
-
-/* Whoever stands still for less counts on not having been given up (NIC_DOUBT_NS).  0: nobody is, for silence. */
-static uint64_t peer_timeout(const struct nic *nic)
-{
-	uint64_t timeout = nic->settings->peer_timeout;
-
-	return timeout > 0 && timeout < LEAST_TIMEOUT_NS ? LEAST_TIMEOUT_NS : timeout;
-}
-
-/* PINGS_BEFORE_DEATH of them fit into PTL_PEER_TIMEOUT, if the transport wants no longer pauses. */
-static uint64_t ping_interval(const struct nic *nic)
-{
-	uint64_t timeout = peer_timeout(nic);
-
-	return timeout && timeout / (PINGS_BEFORE_DEATH + 1) < SILENCE_NS ? timeout / (PINGS_BEFORE_DEATH + 1)
-									  : SILENCE_NS;
-}
-
-/* What the transport wants between two of them, but so that two fit into PTL_PEER_TIMEOUT. */
-static uint64_t ping_pause(const struct nic *nic, const struct transport *transport)
-{
-	uint64_t most = peer_timeout(nic) / 2, pause = transport->limits.ping_pause;
-
-	return most > 0 && pause > most ? most : pause;
-}
-
-static unsigned pings_before_death(const struct nic *nic, const struct transport *transport)
-{
-	uint64_t pause = ping_pause(nic, transport);
-
-	return pause > 0 && peer_timeout(nic) / pause < PINGS_BEFORE_DEATH ? PINGS_BEFORE_DEATH - 1
-									   : PINGS_BEFORE_DEATH;
-}
-
-/*
- * An answer that a transfer waits for may have been lost with a connection, or the question.  Signs of life are none, so
- * they do not put it off.
- */
-static void ask_again(struct nic *nic, struct peer *peer, uint64_t now)
-{
-	uint64_t interval = ping_interval(nic), pause = ping_pause(nic, peer->transport);
-
-	if (now - peer->asked_at < (pause > interval ? pause : interval))
-		return;
-	peer->asked_at = now;
-	if (peer->state == PEER_HOLDING) {
-		const struct wire_message hello = introduction(nic, peer, WIRE_HELLO);
-
-		queue_notice(nic, peer, &hello);
-	}
-	transfers_ask_again(nic, peer);
-}
-
-/* Is its silence evidence? */
-static bool answers_by_itself(const struct nic *nic, const struct peer *peer)
-{
-	return peer_timeout(nic) && (peer->abilities & WIRE_HAS_NIC_THREAD);
-}
-
-static bool silent_for_too_long(const struct nic *nic, const struct peer *peer, uint64_t now)
-{
-	return peer->pings >= pings_before_death(nic, peer->transport) && answers_by_itself(nic, peer) &&
-	       now - peer->silent_since > peer_timeout(nic);
-}
-
-void contact_give_up(struct nic *nic, struct peer *peer, const char *why)
-{
-	peer_fail(nic, peer, PTL_NI_PEER_DIED, why);
-	if (!peer->stranger)
-		verdict_pass(nic, peer->id, peer->uid, peer->jid, why);
-	cut(nic, peer);
-}
-
-void contact_let_lost_go(struct peer *peer)
-{
-	struct peer_lost *lost;
-
-	while ((lost = peer->lost)) {
-		peer->lost = lost->next;
-		if (lost->transport)
-			transport_take_back(lost->transport, lost->address);
-		free(lost);
-	}
-}
-
-/* Whose reads have ended is lost no longer.  Returns how many of that transport are, at most `room`. */
-static unsigned collect_lost(struct nic *nic, const struct transport *transport, transport_address *found,
-			     unsigned room)
-{
-	unsigned count = 0;
-
-	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy) {
-		if (peer->lost && !reads_hang(peer))
-			contact_let_lost_go(peer);
-		for (const struct peer_lost *lost = peer->lost; lost && count < room; lost = lost->next)
-			if (lost->transport == transport)
-				found[count++] = lost->address;
-	}
-	return count;
-}
-
-/* Every time costs a walk over all descriptors of the process, and the timers of all peers come here. */
-void contact_sever_lost(struct nic *nic, uint64_t now)
-{
-	transport_address lost[SEVERED_AT_A_TIME];
-
-	if (now - nic->severed_at < SEVER_AGAIN_NS)
-		return;
-	nic->severed_at = now;
-	for (int i = 0; i < NIC_TRANSPORTS; i++) {
-		struct transport *transport = nic->transports[i];
-
-		if (!transport || !transport->ops->sever_unheard)
-			continue;
-		unsigned count = collect_lost(nic, transport, lost, SEVERED_AT_A_TIME);
-
-		if (count > 0)
-			transport->ops->sever_unheard(transport, lost, count);
-	}
-}
-
-/*
- * The peer lives, but none of our reads of its memory has ended for PTL_PEER_TIMEOUT, though the provider keeps them in the
- * order of what the peer says: its answer is missing (ofi_memory.c says when), and what is read next would be taken for it.
- * Only the end of the connection ends that.  What has arrived while we stood still gets the benefit of the doubt: between
- * the look that finds them overdue and the one that is believed is a tick of polling, however often timers run.
- */
-static bool reads_are_stuck(const struct nic *nic, struct peer *peer, uint64_t now)
-{
-	if (peer->reads == 0 || peer->reads_ended != peer->reads_ended_seen || peer->reads_stuck_since == 0) {
-		peer->reads_ended_seen = peer->reads_ended;
-		peer->reads_stuck_since = now;
-		peer->reads_overdue_since = 0;
-		return false;
-	}
-	if (peer->path != PATH_NETWORK || !answers_by_itself(nic, peer) ||
-	    now - peer->reads_stuck_since <= peer_timeout(nic))
-		return false;
-	if (!peer->reads_overdue_since)
-		peer->reads_overdue_since = now;
-	return now - peer->reads_overdue_since >= PEER_TICK_NS;
-}
-
-static bool may_ping(const struct nic *nic, const struct peer *peer, uint64_t now)
-{
-	uint64_t since = now - peer->pinged_at;
-
-	return since >= ping_interval(nic) && since >= ping_pause(nic, peer->transport);
-}
-
-static void ping(struct nic *nic, struct peer *peer, uint64_t now)
-{
-	peer->pinged_at = now;
-	inquire(nic, peer, 0);
-}
-
-/* Who talks is asked nothing for its silence; but what it owes, or we owe it, may have been lost (WHAT IS MISSING in peer.c). */
-static void ask_what_is_missing(struct nic *nic, struct peer *peer, uint64_t now)
-{
-	const struct operation *op = peer->active.head;
-
-	while (op && op->failure) /* of a conversation that is over: its reads have yet to end */
-		op = op->next;
-	uint32_t oldest = op ? operation_token(op) : 0;
-
-	if (oldest != peer->oldest) {
-		peer->oldest = oldest;
-		peer->oldest_since = now;
-	}
-	if (oldest && peer_met_us(peer) && peer->path != PATH_SELF && now - peer->oldest_since >= ping_interval(nic) &&
-	    may_ping(nic, peer, now))
-		ping(nic, peer, now);
-}
-
-/*
- * Kernel evidence first: the peer's port is closed.  It is asked for after some silence, or always where it costs
- * nothing.  Only then silence itself, and only of peers that would answer by themselves.
- */
-void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
-{
-	const struct transport *transport = peer->transport;
-	uint64_t interval = ping_interval(nic);
-
-	if (peer->state == PEER_UNKNOWN && ((peer->lost && reads_hang(peer)) || contact_settles(peer, now)))
-		return; /* what can be done has been done: contact_sever_lost() goes on with it */
-	if (peer_met_us(peer)) {
-		ask_again(nic, peer, now);
-		if (reads_are_stuck(nic, peer, now)) {
-			contact_give_up(nic, peer, "it lives, but its memory cannot be read");
-			return;
-		}
-	}
-	if (peer->arrivals != peer->arrivals_seen || peer->silent_since == 0) {
-		peer->examined &= peer->arrivals == peer->arrivals_seen;
-		note_life(peer, now);
-		ask_what_is_missing(nic, peer, now);
-		return;
-	}
-	bool silent = now - peer->silent_since >= interval;
-
-	if (!transport || peer->address == TRANSPORT_ADDRESS_UNKNOWN || peer->path == PATH_SELF ||
-	    !(silent || transport->limits.rings))
-		return;
-	if (probably_dead(peer)) {
-		contact_give_up(nic, peer, "its port is closed");
-		return;
-	}
-	if (!silent || !peer_met_us(peer) || peer->refused_probes > 0)
-		return;
-	if (peer->examined && !answers_by_itself(nic, peer)) {
-		peer->examined = false; /* whatever we ask, its silence would prove nothing */
-		return;
-	}
-	if (silent_for_too_long(nic, peer, now)) {
-		contact_give_up(nic, peer, "silent for PTL_PEER_TIMEOUT");
-		return;
-	}
-	if (!may_ping(nic, peer, now))
-		return;
-	peer->pings++;
-	ping(nic, peer, now);
 }

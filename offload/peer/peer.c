@@ -45,42 +45,6 @@
 #define PAUSE_MAX_NS         50000000u
 #define SHORT_BEFORE_OPENING 1024 /* what every transport takes: for peers whose transport is still opening */
 
-void peer_prove(struct nic *nic, struct peer *peer)
-{
-	if (!peer->stranger)
-		return;
-	nic->strangers.ring[peer->stranger - 1] = NULL;
-	nic->strangers.credit++; /* an honest one costs the others nothing */
-	peer->stranger = 0;
-}
-
-void peer_mark_busy(struct nic *nic, struct peer *peer)
-{
-	if (likely(peer->busy))
-		return;
-	peer->busy = true;
-	peer->silent_since = 0;
-	peer->reads_stuck_since = 0;
-	peer->pings = peer->refused_probes = 0;
-	peer->arrivals_seen = peer->arrivals;
-	peer->next_busy = nic->busy;
-	nic->busy = peer;
-	nic_timer_at(nic, monotonic_ns() + PEER_TICK_NS);
-}
-
-struct peer *peer_get(struct nic *nic, ptl_process_id_t id)
-{
-	struct peer *peer = peer_find(nic, id);
-
-	if (unlikely(!peer) && !(peer = peer_create(nic, id)))
-		return NULL;
-	if (unlikely(peer->stranger))
-		peer_prove(nic, peer);
-	if (unlikely(peer->state == PEER_UNKNOWN))
-		peer_mark_busy(nic, peer); /* forgotten by the next tick, if nothing comes of it */
-	return peer;
-}
-
 /* --- sending --- */
 
 /* Bytes of user data that leave with the message, or are offered to be read. */
@@ -114,8 +78,6 @@ static void count_sent(struct nic *nic, const struct wire_message *message)
 	nic->send_length += data;
 }
 
-static void fail_list(struct nic *nic, struct operation_list *, ptl_ni_fail_t);
-
 /*
  * Whoever said HELLO is perhaps not there, and every try may cost an attempt to connect: after STRANGER_TRIES, 150 ms, we
  * wait until it says so again.
@@ -129,7 +91,7 @@ static void doubt_stranger(struct nic *nic, struct peer *peer)
 		nic_timer_at(nic, peer->retry_at);
 		return;
 	}
-	fail_list(nic, &peer->responses, PTL_NI_UNREACHABLE);
+	peer_fail_list(nic, &peer->responses, PTL_NI_UNREACHABLE);
 	peer->refusals = 0;
 	peer->retry_at = 0;
 }
@@ -237,7 +199,7 @@ static uint64_t least_room(const struct nic *nic, const struct peer *peer, enum 
 	for (enum nic_path path = 0; path < NIC_TRANSPORTS; path++) {
 		const struct transport *transport = nic->transports[path];
 
-		if (!contact_possible(nic, peer, path))
+		if (!peer_reachable(nic, peer, path))
 			continue;
 		if (!transport)
 			least = SHORT_BEFORE_OPENING;
@@ -355,17 +317,6 @@ static struct operation *next_to_send(const struct peer *peer)
 	return peer->state == PEER_READY ? peer->requests.head : NULL;
 }
 
-void peer_unlist_unsent(struct peer *peer)
-{
-	if (!peer->unsent_at)
-		return;
-	*peer->unsent_at = peer->next_unsent;
-	if (peer->next_unsent)
-		peer->next_unsent->unsent_at = peer->unsent_at;
-	peer->next_unsent = NULL;
-	peer->unsent_at = NULL;
-}
-
 /*
  * Every drive asks again for those whose next message could go now, if its transport or the peer's window had room.  Not
  * for all who have something under way, of whom there may be thousands: who has not been met is flushed when it is, and
@@ -412,39 +363,6 @@ int peer_flush(struct nic *nic, struct peer *peer)
 	return sent;
 }
 
-int peers_flush(struct nic *nic)
-{
-	int sent = 0;
-
-	/* What a flush brings about may add peers and take them off, but forgets none. */
-	for (struct peer *peer = nic->unsent, *next; peer; peer = next) {
-		next = peer->next_unsent;
-		sent += peer_flush(nic, peer);
-	}
-	return sent;
-}
-
-bool peers_have_unsent(struct nic *nic)
-{
-	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
-		if (peer->requests.head || peer->responses.head)
-			return true;
-	return false;
-}
-
-void peer_request(struct nic *nic, struct operation *op)
-{
-	struct peer *peer = op->peer;
-	bool first = !peer->requests.head;
-
-	operation_append(&peer->requests, op);
-	peer_mark_busy(nic, peer);
-	if (peer->state == PEER_UNKNOWN)
-		contact_start(nic, peer);
-	else if (first)
-		peer_flush(nic, peer);
-}
-
 void peer_respond(struct nic *nic, struct operation *op)
 {
 	struct peer *peer = op->peer;
@@ -456,9 +374,68 @@ void peer_respond(struct nic *nic, struct operation *op)
 		peer_flush(nic, peer);
 }
 
+/* See WHO MAY HOLD HOW MANY. */
+static void leave_unsaid(struct nic *nic, struct peer *peer, enum wire_operation what)
+{
+	drop_tell_answer(nic, peer, what, OPERATIONS_OWED_TEXT);
+	nic->counters.drops++;
+	peer_note_unsaid(peer, what);
+}
+
+void peer_answer(struct nic *nic, struct peer *peer, enum wire_operation what, uint32_t token, uint8_t flags,
+		 uint64_t mlength)
+{
+	struct wire_message message = {.operation = (uint8_t)what, .flags = flags, .token = token, .mlength = mlength};
+
+	/* A conversation that is over wants no answers. */
+	if (!peer_met_us(peer) || peer_send_now(nic, peer, &message, NULL, 0) == 0)
+		return;
+	struct operation *op = wire_is_counted(what) ? operation_owed(nic, peer, &operation_once)
+						     : operation_for_notice(nic, peer, &operation_once);
+	if (!op) {
+		if (wire_is_counted(what))
+			leave_unsaid(nic, peer, what);
+		return;
+	}
+	op->message = message;
+	peer_respond(nic, op);
+}
+
+/* However often it is asked for, one that still waits is enough. */
+static struct operation *waiting_notice(const struct peer *peer, enum wire_operation what, uint32_t token)
+{
+	struct operation *op = peer->responses.head;
+
+	while (op && (op->message.operation != what || op->message.token != token))
+		op = op->next;
+	return op;
+}
+
+void peer_queue_notice(struct nic *nic, struct peer *peer, const struct wire_message *notice)
+{
+	struct operation *waiting = waiting_notice(peer, notice->operation, notice->token);
+
+	if (waiting) {
+		waiting->message = *notice;
+		return;
+	}
+	struct operation *op = operation_for_notice(nic, peer, &operation_once);
+
+	if (!op)
+		return;
+	op->message = *notice;
+	peer_respond(nic, op);
+}
+
+void peer_ask(struct nic *nic, struct peer *peer, uint32_t token)
+{
+	if (!waiting_notice(peer, WIRE_PING, token))
+		peer_answer(nic, peer, WIRE_PING, token, 0, 0);
+}
+
 /* --- the end of conversations --- */
 
-static void fail_list(struct nic *nic, struct operation_list *list, ptl_ni_fail_t failure)
+void peer_fail_list(struct nic *nic, struct operation_list *list, ptl_ni_fail_t failure)
 {
 	struct operation *op = list->head, *next;
 
@@ -469,7 +446,7 @@ static void fail_list(struct nic *nic, struct operation_list *list, ptl_ni_fail_
 	}
 }
 
-static void forget_conversation(struct nic *nic, struct peer *peer, ptl_ni_fail_t failure)
+void peer_end(struct nic *nic, struct peer *peer, ptl_ni_fail_t failure)
 {
 	peer->state = PEER_UNKNOWN;
 	peer->local_tag = peer->remote_tag = 0;
@@ -480,8 +457,8 @@ static void forget_conversation(struct nic *nic, struct peer *peer, ptl_ni_fail_
 	/* Reads that have yet to end tell nothing of whoever comes next, nor does how long they have not ended. */
 	peer->reads = 0;
 	peer->reads_stuck_since = peer->reads_overdue_since = 0;
-	fail_list(nic, &peer->active, failure);
-	fail_list(nic, &peer->responses, failure);
+	peer_fail_list(nic, &peer->active, failure);
+	peer_fail_list(nic, &peer->responses, failure);
 	peer_mark_busy(nic, peer); /* the next tick forgets it, if nothing begins anew until then */
 	nic_timer_at(nic, 0);
 }
@@ -490,127 +467,12 @@ void peer_fail(struct nic *nic, struct peer *peer, ptl_ni_fail_t failure, const 
 {
 	report(LOG_INFO, "peer " ID_TEXT " failed: %s", ID_PARTS(peer->id), why);
 	trace(nic, PTL_DBG_SHUTDOWN, "lost " ID_TEXT ": %s", ID_PARTS(peer->id), why);
-	forget_conversation(nic, peer, failure);
-	fail_list(nic, &peer->requests, failure);
+	peer_end(nic, peer, failure);
+	peer_fail_list(nic, &peer->requests, failure);
 }
 
 void peer_reset(struct nic *nic, struct peer *peer)
 {
 	report(LOG_INFO, "peer " ID_TEXT " started a new conversation", ID_PARTS(peer->id));
-	forget_conversation(nic, peer, PTL_NI_PEER_DIED);
-}
-
-void peer_break(struct nic *nic, struct peer *peer)
-{
-	if (!peer_met_us(peer))
-		return;
-	report(LOG_ERROR,
-	       "interface %u: %u operations are held for others, and none is left for what " ID_TEXT " asks: "
-	       "the conversation ends",
-	       nic->index, nic->operations.live - nic->requests, ID_PARTS(peer->id));
-	peer->state = PEER_BROKEN;
-	peer_mark_busy(nic, peer);
-	nic_timer_at(nic, 0);
-}
-
-void peer_end_broken(struct nic *nic, struct peer *peer)
-{
-	trace(nic, PTL_DBG_SHUTDOWN, "parted from " ID_TEXT ": it asked for more than there is", ID_PARTS(peer->id));
-	forget_conversation(nic, peer, PTL_NI_FAIL);
-	contact_cut_reads(nic, peer);
-	if (peer->requests.head)
-		contact_start(nic, peer);
-}
-
-/* --- strangers --- */
-
-/*
- * Anybody can say HELLO in any name, as fast as the network goes.  Only who is there gets the WELCOME and can repeat the
- * tag that it tells; until then it is a stranger.  There is room for NIC_STRANGERS of them: the oldest is forgotten for
- * the next one.  If it was honest, what it says afterwards is answered by STALE, and it greets again.
- */
-static void forget_stranger(struct nic *nic, struct peer *peer)
-{
-	struct peer **link = &nic->busy;
-
-	fail_list(nic, &peer->responses, PTL_NI_PEER_DIED);
-	while (*link && *link != peer)
-		link = &(*link)->next_busy;
-	if (*link)
-		*link = peer->next_busy;
-	peer_forget(nic, peer);
-}
-
-bool stranger_affordable(struct nic *nic)
-{
-	uint64_t now = monotonic_ns(), due = (now - nic->strangers.credited_at) / NIC_STRANGER_NS;
-
-	if (due > 0) {
-		uint64_t credit = nic->strangers.credit + due;
-
-		nic->strangers.credit = (uint32_t)(credit < NIC_STRANGER_BURST ? credit : NIC_STRANGER_BURST);
-		nic->strangers.credited_at = now;
-	}
-	if (nic->strangers.credit == 0)
-		return false;
-	nic->strangers.credit--;
-	return true;
-}
-
-struct peer *peer_admit(struct nic *nic, ptl_process_id_t id)
-{
-	struct peer *peer = peer_find(nic, id), *oldest = nic->strangers.ring[nic->strangers.next];
-
-	if (peer && !peer->stranger)
-		return peer;
-	if (!stranger_affordable(nic))
-		return NULL;
-	if (peer || !(peer = peer_create(nic, id)))
-		return peer;
-	if (oldest)
-		forget_stranger(nic, oldest);
-	nic->strangers.ring[nic->strangers.next] = peer;
-	peer->stranger = (uint16_t)(nic->strangers.next + 1);
-	nic->strangers.next = (nic->strangers.next + 1) % NIC_STRANGERS;
-	return peer;
-}
-
-/* --- time --- */
-
-static bool at_rest(const struct peer *peer, uint64_t now)
-{
-	return peer->state != PEER_CONTACTING && peer->state != PEER_BROKEN && !peer->examined &&
-	       !peer->requests.head && !peer->responses.head && !peer->active.head && !contact_settles(peer, now);
-}
-
-void peers_tick(struct nic *nic, uint64_t now)
-{
-	struct peer **link = &nic->busy;
-
-	while (*link) {
-		struct peer *peer = *link;
-
-		if (at_rest(peer, now)) {
-			peer->busy = false;
-			*link = peer->next_busy;
-			if (peer->state == PEER_UNKNOWN)
-				peer_forget(nic, peer);
-			continue;
-		}
-		if (peer->state == PEER_CONTACTING)
-			contact_tick(nic, peer, now);
-		else if (unlikely(peer->state == PEER_BROKEN))
-			peer_end_broken(nic, peer);
-		else
-			liveness_tick(nic, peer, now);
-		if (peer->requests.head || peer->responses.head) {
-			peer_flush(nic, peer);
-			if (!peer->full_since) /* else note_full() has seen to it */
-				nic_timer_at(nic, peer->retry_at ? peer->retry_at : now + PAUSE_MIN_NS * 20);
-		}
-		link = &peer->next_busy;
-	}
-	contact_sever_lost(nic, now);
-	if (nic->busy)
-		nic_timer_at(nic, now + PEER_TICK_NS);
+	peer_end(nic, peer, PTL_NI_PEER_DIED);
 }

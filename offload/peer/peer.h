@@ -165,31 +165,49 @@ transport_address peer_hand_over(struct nic *, struct peer *);
 /* Its path is fixed: no other addresses are needed. */
 void peer_settle(struct nic *, struct peer *);
 /* One success of resolve(). */
-void transport_take_back(struct transport *, transport_address);
+void peer_take_back(struct transport *, transport_address);
 void peers_free(struct nic *);
-
-/* --- conversations (peer.c) --- */
 
 /* Finds or creates; NULL: no memory.  We have business with it: it is no stranger any more. */
 struct peer *peer_get(struct nic *, ptl_process_id_t);
-/* Finds or creates whoever says HELLO.  Of those that only ever said that, the oldest makes room.  NULL: too many come. */
-struct peer *peer_admit(struct nic *, ptl_process_id_t);
-/*
- * May somebody be answered of whom a name is all that we know?  It costs an address and attempts to connect to it, up to
- * a millisecond of the engine, so a flood of invented names must not decide how often that is done.
- */
-bool stranger_affordable(struct nic *);
 /* A message came that only somebody who has read our WELCOME can have sent. */
 void peer_prove(struct nic *, struct peer *);
+/* Could the peer be reached that way, as far as ids tell? */
+bool peer_reachable(const struct nic *, const struct peer *, enum nic_path);
+void peer_mark_busy(struct nic *, struct peer *);
+/* Off nic->unsent, if it is there. */
+void peer_unlist_unsent(struct peer *);
+/* Where its reads hung: they have ended. */
+void peer_let_lost_go(struct peer *);
+/* Failed, but our reads of the peer's memory have yet to end: what comes after them is behind them. */
+static inline bool peer_reads_hang(const struct peer *peer)
+{
+	return peer->active.head && peer->active.head->failure;
+}
+/*
+ * What the peer was promised cannot be done.  Nothing more of this conversation is heard, so that it ends at the other side
+ * too; ours ends when contact_end_broken() is called, because we may be in the middle of anything.
+ */
+void peer_break(struct nic *, struct peer *);
+
+/* --- conversations (peer.c) --- */
 
 /* Most bytes that travel to the peer behind the header of such a message. */
 uint64_t peer_short_max(const struct nic *, const struct peer *, enum wire_operation);
 
-/* Queues the operation's message, or sends it at once if nothing is in its way. */
-void peer_request(struct nic *, struct operation *);
+/* Queues the operation's response, or sends it at once if nothing is in its way. */
 void peer_respond(struct nic *, struct operation *);
 
-/* Sends a message without an operation; only if nothing waits before it.  0, or -EAGAIN: use peer_request(). */
+/* Queues a response without a body for the peer.  An answer for which there is no room will be missed there. */
+void peer_answer(struct nic *, struct peer *, enum wire_operation, uint32_t token, uint8_t flags, uint64_t mlength);
+
+/* Queues a notice, in the place of one of its kind that still waits. */
+void peer_queue_notice(struct nic *, struct peer *, const struct wire_message *);
+
+/* PING about an operation, 0: none.  It is not asked if that question waits already, or if there is no room for it now. */
+void peer_ask(struct nic *, struct peer *, uint32_t token);
+
+/* Sends a message without an operation; only if nothing waits before it.  0, or -EAGAIN: use contact_request(). */
 int peer_send_now(struct nic *, struct peer *, struct wire_message *, const struct iovec *payload, int count);
 
 /* Sends a notice past everything that waits.  0 or what the transport says; peer->refusals counts in a row. */
@@ -204,29 +222,28 @@ void peer_fail(struct nic *, struct peer *, ptl_ni_fail_t, const char *why);
 /* The peer lost or forgot its state (restart): what it was sent fails, what still waits goes to its successor. */
 void peer_reset(struct nic *, struct peer *);
 
+/* The same for another reason, silently; and all of one of its lists fails. */
+void peer_end(struct nic *, struct peer *, ptl_ni_fail_t);
+void peer_fail_list(struct nic *, struct operation_list *, ptl_ni_fail_t);
+
+/* --- who has only said HELLO so far (stranger.c) --- */
+
+/* Finds or creates whoever says HELLO.  Of those that only ever said that, the oldest makes room.  NULL: too many come. */
+struct peer *stranger_admit(struct nic *, ptl_process_id_t);
 /*
- * What the peer was promised cannot be done.  Nothing more of this conversation is heard, so that it ends at the other side
- * too; ours ends when peer_end_broken() is called, because we may be in the middle of anything.
+ * May somebody be answered of whom a name is all that we know?  It costs an address and attempts to connect to it, up to
+ * a millisecond of the engine, so a flood of invented names must not decide how often that is done.
  */
-void peer_break(struct nic *, struct peer *);
-void peer_end_broken(struct nic *, struct peer *);
+bool stranger_affordable(struct nic *);
 
-void peer_mark_busy(struct nic *, struct peer *);
+/* --- first contact (contact.c) --- */
 
-/* Off nic->unsent, if it is there. */
-void peer_unlist_unsent(struct peer *);
-
-/* Timers of all busy peers and their retries; returns how much was done. */
-void peers_tick(struct nic *, uint64_t now);
-int peers_flush(struct nic *);
-bool peers_have_unsent(struct nic *);
-
-/* --- first contact and liveness (contact.c) --- */
-
-/* Could the peer be reached that way, as far as ids tell? */
-bool contact_possible(const struct nic *, const struct peer *, enum nic_path);
+/* Queues the operation's request, or sends it at once if nothing is in its way; begins with first contact if need be. */
+void contact_request(struct nic *, struct operation *);
 void contact_start(struct nic *, struct peer *);
 void contact_tick(struct nic *, struct peer *, uint64_t now);
+/* It holds: HELLO asks whether it still does. */
+void contact_greet_again(struct nic *, struct peer *);
 void contact_notice(struct nic *, const struct wire_message *, transport_address from);
 /* A message that does not belong to the conversation with `peer`, if there is such a peer, was dropped. */
 void contact_dropped(struct nic *, struct peer *, const struct wire_message *, transport_address from);
@@ -235,9 +252,10 @@ void contact_release(struct nic *, struct peer *);
 /* Its PING or PONG says how much we should have heard by now: is something missing?  Then the conversation has ended. */
 bool contact_misses(struct nic *, struct peer *, const struct wire_message *);
 void contact_answer_version(struct nic *, const struct wire_message *, transport_address from);
-void liveness_tick(struct nic *, struct peer *, uint64_t now);
 /* The verdict, whatever it is based on: the peer fails, and what connects us with it is severed. */
 void contact_give_up(struct nic *, struct peer *, const char *why);
+/* After peer_break(). */
+void contact_end_broken(struct nic *, struct peer *);
 /*
  * Its conversation has ended, without a verdict: what connects us with it is severed if reads of its memory are left behind.  Who
  * lives may never answer them, and nobody waits for them who could find that out.
@@ -245,10 +263,19 @@ void contact_give_up(struct nic *, struct peer *, const char *why);
 void contact_cut_reads(struct nic *, struct peer *);
 /* A connection with it was cut just now: what comes over it is still to be known (NOBODY IS MET in contact.c). */
 bool contact_settles(const struct peer *, uint64_t now);
-/* Where its reads hung: they have ended. */
-void contact_let_lost_go(struct peer *);
 /* Goes on severing what the reads of given-up peers wait for. */
 void contact_sever_lost(struct nic *, uint64_t now);
+
+/* --- is it still there (liveness.c) --- */
+
+void liveness_tick(struct nic *, struct peer *, uint64_t now);
+
+/* --- all of them (peers.c) --- */
+
+/* Timers of all busy peers and their retries; returns how much was done. */
+void peers_tick(struct nic *, uint64_t now);
+int peers_flush(struct nic *);
+bool peers_have_unsent(struct nic *);
 
 /* --- requests unwanted yet (hold.c) --- */
 

@@ -52,7 +52,56 @@ struct peer *peer_find(struct nic *nic, ptl_process_id_t id)
 	return peer;
 }
 
+/* --- who has anything under way --- */
+
+void peer_mark_busy(struct nic *nic, struct peer *peer)
+{
+	if (likely(peer->busy))
+		return;
+	peer->busy = true;
+	peer->silent_since = 0;
+	peer->reads_stuck_since = 0;
+	peer->pings = peer->refused_probes = 0;
+	peer->arrivals_seen = peer->arrivals;
+	peer->next_busy = nic->busy;
+	nic->busy = peer;
+	nic_timer_at(nic, monotonic_ns() + PEER_TICK_NS);
+}
+
+void peer_unlist_unsent(struct peer *peer)
+{
+	if (!peer->unsent_at)
+		return;
+	*peer->unsent_at = peer->next_unsent;
+	if (peer->next_unsent)
+		peer->next_unsent->unsent_at = peer->unsent_at;
+	peer->next_unsent = NULL;
+	peer->unsent_at = NULL;
+}
+
+void peer_break(struct nic *nic, struct peer *peer)
+{
+	if (!peer_met_us(peer))
+		return;
+	report(LOG_ERROR,
+	       "interface %u: %u operations are held for others, and none is left for what " ID_TEXT " asks: "
+	       "the conversation ends",
+	       nic->index, nic->operations.live - nic->requests, ID_PARTS(peer->id));
+	peer->state = PEER_BROKEN;
+	peer_mark_busy(nic, peer);
+	nic_timer_at(nic, 0);
+}
+
 /* --- by address --- */
+
+bool peer_reachable(const struct nic *nic, const struct peer *peer, enum nic_path path)
+{
+	bool own_node = peer->id.nid == nic->id.nid, self = own_node && peer->id.pid == nic->id.pid;
+
+	if (!nic->claimed[path] || self != (path == PATH_SELF) || (path == PATH_NODE && !own_node))
+		return false;
+	return nic->transports[path] || !nic->opening_done;
+}
 
 int peer_meet(struct nic *nic, struct peer *peer)
 {
@@ -96,7 +145,7 @@ void peer_take_path(struct nic *nic, struct peer *peer, enum nic_path path)
 	peer->address = peer->held[path];
 }
 
-void transport_take_back(struct transport *transport, transport_address address)
+void peer_take_back(struct transport *transport, transport_address address)
 {
 	if (transport->ops->forget)
 		transport->ops->forget(transport, address);
@@ -119,7 +168,7 @@ static void let_go(struct nic *nic, struct peer *peer, enum nic_path path)
 		return;
 	part(nic, peer, path);
 	if (nic->transports[path]) /* else they are being closed */
-		transport_take_back(nic->transports[path], peer->held[path]);
+		peer_take_back(nic->transports[path], peer->held[path]);
 	peer->held[path] = TRANSPORT_ADDRESS_UNKNOWN;
 }
 
@@ -232,6 +281,40 @@ struct peer *peer_create(struct nic *nic, ptl_process_id_t id)
 	return peer;
 }
 
+void peer_prove(struct nic *nic, struct peer *peer)
+{
+	if (!peer->stranger)
+		return;
+	nic->strangers.ring[peer->stranger - 1] = NULL;
+	nic->strangers.credit++; /* an honest one costs the others nothing */
+	peer->stranger = 0;
+}
+
+struct peer *peer_get(struct nic *nic, ptl_process_id_t id)
+{
+	struct peer *peer = peer_find(nic, id);
+
+	if (unlikely(!peer) && !(peer = peer_create(nic, id)))
+		return NULL;
+	if (unlikely(peer->stranger))
+		peer_prove(nic, peer);
+	if (unlikely(peer->state == PEER_UNKNOWN))
+		peer_mark_busy(nic, peer); /* forgotten by the next tick, if nothing comes of it */
+	return peer;
+}
+
+void peer_let_lost_go(struct peer *peer)
+{
+	struct peer_lost *lost;
+
+	while ((lost = peer->lost)) {
+		peer->lost = lost->next;
+		if (lost->transport)
+			peer_take_back(lost->transport, lost->address);
+		free(lost);
+	}
+}
+
 void peer_forget(struct nic *nic, struct peer *peer)
 {
 	struct peer **link = &nic->peers.buckets[bucket_of(nic, peer->id)];
@@ -242,7 +325,7 @@ void peer_forget(struct nic *nic, struct peer *peer)
 	nic->peers.count--;
 	for (enum nic_path path = 0; path < NIC_TRANSPORTS; path++)
 		let_go(nic, peer, path);
-	contact_let_lost_go(peer);
+	peer_let_lost_go(peer);
 	peer_unlist_unsent(peer);
 	if (peer->stranger)
 		nic->strangers.ring[peer->stranger - 1] = NULL;
@@ -260,7 +343,7 @@ void peers_free(struct nic *nic)
 			nic->peers.buckets[i] = peer->next;
 			for (struct peer_lost *lost = peer->lost; lost; lost = lost->next)
 				lost->transport = NULL;
-			contact_let_lost_go(peer);
+			peer_let_lost_go(peer);
 			free(peer);
 		}
 	}
