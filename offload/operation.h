@@ -202,6 +202,9 @@ int getput_issue(struct nic *, const struct put_arguments *);
 bool put_line(struct nic *, const struct put_arguments *);
 bool put_line_arrived(struct nic *, transport_address from, const void *bytes, size_t length);
 
+/* The usual get likewise (get_line.c). */
+bool get_line_arrived(struct nic *, transport_address from, const void *bytes, size_t length);
+
 /* Arrival at the target. */
 void put_arrived(struct nic *, struct peer *, const struct wire_message *);
 void get_arrived(struct nic *, struct peer *, const struct wire_message *);

@@ -58,19 +58,14 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 {
 	struct wire_line put;
 
-	if (!wire_read_line(bytes, length, &put) || unlikely(timing_on(&nic->timing) || nic->trace))
+	if (!wire_read_line(bytes, length, WIRE_PUT, &put) || unlikely(timing_on(&nic->timing) || nic->trace))
 		return false;
-	/* From whom we have met at that address, and of this conversation. */
-	struct peer *peer = peer_met(nic, from);
+	struct peer *peer = receive_line_from(nic, from, &put);
 
-	if (unlikely(!peer || !peer_met_us(peer) || peer->stranger || peer->remote_tag != put.source_tag ||
-		     peer->local_tag != put.target_tag))
+	if (unlikely(!peer || !receive_granted(nic, peer, put.pt_index, put.ac_index)))
 		return false;
 	struct demand demand = {
 		.operations = PTL_MD_OP_PUT, .remote_offset = put.offset, .rlength = length - WIRE_LINE_HEADER};
-
-	if (unlikely(!receive_granted(nic, peer, put.pt_index, put.ac_index)))
-		return false;
 	struct match_search search;
 
 	match_begin(&search, &nic->portals[put.pt_index], peer->id, put.match_bits);

@@ -29,6 +29,18 @@ static inline struct descriptor *receive_find(struct match_search *search, struc
 	return NULL;
 }
 
+/* Who sent it, if that is somebody whom we have met at that address, and it is of this conversation; or NULL. */
+static inline struct peer *receive_line_from(const struct nic *nic, transport_address from,
+					     const struct wire_line *line)
+{
+	struct peer *peer = peer_met(nic, from);
+
+	return likely(peer && peer_met_us(peer) && !peer->stranger && peer->remote_tag == line->source_tag &&
+		      peer->local_tag == line->target_tag)
+		       ? peer
+		       : NULL;
+}
+
 /* The operation has found its descriptor, and starts: `info` says whose it is, this what it gets. */
 static inline void receive_start(struct nic *nic, struct descriptor *md, const struct demand *demand,
 				 struct event_info *info)

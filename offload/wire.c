@@ -78,6 +78,9 @@ static const struct codec brief_codecs[] = {WIRE_CONVERSATION(ROW_BRIEF)};
 _Static_assert(sizeof(brief_codecs) / sizeof(brief_codecs[0]) == WIRE_BRIEF_COUNT, "notices come last");
 _Static_assert(WIRE_BRIEF_COUNT <= 1 << WIRE_BRIEF_SHIFT, "operation and flags share a byte");
 _Static_assert(WIRE_ALL_FLAGS < 1 << (8 - WIRE_BRIEF_SHIFT), "operation and flags share a byte");
+_Static_assert(SIZE_brief_GET == (int)WIRE_LINE_HEADER, "wire_read_line() reads both");
+_Static_assert(4 + (int)SIZE_brief_REPLY + WIRE_REPLY_PAYLOAD == WIRE_LINE_WORDS * (int)sizeof(uint64_t),
+	       "the words are full");
 _Static_assert(SIZE_brief_PUT == (int)WIRE_LINE_HEADER, "with its payload it has to fit a cache line");
 
 static uint8_t *encode_full_prefix(const struct wire_message *message, uint8_t *to)

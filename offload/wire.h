@@ -2,7 +2,7 @@
 /*
  * What travels between NICs.  This file and wire.c are the only places that know the layout: little-endian, packed,
  * a prefix, then the fields of the operation in the order of its list below, then payload or segments.  wire_decode()
- * is the only code that looks at raw bytes, but for wire_read_line(), which knows one kind of message; whatever it accepts
+ * is the only code that looks at raw bytes, but for wire_read_line(), which knows two kinds of message; whatever it accepts
  * is consistent in itself (lengths add up, indexes fit), and it accepts or refuses any bytes without reading past them.
  *
  * There are two forms.  The prefix of the full form has 20 bytes, never changes between versions, and names the sender.
@@ -163,7 +163,12 @@ struct wire_segment wire_segment(const struct wire_message *, unsigned index);
 struct wire_line {
 	uint16_t source_tag, target_tag;
 	uint8_t pt_index, ac_index;
-	uint64_t match_bits, offset, hdr_data;
+	uint32_t token;
+	uint64_t match_bits, offset;
+	union {
+		uint64_t hdr_data; /* of a put */
+		uint64_t length;   /* of a get */
+	};
 };
 
 static inline void wire_write_line(const struct wire_line *put, const uint8_t *payload, size_t length,
@@ -187,19 +192,41 @@ static inline void wire_write_line(const struct wire_line *put, const uint8_t *p
 	words[6] = load_u64(padded + sizeof(uint64_t));
 }
 
-/* False: it is something else, or no message at all.  Any payload, at bytes + WIRE_LINE_HEADER. */
-static inline bool wire_read_line(const uint8_t *bytes, size_t length, struct wire_line *put)
+/*
+ * A put without flags, or a get, likewise.  False: it is something else, or no message at all.  Any payload, at
+ * bytes + WIRE_LINE_HEADER.
+ */
+static inline bool wire_read_line(const uint8_t *bytes, size_t length, enum wire_operation operation,
+				  struct wire_line *line)
 {
-	if (length < WIRE_LINE_HEADER || bytes[0] != WIRE_MAGIC_BRIEF || bytes[1] != WIRE_PUT)
+	if (length < WIRE_LINE_HEADER || bytes[0] != WIRE_MAGIC_BRIEF || bytes[1] != operation ||
+	    (operation == WIRE_GET && length != WIRE_LINE_HEADER))
 		return false;
-	put->source_tag = load_u16(bytes + 2);
-	put->target_tag = load_u16(bytes + 4);
-	put->pt_index = bytes[10];
-	put->ac_index = bytes[11];
-	put->match_bits = load_u64(bytes + 12);
-	put->offset = load_u64(bytes + 20);
-	put->hdr_data = load_u64(bytes + 28);
+	line->source_tag = load_u16(bytes + 2);
+	line->target_tag = load_u16(bytes + 4);
+	line->token = load_u32(bytes + 6);
+	line->pt_index = bytes[10];
+	line->ac_index = bytes[11];
+	line->match_bits = load_u64(bytes + 12);
+	line->offset = load_u64(bytes + 20);
+	line->hdr_data = load_u64(bytes + 28);
 	return true;
+}
+
+/* A reply in brief form, as wire_write_line() writes a put. */
+#define WIRE_REPLY_PAYLOAD 42 /* bytes that the words have room for */
+
+static inline void wire_write_reply(uint16_t source_tag, uint16_t target_tag, uint32_t token, const uint8_t *payload,
+				    size_t length, uint64_t words[WIRE_LINE_WORDS])
+{
+	uint8_t padded[6 + WIRE_REPLY_PAYLOAD] = {0}; /* behind the first word */
+
+	if (length > 0)
+		memcpy(padded + 6, payload, length < WIRE_REPLY_PAYLOAD ? length : WIRE_REPLY_PAYLOAD);
+	words[0] = (uint64_t)WIRE_MAGIC_BRIEF << 32 | (uint64_t)WIRE_REPLY << 40 | (uint64_t)source_tag << 48;
+	words[1] = target_tag | (uint64_t)token << 16 | load_u64(padded);
+	for (unsigned i = 2; i < WIRE_LINE_WORDS; i++)
+		words[i] = load_u64(padded + (i - 1) * sizeof(uint64_t));
 }
 
 /* Size of a message's prefix and fields. */

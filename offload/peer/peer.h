@@ -94,10 +94,16 @@ static inline bool peer_met_us(const struct peer *peer)
 	return peer->state >= PEER_HOLDING;
 }
 
-/* A request can be sent at once: nothing waits before it, and the transport refused nothing when it was asked last. */
+/* A response can be sent at once: nothing waits before it, and the transport refused nothing when it was asked last. */
+static inline bool peer_takes_responses(const struct peer *peer)
+{
+	return peer->state == PEER_READY && !peer->responses.head && !peer->refusals;
+}
+
+/* Likewise a request. */
 static inline bool peer_takes_requests(const struct peer *peer)
 {
-	return peer->state == PEER_READY && !peer->responses.head && !peer->refusals && !peer->requests.head;
+	return peer_takes_responses(peer) && !peer->requests.head;
 }
 
 /* An answer of ours that will not be said is as good as lost on its way: the peer is told that it is missing. */
@@ -126,6 +132,15 @@ static inline void peer_note_put(struct nic *nic, struct peer *peer, uint64_t da
 {
 	peer_note_sent(peer, WIRE_PUT);
 	nic->counters.requests_sent++;
+	nic->counters.bytes_sent += data;
+	nic->send_length += data;
+}
+
+/* Likewise a reply. */
+static inline void peer_note_reply(struct nic *nic, struct peer *peer, uint64_t data)
+{
+	peer_note_sent(peer, WIRE_REPLY);
+	nic->counters.responses_sent++;
 	nic->counters.bytes_sent += data;
 	nic->send_length += data;
 }

@@ -90,16 +90,21 @@ static void require_same_apart(const struct wire_message *message, const uint8_t
 }
 
 /* What is read as a line is a message, and that one; `message` means something if it is. */
-static void require_same_line(const struct wire_message *message, bool valid, const uint8_t *bytes, size_t length)
+static void require_same_line(const struct wire_message *message, bool valid, const uint8_t *bytes, size_t length,
+			      enum wire_operation operation)
 {
 	struct wire_line line;
 
-	if (!wire_read_line(bytes, length, &line))
+	if (!wire_read_line(bytes, length, operation, &line))
 		return;
-	REQUIRE(valid && message->brief && message->operation == WIRE_PUT && message->flags == 0);
+	REQUIRE(valid && message->brief && message->operation == operation && message->flags == 0);
+	REQUIRE(message->token == line.token);
 	REQUIRE(message->source_tag == line.source_tag && message->target_tag == line.target_tag);
 	REQUIRE(message->match_bits == line.match_bits && message->offset == line.offset);
-	REQUIRE(message->hdr_data == line.hdr_data && message->length == length - WIRE_LINE_HEADER);
+	if (operation == WIRE_GET)
+		REQUIRE(message->length == line.length && length == WIRE_LINE_HEADER);
+	else
+		REQUIRE(message->hdr_data == line.hdr_data && message->length == length - WIRE_LINE_HEADER);
 	REQUIRE(message->pt_index == (line.pt_index < UINT8_MAX ? line.pt_index : UINT16_MAX));
 	REQUIRE(message->ac_index == (line.ac_index < UINT8_MAX ? line.ac_index : UINT16_MAX));
 }
@@ -109,7 +114,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 	struct wire_message message;
 	int code = wire_decode(bytes, length, &message);
 
-	require_same_line(&message, code == 0, bytes, length);
+	require_same_line(&message, code == 0, bytes, length, WIRE_PUT);
+	require_same_line(&message, code == 0, bytes, length, WIRE_GET);
 
 	REQUIRE(code == 0 || code == -EBADMSG || code == -EPROTONOSUPPORT);
 	if (code == -EPROTONOSUPPORT)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The usual put in one go: what it does at both ends, and that it leaves every other case alone before anything has happened. */
+/*
+ * The usual put in one go, and the usual get at its target: what they do, and that they leave every other case alone before
+ * anything has happened.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +20,7 @@ enum {
 	ADDRESS = 3,
 	BITS = 0x77,
 	HDR_DATA = 0x55,
+	TOKEN = 0x123456,
 	OUR_TAG = 0x1111,
 	THEIR_TAG = 0x2222,
 	INDEX = 4,
@@ -189,7 +193,7 @@ static void a_usual_put_is_a_line_and_its_events(void **state)
 	assert_int_equal(line_length, WIRE_LINE_HEADER + LENGTH);
 	for (unsigned i = 0; i < WIRE_LINE_WORDS; i++)
 		put_u64(bytes + i * sizeof(*line), line[i]);
-	assert_true(wire_read_line(bytes + 4, line_length, &header));
+	assert_true(wire_read_line(bytes + 4, line_length, WIRE_PUT, &header));
 	assert_int_equal(header.source_tag, OUR_TAG);
 	assert_int_equal(header.target_tag, THEIR_TAG);
 	assert_int_equal(header.pt_index, INDEX);
@@ -324,6 +328,23 @@ static bool arrives(struct arrival *arrival)
 	return put_line_arrived(&nic, arrival->from, bytes + 4, WIRE_LINE_HEADER + arrival->length);
 }
 
+static bool get_arrives(struct arrival *arrival)
+{
+	const struct wire_message get = {.operation = WIRE_GET,
+					 .brief = true,
+					 .source_tag = arrival->header.source_tag,
+					 .target_tag = arrival->header.target_tag,
+					 .token = TOKEN,
+					 .pt_index = arrival->header.pt_index,
+					 .ac_index = arrival->header.ac_index,
+					 .match_bits = arrival->header.match_bits,
+					 .offset = arrival->header.offset,
+					 .length = arrival->length};
+	uint8_t bytes[WIRE_MAX_HEADER];
+
+	return get_line_arrived(&nic, arrival->from, bytes, wire_encode(&get, bytes));
+}
+
 static void a_usual_put_is_matched_copied_and_told(void **state)
 {
 	struct arrival usual_one = arrival();
@@ -402,52 +423,126 @@ UNUSUAL_ARRIVAL(of_another_pid, nic.acl[0].id.pid = peer->id.pid + 1)
 UNUSUAL_ARRIVAL(for_another_index, nic.acl[0].pt_index = INDEX + 1)
 UNUSUAL_ARRIVAL(with_other_bits, a->header.match_bits++)
 UNUSUAL_ARRIVAL(for_no_descriptor, entry->descriptor = NULL)
-UNUSUAL_ARRIVAL(for_gets_only, md->options = PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE)
+UNUSUAL_ARRIVAL(for_neither_puts_nor_gets, md->options = PTL_MD_MANAGE_REMOTE)
+UNUSUAL_ARRIVAL(for_the_other_kind, md->options ^= PTL_MD_OP_PUT | PTL_MD_OP_GET)
 UNUSUAL_ARRIVAL(too_long_for_it, a->header.offset = MEMORY - LENGTH + 1)
 UNUSUAL_ARRIVAL(with_stage_clocks, atomic_store(&nic.timing.on, true))
 UNUSUAL_ARRIVAL(with_a_trace, nic.trace = PTL_DBG_PARSE)
 
+static void leave_alone(void **state, bool (*taken)(struct arrival *), uint32_t operations,
+			void (*const unusual[])(struct arrival *), unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (i > 0)
+			assert_int_equal(open_nic(state), 0);
+		struct arrival one = arrival();
+
+		md->options = operations | PTL_MD_MANAGE_REMOTE;
+		unusual[i](&one);
+		if (taken(&one))
+			fail_msg("unusual arrival %u was taken for a usual one", i);
+		assert_nothing_happened();
+		peer->responses.head = NULL;
+		if (i + 1 < count)
+			close_nic(state);
+	}
+}
+
+/* clang-format off */
+#define UNUSUAL_ARRIVALS                                                                                               \
+	from_elsewhere, from_anywhere, of_one_that_moved, of_a_stranger, before_we_met, of_another_conversation,       \
+	for_another_conversation, for_no_index, for_an_index_of_255, by_no_acl_entry, of_another_user,                 \
+	of_another_job, of_another_nid, of_another_pid, for_another_index, with_other_bits, for_no_descriptor,         \
+	for_neither_puts_nor_gets, for_the_other_kind, too_long_for_it, with_a_trace
+/* clang-format on */
+
 static void any_other_arrival_is_left_alone(void **state)
 {
 	static void (*const unusual[])(struct arrival *) = {
-		from_elsewhere,
-		from_anywhere,
-		of_one_that_moved,
-		of_a_stranger,
-		before_we_met,
-		of_another_conversation,
-		for_another_conversation,
-		for_no_index,
-		for_an_index_of_255,
-		by_no_acl_entry,
-		of_another_user,
-		of_another_job,
-		of_another_nid,
-		of_another_pid,
-		for_another_index,
-		with_other_bits,
-		for_no_descriptor,
-		for_gets_only,
-		too_long_for_it,
-		with_a_trace,
+		UNUSUAL_ARRIVALS,
 #if PORTALS_TIMING
 		with_stage_clocks,
 #endif
 	};
 
-	for (unsigned i = 0; i < sizeof(unusual) / sizeof(unusual[0]); i++) {
-		if (i > 0)
-			assert_int_equal(open_nic(state), 0);
-		struct arrival one = arrival();
-
-		unusual[i](&one);
-		if (arrives(&one))
-			fail_msg("unusual arrival %u was taken for a usual one", i);
-		assert_nothing_happened();
-		if (i + 1 < sizeof(unusual) / sizeof(unusual[0]))
-			close_nic(state);
-	}
+	leave_alone(state, arrives, PTL_MD_OP_PUT, unusual, sizeof(unusual) / sizeof(unusual[0]));
 	(void)with_stage_clocks;
+}
+
+/* --- the target of a get --- */
+
+static void a_usual_get_is_matched_answered_and_told(void **state)
+{
+	const struct wire_message reply = {
+		.operation = WIRE_REPLY, .brief = true, .source_tag = OUR_TAG, .target_tag = THEIR_TAG, .token = TOKEN};
+	const size_t lengths[] = {LENGTH, WIRE_REPLY_PAYLOAD, LINE_MAX - WIRE_BRIEF_SIZE - 15};
+	uint8_t bytes[sizeof(line)], expected[WIRE_MAX_HEADER];
+	ptl_event_t event;
+
+	(void)state;
+	md->options = PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE;
+	md->threshold = 3;
+	assert_int_equal(wire_encode(&reply, expected), WIRE_BRIEF_SIZE);
+	for (unsigned i = 0; i < 3; i++) {
+		struct arrival one = arrival();
+		size_t in_words = lengths[i] < WIRE_REPLY_PAYLOAD ? lengths[i] : WIRE_REPLY_PAYLOAD;
+
+		one.length = lengths[i];
+		assert_true(get_arrives(&one));
+		assert_int_equal(lines, i + 1);
+		assert_int_equal(line_length, WIRE_BRIEF_SIZE + lengths[i]);
+		for (unsigned word = 0; word < WIRE_LINE_WORDS; word++)
+			put_u64(bytes + word * sizeof(*line), line[word]);
+		assert_memory_equal(bytes + 4, expected, WIRE_BRIEF_SIZE);
+		assert_memory_equal(bytes + 4 + WIRE_BRIEF_SIZE, memory + 5, in_words);
+		assert_ptr_equal(line_rest, i < 2 ? NULL : memory + 5 + WIRE_REPLY_PAYLOAD);
+		for (ptl_event_kind_t kind = PTL_EVENT_GET_START; kind <= PTL_EVENT_GET_END; kind++) {
+			assert_int_equal(event_take(eq, eq->item.generation, &event), 0);
+			assert_int_equal(event.type, kind);
+			assert_int_equal(event.match_bits, BITS);
+			assert_int_equal(event.hdr_data, 0);
+			assert_int_equal(event.mlength, lengths[i]);
+			assert_int_equal(event.offset, 5);
+			assert_int_equal(event.md.threshold, 2 - (int)i);
+		}
+		assert_int_equal(peer->heard, i + 1);
+		assert_int_equal(peer->said, i + 1);
+		assert_int_equal(nic.counters.requests_received, i + 1);
+		assert_int_equal(nic.counters.responses_sent, i + 1);
+	}
+	assert_int_equal(nic.counters.bytes_sent, lengths[0] + lengths[1] + lengths[2]);
+	assert_false(md->active);
+}
+
+UNUSUAL_ARRIVAL(of_a_peer_that_holds, peer->state = PEER_HOLDING)
+UNUSUAL_ARRIVAL(behind_another_answer, peer->responses.head = &op)
+UNUSUAL_ARRIVAL(after_a_refusal, peer->refusals = 1)
+UNUSUAL_ARRIVAL(without_lines, ops.send_line = NULL)
+UNUSUAL_ARRIVAL(with_an_answer_of_many_lines, transport.limits.line_max = WIRE_BRIEF_SIZE + LENGTH - 1)
+UNUSUAL_ARRIVAL(with_an_answer_beyond_short_max, settings.short_max = LENGTH - 1)
+UNUSUAL_ARRIVAL(for_pieces, md->region.count = 2)
+UNUSUAL_ARRIVAL(with_a_full_queue, refusal = -ENOBUFS)
+UNUSUAL_ARRIVAL(of_a_peer_that_closes, refusal = -EAGAIN)
+
+static void any_other_get_is_left_alone(void **state)
+{
+	static void (*const unusual[])(struct arrival *) = {
+		UNUSUAL_ARRIVALS,
+		of_a_peer_that_holds,
+		behind_another_answer,
+		after_a_refusal,
+		without_lines,
+		with_an_answer_of_many_lines,
+		with_an_answer_beyond_short_max,
+		for_pieces,
+		with_a_full_queue,
+		of_a_peer_that_closes,
+#if PORTALS_TIMING
+		with_stage_clocks,
+#endif
+	};
+
+	leave_alone(state, get_arrives, PTL_MD_OP_GET, unusual, sizeof(unusual) / sizeof(unusual[0]));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_nic, close_nic)
@@ -458,7 +553,8 @@ int main(void)
 		TEST(a_usual_put_is_a_line_and_its_events), TEST(a_put_of_several_lines_begins_in_words),
 		TEST(any_other_put_is_left_alone),          TEST(a_usual_put_is_matched_copied_and_told),
 		TEST(what_is_empty_may_be_nowhere),         TEST(pieces_are_filled_as_one),
-		TEST(any_other_arrival_is_left_alone),
+		TEST(any_other_arrival_is_left_alone),      TEST(a_usual_get_is_matched_answered_and_told),
+		TEST(any_other_get_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

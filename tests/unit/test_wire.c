@@ -310,7 +310,7 @@ static void a_put_in_words_is_the_same_bytes(void **state)
 		for (unsigned i = 0; i < WIRE_LINE_WORDS; i++)
 			put_u64(line + i * sizeof(*words), words[i]);
 		assert_memory_equal(line, expected, sizeof(line));
-		assert_true(wire_read_line(line + 4, WIRE_LINE_HEADER + length, &read));
+		assert_true(wire_read_line(line + 4, WIRE_LINE_HEADER + length, WIRE_PUT, &read));
 		assert_int_equal(read.source_tag, put.source_tag);
 		assert_int_equal(read.target_tag, put.target_tag);
 		assert_int_equal(read.pt_index, put.pt_index);
@@ -318,6 +318,34 @@ static void a_put_in_words_is_the_same_bytes(void **state)
 		assert_int_equal(read.match_bits, put.match_bits);
 		assert_int_equal(read.offset, put.offset);
 		assert_int_equal(read.hdr_data, put.hdr_data);
+	}
+}
+
+/* Likewise a reply. */
+static void a_reply_in_words_is_the_same_bytes(void **state)
+{
+	uint8_t payload[WIRE_REPLY_PAYLOAD + 4];
+	struct wire_message message = {.operation = WIRE_REPLY,
+				       .brief = true,
+				       .source_tag = 0x8001,
+				       .target_tag = 0x9002,
+				       .token = 0xa0b0c0d0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(payload); i++)
+		payload[i] = (uint8_t)(0xc0 + i);
+	for (size_t length = 0; length <= sizeof(payload); length++) {
+		uint8_t expected[4 + WIRE_BRIEF_SIZE + WIRE_REPLY_PAYLOAD] = {0}, line[sizeof(expected)];
+		uint64_t words[WIRE_LINE_WORDS];
+
+		assert_int_equal(wire_encode(&message, expected + 4), WIRE_BRIEF_SIZE);
+		memcpy(expected + 4 + WIRE_BRIEF_SIZE, payload,
+		       length < WIRE_REPLY_PAYLOAD ? length : WIRE_REPLY_PAYLOAD);
+		wire_write_reply(message.source_tag, message.target_tag, message.token, length ? payload : NULL, length,
+				 words);
+		for (unsigned i = 0; i < WIRE_LINE_WORDS; i++)
+			put_u64(line + i * sizeof(*words), words[i]);
+		assert_memory_equal(line, expected, sizeof(line));
 	}
 }
 
@@ -329,20 +357,20 @@ static void only_a_plain_put_in_brief_is_read_as_a_line(void **state)
 	size_t length = wire_encode(&message, bytes);
 
 	(void)state;
-	assert_true(wire_read_line(bytes, length, &put));
-	assert_false(wire_read_line(bytes, length - 1, &put));
+	assert_true(wire_read_line(bytes, length, WIRE_PUT, &put));
+	assert_false(wire_read_line(bytes, length - 1, WIRE_PUT, &put));
 	for (unsigned flag = 1; flag <= WIRE_ALL_FLAGS; flag <<= 1) {
 		message.flags = (uint8_t)flag;
-		assert_false(wire_read_line(bytes, wire_encode(&message, bytes), &put));
+		assert_false(wire_read_line(bytes, wire_encode(&message, bytes), WIRE_PUT, &put));
 	}
 	message.flags = 0;
 	for (unsigned operation = WIRE_PUT + 1; operation < WIRE_BRIEF_COUNT; operation++) {
 		message.operation = (uint8_t)operation;
-		assert_false(wire_read_line(bytes, wire_encode(&message, bytes), &put));
+		assert_false(wire_read_line(bytes, wire_encode(&message, bytes), WIRE_PUT, &put));
 	}
 	message.operation = WIRE_PUT;
 	message.brief = false;
-	assert_false(wire_read_line(bytes, wire_encode(&message, bytes), &put));
+	assert_false(wire_read_line(bytes, wire_encode(&message, bytes), WIRE_PUT, &put));
 }
 
 static void an_index_out_of_range_stays_out_of_range_in_brief(void **state)
@@ -785,17 +813,21 @@ static bool is_consistent(const struct wire_message *message, size_t length)
 }
 
 /* What is read as a line is that message; `message`: what wire_decode() made of it, NULL if it is none. */
-static bool reads_alike(const uint8_t *bytes, size_t length, const struct wire_message *message)
+static bool reads_alike(const uint8_t *bytes, size_t length, enum wire_operation operation,
+			const struct wire_message *message)
 {
+	bool is_line = message && message->operation == operation && !message->flags && message->brief;
 	struct wire_line line;
 
 	memcpy(edge - length, bytes, length);
-	if (!wire_read_line(edge - length, length, &line))
-		return !message || message->operation != WIRE_PUT || message->flags || !message->brief;
-	return message && message->operation == WIRE_PUT && message->source_tag == line.source_tag &&
-	       message->target_tag == line.target_tag && message->match_bits == line.match_bits &&
-	       message->offset == line.offset && message->hdr_data == line.hdr_data &&
-	       message->length == length - WIRE_LINE_HEADER;
+	if (!wire_read_line(edge - length, length, operation, &line))
+		return !is_line;
+	return is_line && message->source_tag == line.source_tag && message->target_tag == line.target_tag &&
+	       message->token == line.token && message->match_bits == line.match_bits &&
+	       message->offset == line.offset &&
+	       (operation == WIRE_GET
+			? message->length == line.length
+			: message->hdr_data == line.hdr_data && message->length == length - WIRE_LINE_HEADER);
 }
 
 static void random_bytes_are_never_read_beyond_their_end(void **state)
@@ -817,7 +849,8 @@ static void random_bytes_are_never_read_beyond_their_end(void **state)
 			briefly += message.brief;
 			inconsistent += !is_consistent(&message, length);
 		}
-		inconsistent += !reads_alike(bytes, length, rc == 0 ? &message : NULL);
+		inconsistent += !reads_alike(bytes, length, WIRE_PUT, rc == 0 ? &message : NULL) ||
+				!reads_alike(bytes, length, WIRE_GET, rc == 0 ? &message : NULL);
 	}
 	assert_int_equal(inconsistent, 0);
 	/* The bytes were of every sort. */
@@ -837,6 +870,7 @@ int main(void)
 		cmocka_unit_test(every_field_of_every_operation_survives_the_wire),
 		cmocka_unit_test(a_put_is_these_bytes),
 		cmocka_unit_test(a_put_in_words_is_the_same_bytes),
+		cmocka_unit_test(a_reply_in_words_is_the_same_bytes),
 		cmocka_unit_test(only_a_plain_put_in_brief_is_read_as_a_line),
 		cmocka_unit_test(a_hello_is_these_bytes),
 		cmocka_unit_test(segments_are_these_bytes_and_come_back),

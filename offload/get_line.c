@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The usual get at its target, in one function, as put_line.c has the usual put: some bytes that are in one piece, for somebody who
+ * takes the answer at once.  It is sent before the get has left a trace here, because it may be refused: then get.c does all.
+ */
+#include "offload/receive.h"
+
+/* The answer's words go, with what they have no room for behind them.  False: they do not, and nothing has happened. */
+static inline bool answer(struct nic *nic, const struct peer *peer, const struct wire_line *get,
+			  const struct descriptor *md, const struct demand *demand)
+{
+	const struct transport *transport = peer->transport;
+	uint64_t words[WIRE_LINE_WORDS];
+
+	if (unlikely(demand->mlength + WIRE_BRIEF_SIZE > transport->limits.line_max ||
+		     demand->mlength > nic->settings->short_max || md->region.count != 1))
+		return false;
+	/* What is empty may be nowhere. */
+	const uint8_t *payload =
+		demand->mlength > 0 ? (const uint8_t *)md->region.whole.iov_base + demand->offset : NULL;
+	const uint8_t *rest = demand->mlength > WIRE_REPLY_PAYLOAD ? payload + WIRE_REPLY_PAYLOAD : NULL;
+
+	wire_write_reply(peer->local_tag, peer->remote_tag, get->token, payload, demand->mlength, words);
+	return transport->ops->send_line(peer->transport, peer->address, words, WIRE_BRIEF_SIZE + demand->mlength,
+					 rest) == 0;
+}
+
+bool get_line_arrived(struct nic *nic, transport_address from, const void *bytes, size_t length)
+{
+	struct wire_line get;
+
+	if (!wire_read_line(bytes, length, WIRE_GET, &get) || unlikely(timing_on(&nic->timing) || nic->trace))
+		return false;
+	struct peer *peer = receive_line_from(nic, from, &get);
+
+	if (unlikely(!peer || !peer_takes_responses(peer) || !peer->transport->ops->send_line ||
+		     !receive_granted(nic, peer, get.pt_index, get.ac_index)))
+		return false;
+	struct demand demand = {.operations = PTL_MD_OP_GET, .remote_offset = get.offset, .rlength = get.length};
+	struct match_search search;
+
+	match_begin(&search, &nic->portals[get.pt_index], peer->id, get.match_bits);
+	struct descriptor *md = receive_find(&search, &demand);
+
+	if (unlikely(!md || !answer(nic, peer, &get, md, &demand)))
+		return false;
+	match_end(&search); /* as in put_line_arrived() */
+	peer->source_shown[nic->polling] = true;
+	peer_note_arrival(peer, WIRE_GET);
+	peer_note_reply(nic, peer, demand.mlength);
+	nic->counters.requests_received++;
+	struct event_info info = {.initiator = peer->id,
+				  .uid = peer->uid,
+				  .jid = peer->jid,
+				  .pt_index = get.pt_index,
+				  .match_bits = get.match_bits};
+
+	receive_start(nic, md, &demand, &info);
+	event_log(nic, md, PTL_EVENT_GET_START, &info, PTL_NI_OK);
+	operation_end(nic, md, PTL_EVENT_GET_END, &info, PTL_NI_OK);
+	return true;
+}
