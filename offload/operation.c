@@ -58,7 +58,7 @@ static struct operation *take(struct nic *nic, struct peer *peer, const struct p
 	op->peer = peer;
 	op->protocol = protocol;
 	op->state = STATE_QUEUED;
-	op->held = hold;
+	op->held = (uint8_t)hold;
 	nic->requests += hold == HELD_REQUESTED;
 	*(hold == HELD_REQUESTED ? &peer->requested : &peer->owed) += 1;
 	return op;

@@ -32,7 +32,7 @@ static const char *const stage_names[] = {
 };
 
 static const char *const groups[] = {
-#define STAGE_GROUP(name, text, group) #group + sizeof("PTL_STAGE_") - 1,
+#define STAGE_GROUP(name, text, group) &#group[sizeof("PTL_STAGE_") - 1],
 	PTL_NIC_STAGES(STAGE_GROUP)
 #undef STAGE_GROUP
 };

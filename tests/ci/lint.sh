@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# usage: tests/ci/lint.sh BUILD [--base COMMIT]
+# usage: tests/ci/lint.sh BUILD [--base COMMIT | --library COMMIT]
 # What tools can tell about the sources without running them.  BUILD is a configured meson directory.  Ends with the
 # line "N passed, N failed, N skipped"; each check is one test.  --base: tools look only at files that differ from COMMIT.
+# --library: clang-tidy, which takes longest, only at these and at the library.
 set -u
-build=$(realpath "${1:?usage: tests/ci/lint.sh BUILD [--base COMMIT]}")
-base=${3:-}
+build=$(realpath "${1:?usage: tests/ci/lint.sh BUILD [--base COMMIT | --library COMMIT]}")
+base="" library=""
+case ${2:-} in
+--base) base=$3 ;;
+--library) library=$3 ;;
+esac
 cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -20,15 +25,26 @@ select_files() # PATTERN: the existing files whose path matches
 		[ ! -f "$file" ] || printf '%s\n' "$file"
 	done
 }
-select_changed() # PATTERN: those of them that a tool looks at
+select_differing() # PATTERN COMMIT: those of them that differ
+{
+	select_files "$1" | grep -xF -f <(git diff --name-only "$2"; git ls-files --others --exclude-standard)
+}
+select_changed() # PATTERN: those that a tool looks at
 {
 	if [ -n "$base" ]; then
-		select_files "$1" | grep -xF -f <(git diff --name-only "$base"; git ls-files --others --exclude-standard)
+		select_differing "$1" "$base"
 	else
 		select_files "$1"
 	fi
 }
 mapfile -t sources < <(select_changed '\.c$')
+tidied=("${sources[@]}")
+if [ -n "$library" ]; then
+	mapfile -t tidied < <(
+		select_files '^(base|transports|offload|portals)/.*\.c$'
+		select_differing '^(bench|examples|tests)/.*\.c$' "$library"
+	)
+fi
 mapfile -t c_files < <(select_changed '\.[ch]$')
 mapfile -t scripts < <(select_changed '\.sh$|^\.ci/run$')
 
@@ -60,8 +76,8 @@ format()
 # file of a run, and in the second turn of a file that belongs to two programs.
 tidy()
 {
-	[ ${#sources[@]} -gt 0 ] || return 0
-	python3 - "$build/compile_commands.json" "$work" "$base" "${sources[@]}" <<-'PYTHON' || return 1
+	[ ${#tidied[@]} -gt 0 ] || return 0
+	python3 - "$build/compile_commands.json" "$work" "$base" "${tidied[@]}" <<-'PYTHON' || return 1
 		import json, os, sys
 		commands, work, base, sources = *sys.argv[1:4], {os.path.realpath(path) for path in sys.argv[4:]}
 		entries = {os.path.realpath(os.path.join(e["directory"], e["file"])): e for e in json.load(open(commands))}

@@ -6,7 +6,7 @@ passed=0 failed=0 skipped=0
 
 check() # NAME COMMAND...; the command may be a function, which has no time limit
 {
-	local name=$1 log=${stage:?}/${1//[^a-zA-Z0-9]/-}.txt within=(timeout 300) status
+	local name=$1 log=${stage:?}/${1//[^a-zA-Z0-9]/-}.txt within=(timeout 1200) status
 	shift
 	! declare -F "$1" >/dev/null || within=()
 	"${within[@]}" "$@" >"$log" 2>&1 </dev/null

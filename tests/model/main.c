@@ -81,7 +81,7 @@ int main(int count, char **arguments)
 
 	if (!parse(count, arguments, &choice))
 		return usage(arguments[0]);
-	choice.options.once = choice.options.seed_given && !choice.options.seconds && !choice.options.operations;
+	choice.options.once = choice.options.seed_given && choice.options.seconds == 0 && !choice.options.operations;
 	if (choice.options.seconds == 0) /* with a number of operations: as long as they take */
 		choice.options.seconds = choice.options.operations ? 1e9 : USUAL_SECONDS;
 	if (choice.exact == choice.free) {

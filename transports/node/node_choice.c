@@ -174,7 +174,8 @@ static void take_quickest(struct node_copies *copies, unsigned class, struct tri
 		best = way;
 		least = ns[way];
 	}
-	trial->figures.way = trial->before = best;
+	trial->figures.way = best;
+	trial->before = (uint8_t)best;
 	trial->uses = 0;
 	copies->figures[class] = trial->figures;
 }
