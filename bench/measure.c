@@ -33,6 +33,7 @@ static const struct exchange *const exchanges[EXCHANGE_COUNT] = {
 	[EXCHANGE_OPERATIONS] = &operations_exchange,
 	[EXCHANGE_OVERHEAD] = &overhead_exchange,
 	[EXCHANGE_HOST_OVERHEAD] = &host_overhead_exchange,
+	[EXCHANGE_FRAGMENTS] = &fragments_exchange,
 	[EXCHANGE_TIMED] = &timed_exchange,
 	[EXCHANGE_RAW_TIMED] = &raw_timed_exchange,
 	[EXCHANGE_SLOTS] = &slots_exchange,

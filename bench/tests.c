@@ -52,6 +52,8 @@ static const struct bench_test tests[] = {
 	 "one process that puts to 2 to 8 others, and that they put to"},
 	{"peers", NULL, contacted_peers, 65536, PLACE | B(WAIT) | B(ROW_TIME) | B(UNPINNED) | B(SIZES) | B(WINDOW) | B(QUICK),
 	 "latency and bandwidth with one peer, of up to 256 that were contacted"},
+	{"fragment", fragments, NULL, 1 << 20, (BETWEEN & ~B(CHECK)) | ROW | B(SIZES) | B(WINDOW),
+	 "a message cut into fragments: one by one, pipelined, and what a pipeline should take"},
 	{"match-depth", match_depth, NULL, 64, BETWEEN | ROW | B(DEPTHS) | B(PERSISTENT), "put-latency behind long match lists"},
 	{"attach", NULL, attach, 64, PLACE | B(DEPTHS) | B(QUICK),
 	 "attaching and unlinking an entry at the head, in the middle and at the tail of long match lists"},

@@ -48,6 +48,7 @@ done
 suite node crossover "^64,($figure),($figure)" "${sized[@]}"
 suite node blocking "^64,\"sleeps\",\"sleeps\",1,($figure)" "${sized[@]}"
 suite node initiator-timing "^64,\"Total\",($figure),($figure),($figure),($figure)" --sizes 64:64
+suite node fragment "^4096,512,($figure),($figure),($figure),($figure),($figure)" --row-time 20 --sizes 4096:4096
 suite node logp "^64,($figure),[^,]*,-?($figure),($figure),($figure),($figure)" "${sized[@]}"
 suite node availability "^64,($figure),($figure),($figure),($figure)" "${sized[@]}"
 suite node buffer-reuse "^64,2,1024,50,($figure),($figure)" "${sized[@]}"

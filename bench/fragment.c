@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A message cut into fragments (GRIM, figures 5.8, 5.10 and 5.12): each put when its predecessor has been confirmed (store and
+ * forward), or all at once, so that sender, network and receiver work on different ones (pipelined); beside them what a pipeline
+ * should take by its slowest stage: the first fragment, and for each of the others the gap between fragments of a stream.
+ */
+#include "tests.h"
+
+#include "measure.h"
+#include "output.h"
+
+/* run.variant; run.size is a fragment's length, run.window the number of fragments. */
+enum manner { PIPELINED, ONE_BY_ONE, MANNERS };
+
+#define LEAST 256u
+#define MOST  1024u /* fragments */
+
+static ptl_handle_md_t source_md, note_md;
+static ptl_handle_me_t entry;
+
+static ptl_handle_md_t bind_silent(struct session *session, size_t length)
+{
+	ptl_md_t md = session_md(session, session->source, length, 0);
+
+	md.eq_handle = PTL_EQ_NONE;
+	return session_bind(session, md, PTL_RETAIN);
+}
+
+static void fragments_prepare(struct session *session, const struct run *run)
+{
+	const uint64_t length = run->size * run->window;
+
+	source_md = bind_silent(session, length);
+	note_md = bind_silent(session, 0);
+	entry = session_attach(session, BITS_DATA,
+			       session_md(session, session->sink, length, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE),
+			       PTL_RETAIN);
+}
+
+static void put_fragment(const struct session *session, const struct run *run, uint32_t index)
+{
+	const uint64_t offset = index * run->size;
+
+	PTL(PtlPutRegion(source_md, offset, run->size, PTL_NO_ACK_REQ, session->other, BENCH_PT_INDEX, 0, BITS_DATA,
+			 offset, 0));
+}
+
+static void fragments_initiate(struct session *session, const struct run *run, uint32_t iteration)
+{
+	const uint32_t notes = run->variant == ONE_BY_ONE ? run->window : 1;
+
+	for (uint32_t i = 0; i < run->window; i++) {
+		put_fragment(session, run, i);
+		if (run->variant == ONE_BY_ONE)
+			session_wait(session, PTL_EVENT_PUT_END, (uint64_t)iteration * notes + i + 1);
+	}
+	session_wait(session, PTL_EVENT_PUT_END, (uint64_t)(iteration + 1) * notes);
+}
+
+static void fragments_serve(struct session *session, const struct run *run, uint32_t iteration)
+{
+	const uint64_t before = (uint64_t)iteration * run->window;
+
+	for (uint32_t i = 0; i < run->window && run->variant == ONE_BY_ONE; i++) {
+		session_wait(session, PTL_EVENT_PUT_END, before + i + 1);
+		session_put(session, note_md, BITS_DATA);
+	}
+	session_wait(session, PTL_EVENT_PUT_END, before + run->window);
+	if (run->variant == PIPELINED)
+		session_put(session, note_md, BITS_DATA);
+}
+
+static void fragments_finish(struct session *session, const struct run *run)
+{
+	(void)run;
+	session_detach(session, entry);
+	session_release(session, source_md);
+	session_release(session, note_md);
+}
+
+const struct exchange fragments_exchange = {fragments_prepare, fragments_initiate, fragments_serve, fragments_finish};
+
+static const struct column columns[] = {
+	{"Size", "bytes", 0},
+	{"fragment", "fragment_bytes", 0},
+	{"one by one (us)", "one_by_one_us", 2},
+	{"pipelined (us)", "pipelined_us", 2},
+	{"model (us)", "model_us", 2},
+	{"MB/s", "megabytes_per_second", 1},
+	{"to whole", "ratio_to_whole", 3},
+};
+
+static double median_us(struct contestant *contestant)
+{
+	double median = samples_summary(&contestant->samples).median / 1e3;
+
+	samples_free(&contestant->samples);
+	return median;
+}
+
+/* Returns the time of a pipelined message, us; `whole`: that of one in one piece, or 0. */
+static double measure_fragment(struct session *session, uint64_t size, uint64_t fragment, double whole)
+{
+	const uint32_t count = (uint32_t)(size / fragment), stream = session_window(&session->load, fragment);
+	struct contestant contestants[] = {
+		{.run = {.exchange = EXCHANGE_FRAGMENTS, .size = fragment, .window = count, .variant = ONE_BY_ONE}},
+		{.run = {.exchange = EXCHANGE_FRAGMENTS, .size = fragment, .window = count, .variant = PIPELINED}},
+		{.run = {.exchange = EXCHANGE_FRAGMENTS, .size = fragment, .window = 1, .variant = PIPELINED}},
+		{.run = {.exchange = EXCHANGE_PUT_WINDOW, .size = fragment, .window = stream}},
+	};
+
+	measure_row(session, contestants, sizeof contestants / sizeof contestants[0]);
+	double slow = median_us(&contestants[0]), quick = median_us(&contestants[1]),
+	       first = median_us(&contestants[2]);
+	double gap = median_us(&contestants[3]) / stream;
+	whole = whole > 0 ? whole : quick;
+	output_row((union cell[]){{(double)size},
+				  {(double)fragment},
+				  {slow},
+				  {quick},
+				  {first + (count - 1) * gap},
+				  {(double)size / quick},
+				  {quick / whole}});
+	return quick;
+}
+
+int fragments(struct session *session)
+{
+	uint64_t sizes[SIZES_MAX] = {4096, 65536, 1 << 20};
+	const unsigned factor = session->load.quick ? 8 : 2;
+	size_t count = 3;
+
+	if (session->load.sizes_given)
+		count = size_list(session->load.size_min ? session->load.size_min : 1, session->load.size_max,
+				  session->load.quick ? 4 : 2, sizes, SIZES_MAX);
+	output_fact("one by one", "each fragment is put when an empty put back has confirmed the one before");
+	output_fact("pipelined", "all are put at once, one empty put back confirms them; to whole: to one fragment");
+	output_fact("model", "the first fragment's time, and for each other one the gap between fragments of a stream");
+	output_table(columns, sizeof columns / sizeof columns[0]);
+	for (size_t i = 0; i < count; i++) {
+		double whole = 0;
+		for (uint64_t fragment = sizes[i]; fragment * MOST >= sizes[i] && fragment; fragment /= factor) {
+			if (fragment < LEAST && whole > 0)
+				break;
+			double pipelined = measure_fragment(session, sizes[i], fragment, whole);
+			whole = whole > 0 ? whole : pipelined;
+		}
+	}
+	return 0;
+}
