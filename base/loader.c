@@ -34,7 +34,7 @@ static bool no_loader(void)
 	return lacks;
 }
 
-const char *load_library_remedy(const char *otherwise)
+const char *loader_remedy(const char *otherwise)
 {
 	const char *hint = report_descriptor_hint(-EIO);
 
@@ -43,7 +43,7 @@ const char *load_library_remedy(const char *otherwise)
 	return *hint ? hint + strlen("; ") : otherwise;
 }
 
-void *load_library(const char *name, int flags, const char **why)
+void *loader_open(const char *name, int flags, const char **why)
 {
 	if (no_loader()) {
 		*why = "the executable is linked with -static, without a dynamic loader";

@@ -9,9 +9,9 @@
  * Refused in an executable linked with -static throughout: with the library its C library would come a second time, in
  * which libfabric (1.17) and PMIx (4.2) crash.
  */
-void *load_library(const char *name, int flags, const char **why);
+void *loader_open(const char *name, int flags, const char **why);
 
 /* What to do about it, as the end of a sentence: `otherwise` (install what it is in), or what is known to stand in the way. */
-const char *load_library_remedy(const char *otherwise);
+const char *loader_remedy(const char *otherwise);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define SUFFIX ".json"
 
-bool setting_forbidden(const char *variable)
+bool private_file_forbidden(const char *variable)
 {
 	if (!getauxval(AT_SECURE))
 		return false;

@@ -19,7 +19,7 @@ struct private_file {
 };
 
 /* The process has privileges that its caller lacks: the variable is ignored, with a warning. */
-bool setting_forbidden(const char *variable);
+bool private_file_forbidden(const char *variable);
 
 /* Opens what becomes `path`, mode 0600.  0, or a negative errno value, which is reported. */
 int private_file_open(struct private_file *, const char *variable, const char *path);

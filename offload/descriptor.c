@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/report.h"
-#include "offload/exposure.h"
 #include "offload/match.h"
 #include "offload/nic.h"
 #include "offload/operation.h"
+#include "offload/registration.h"
 #include "offload/trace.h"
 #include "offload/waiters.h"
 
@@ -36,8 +36,8 @@ static bool tells_unlink(const struct nic *nic, const struct descriptor *md)
 	return likely(!nic->cray) || md->options & PTL_MD_EVENT_AUTO_UNLINK_ENABLE;
 }
 
-void event_log_wanted(struct nic *nic, const struct descriptor *md, ptl_event_kind_t kind,
-		      const struct event_info *info, ptl_ni_fail_t failure)
+void descriptor_log_wanted(struct nic *nic, const struct descriptor *md, ptl_event_kind_t kind,
+			   const struct event_info *info, ptl_ni_fail_t failure)
 {
 	const struct event_record record = {
 		.info = *info,
@@ -91,7 +91,7 @@ void descriptor_settle_now(struct nic *nic, struct descriptor *md)
 		timing_lap(&nic->timing, PTL_STAGE_EVENT);
 		withdraw(md); /* whoever sees the event may unmap the memory */
 		if (tells_unlink(nic, md))
-			event_log(nic, md, PTL_EVENT_UNLINK, &md->cause, PTL_NI_OK);
+			descriptor_log(nic, md, PTL_EVENT_UNLINK, &md->cause, PTL_NI_OK);
 		descriptor_unlink(nic, md, false);
 		timing_lap(&nic->timing, PTL_STAGE_UNLINK);
 	}

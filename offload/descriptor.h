@@ -89,7 +89,7 @@ static inline void descriptor_start(struct descriptor *md, struct event_info *in
 	}
 }
 
-/* The operation is over.  Call event_log() for its END, then descriptor_settle(). */
+/* The operation is over.  Call descriptor_log() for its END, then descriptor_settle(). */
 static inline void descriptor_end(struct descriptor *md)
 {
 	md->pending--;
@@ -108,17 +108,17 @@ static inline void descriptor_settle(struct nic *nic, struct descriptor *md)
 }
 
 /* Its rest, where there is a queue and the kind is not disabled. */
-void event_log_wanted(struct nic *, const struct descriptor *, ptl_event_kind_t, const struct event_info *,
-		      ptl_ni_fail_t);
+void descriptor_log_wanted(struct nic *, const struct descriptor *, ptl_event_kind_t, const struct event_info *,
+			   ptl_ni_fail_t);
 
 /* Posts an event of this kind to the descriptor's queue, unless it has none or the kind is disabled. */
-static inline void event_log(struct nic *nic, const struct descriptor *md, ptl_event_kind_t kind,
-			     const struct event_info *info, ptl_ni_fail_t failure)
+static inline void descriptor_log(struct nic *nic, const struct descriptor *md, ptl_event_kind_t kind,
+				  const struct event_info *info, ptl_ni_fail_t failure)
 {
 	const unsigned disabled = kind & 1 ? PTL_MD_EVENT_END_DISABLE : PTL_MD_EVENT_START_DISABLE;
 
 	if (md->eq && (kind >= PTL_EVENT_ACK || !(md->options & disabled)))
-		event_log_wanted(nic, md, kind, info, failure);
+		descriptor_log_wanted(nic, md, kind, info, failure);
 }
 
 /* Commands. `user` is the descriptor as the caller gave it; -EINVAL with a report if it describes no memory. */

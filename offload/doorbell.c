@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The doorbells of an engine, and the sleep that they end.  Read the design note of nic.c first, SLEEPING. */
+/* The doorbells of an engine, and the sleep that they end.  Read the design note of own.c first, SLEEPING. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

@@ -59,29 +59,4 @@ const struct exposure *exposures_at(const struct exposures *, uint64_t offset);
 /* How the peer names a range: fills segments[] and returns their number. */
 unsigned exposures_name(const struct exposures *, uint64_t offset, uint64_t length, struct wire_segment *segments);
 
-/* A descriptor's region, exposed for as long as the descriptor lives. */
-struct registration {
-	struct registration *next; /* of the same descriptor */
-	struct transport *transport;
-	enum exposure_use use;
-	unsigned users;             /* operations that rely on it */
-	bool given_up;              /* somebody who knows its key was: nobody takes it any more */
-	struct exposures exposures; /* nothing: the region cannot be registered as a whole */
-};
-
-/*
- * The descriptor's registration, made now if this is its first use, with one user more, which moves so many bytes; NULL:
- * there can be none, or it is not worth while.
- */
-struct registration *registration_take(struct nic *, struct descriptor *, struct transport *, enum exposure_use,
-				       uint64_t moved);
-/* given_up: the user was an operation whose peer will not be waited for any longer. */
-void registration_leave(struct descriptor *, struct registration *, bool given_up);
-
-/* No operation may use them any more. */
-void registrations_withdraw(struct descriptor *);
-
-/* Those of all descriptors that no operation uses.  False: there was none. */
-bool registrations_make_room(struct nic *);
-
 #endif

@@ -37,7 +37,7 @@ static bool reply_begin(struct nic *nic, struct operation *op, uint64_t mlength)
 	op->info.link = event_link(nic);
 	descriptor_start(md, &op->info, false);
 	op->pinned = md;
-	event_log(nic, md, PTL_EVENT_REPLY_START, &op->info, PTL_NI_OK);
+	descriptor_log(nic, md, PTL_EVENT_REPLY_START, &op->info, PTL_NI_OK);
 	return true;
 }
 
@@ -100,7 +100,7 @@ static void begin_request(struct nic *nic, struct operation *op)
 {
 	descriptor_start(op->md, &op->info, false);
 	op->pinned = op->md;
-	event_log(nic, op->md, PTL_EVENT_SEND_START, &op->info, PTL_NI_OK);
+	descriptor_log(nic, op->md, PTL_EVENT_SEND_START, &op->info, PTL_NI_OK);
 }
 
 static void end_request(struct nic *nic, struct operation *op, ptl_ni_fail_t failure)
@@ -248,7 +248,7 @@ void get_arrived(struct nic *nic, struct peer *peer, const struct wire_message *
 	}
 	bool far = info.mlength > peer_short_max(nic, peer, WIRE_REPLY);
 
-	event_log(nic, md, PTL_EVENT_GET_START, &info, PTL_NI_OK);
+	descriptor_log(nic, md, PTL_EVENT_GET_START, &info, PTL_NI_OK);
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);
 	if (far || answer_at_once(nic, peer, request, md, &info) != 0)
 		answer_later(nic, peer, request, md, &info, far ? &answer_long : &answer_short);

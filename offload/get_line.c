@@ -56,7 +56,7 @@ bool get_line_arrived(struct nic *nic, transport_address from, const void *bytes
 				  .match_bits = get.match_bits};
 
 	receive_start(nic, md, &demand, &info);
-	event_log(nic, md, PTL_EVENT_GET_START, &info, PTL_NI_OK);
+	descriptor_log(nic, md, PTL_EVENT_GET_START, &info, PTL_NI_OK);
 	operation_end(nic, md, PTL_EVENT_GET_END, &info, PTL_NI_OK);
 	return true;
 }

@@ -46,7 +46,7 @@ static void reply(struct nic *nic, struct operation *op, const struct wire_messa
 	info.offset = op->reply_offset;
 	info.hdr_data = 0;
 	descriptor_start(md, &info, false);
-	event_log(nic, md, PTL_EVENT_REPLY_START, &info, PTL_NI_OK);
+	descriptor_log(nic, md, PTL_EVENT_REPLY_START, &info, PTL_NI_OK);
 	if (message)
 		region_write(&md->region, info.offset, message->body, info.mlength);
 	operation_end(nic, md, PTL_EVENT_REPLY_END, &info, failure);
@@ -107,7 +107,7 @@ int getput_issue(struct nic *nic, const struct put_arguments *swap)
 	op->payload_length = swap->length;
 	op->counted = true;
 	descriptor_start(op->md, &op->info, false);
-	event_log(nic, op->md, PTL_EVENT_SEND_START, &op->info, PTL_NI_OK);
+	descriptor_log(nic, op->md, PTL_EVENT_SEND_START, &op->info, PTL_NI_OK);
 	contact_request(nic, op);
 	return 0;
 }
@@ -130,7 +130,7 @@ void getput_arrived(struct nic *nic, struct peer *peer, const struct wire_messag
 		peer_answer(nic, peer, WIRE_DISCARDED, request->token, 0, 0);
 		return;
 	}
-	event_log(nic, md, PTL_EVENT_GETPUT_START, &info, PTL_NI_OK);
+	descriptor_log(nic, md, PTL_EVENT_GETPUT_START, &info, PTL_NI_OK);
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);
 	region_read(&md->region, info.offset, op->inline_data, info.mlength);
 	region_write(&md->region, info.offset, request->body, info.mlength);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The emulated network processor: everything that happens to a message happens on a `struct nic`, under its
- * ownership.  Who owns it, who sleeps and who wakes whom is described in nic.c.
+ * ownership.  Who owns it, who sleeps and who wakes whom is described in own.c.
  */
 #ifndef PORTALS_OFFLOAD_NIC_H
 #define PORTALS_OFFLOAD_NIC_H
@@ -241,7 +241,7 @@ static inline ptl_seq_t event_link(struct nic *nic)
 	return ++nic->next_link;
 }
 
-/* --- ownership (nic.c) --- */
+/* --- ownership (own.c) --- */
 
 typedef int nic_command(struct nic *, void *arguments);
 

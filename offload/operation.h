@@ -9,6 +9,7 @@
 #include "offload/descriptor.h"
 #include "offload/exposure.h"
 #include "offload/nic.h"
+#include "offload/registration.h"
 #include "offload/wire.h"
 
 /* What can happen to an operation. */
@@ -234,7 +235,7 @@ static inline void operation_end(struct nic *nic, struct descriptor *md, ptl_eve
 				 const struct event_info *info, ptl_ni_fail_t failure)
 {
 	descriptor_end(md);
-	event_log(nic, md, kind, info, failure);
+	descriptor_log(nic, md, kind, info, failure);
 	descriptor_settle(nic, md);
 }
 

@@ -106,7 +106,7 @@ static const struct protocol put_long = {
 static void put_begin(struct nic *nic, struct descriptor *md, struct event_info *info)
 {
 	descriptor_start(md, info, false);
-	event_log(nic, md, PTL_EVENT_SEND_START, info, PTL_NI_OK);
+	descriptor_log(nic, md, PTL_EVENT_SEND_START, info, PTL_NI_OK);
 }
 
 /* The short one leaves nothing behind: header and payload are in the transport when the call returns. */
@@ -198,7 +198,7 @@ static void put_short_arrived(struct nic *nic, struct peer *peer, const struct w
 	bool ack = message->flags & WIRE_WANTS_ACK;
 	bool refused = md->options & PTL_MD_ACK_DISABLE;
 
-	event_log(nic, md, PTL_EVENT_PUT_START, info, PTL_NI_OK);
+	descriptor_log(nic, md, PTL_EVENT_PUT_START, info, PTL_NI_OK);
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);
 	region_write(&md->region, info->offset, message->body, info->mlength);
 	timing_lap(&nic->timing, PTL_STAGE_COPY);
@@ -225,7 +225,7 @@ static void put_long_arrived(struct nic *nic, struct peer *peer, const struct wi
 	peer_mark_busy(nic, peer);
 	if (timing_on(&nic->timing))
 		op->flow = flow_current(nic);
-	event_log(nic, md, PTL_EVENT_PUT_START, info, PTL_NI_OK);
+	descriptor_log(nic, md, PTL_EVENT_PUT_START, info, PTL_NI_OK);
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);
 	transfer_start(nic, op, message, info->mlength);
 	timing_lap(&nic->timing, PTL_STAGE_COPY);

@@ -49,7 +49,7 @@ bool put_line(struct nic *nic, const struct put_arguments *put)
 	struct event_info info = operation_request_info(nic, put);
 
 	descriptor_start(md, &info, false);
-	event_log(nic, md, PTL_EVENT_SEND_START, &info, PTL_NI_OK);
+	descriptor_log(nic, md, PTL_EVENT_SEND_START, &info, PTL_NI_OK);
 	operation_end(nic, md, PTL_EVENT_SEND_END, &info, PTL_NI_OK);
 	return true;
 }
@@ -85,7 +85,7 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 				  .hdr_data = put.hdr_data};
 
 	receive_start(nic, md, &demand, &info);
-	event_log(nic, md, PTL_EVENT_PUT_START, &info, PTL_NI_OK);
+	descriptor_log(nic, md, PTL_EVENT_PUT_START, &info, PTL_NI_OK);
 	if (likely(md->region.count == 1 && demand.mlength > 0))
 		memcpy((char *)md->region.whole.iov_base + demand.offset, (const char *)bytes + WIRE_LINE_HEADER,
 		       demand.mlength);

@@ -12,7 +12,7 @@
 
 static bool wants_timeline(const struct nic *nic)
 {
-	if (!*nic->settings->timeline || setting_forbidden("PTL_TRACE"))
+	if (!*nic->settings->timeline || private_file_forbidden("PTL_TRACE"))
 		return false;
 	if (!PORTALS_TIMING)
 		report(LOG_WARN, "PTL_TRACE is ignored: the stage clocks are not compiled in (build option `timing`)");
@@ -65,7 +65,7 @@ static void write_timing(const struct nic *nic)
 	struct private_file file;
 	ptl_nic_timing_t timing;
 
-	if (setting_forbidden("PTL_NIC_TIMING") || !open_file(nic, &file, "PTL_NIC_TIMING", nic->settings->timing))
+	if (private_file_forbidden("PTL_NIC_TIMING") || !open_file(nic, &file, "PTL_NIC_TIMING", nic->settings->timing))
 		return;
 	timing_read(&nic->timing, &timing);
 	fprintf(file.out, "{\"interface\": %u, \"nid\": %u, \"pid\": %u,\n", nic->index, nic->id.nid, nic->id.pid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The NIC thread: what it does in each mode, and when it sleeps.  Read the design note of nic.c first. */
+/* The NIC thread: what it does in each mode, and when it sleeps.  Read the design note of own.c first. */
 #include "offload/own.h"
 #include "offload/waiters.h"
 #include "offload/yield.h"

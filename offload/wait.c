@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Hosts that wait for events.  A waiting host drives the engine itself; after PTL_SPIN without success it blocks.
- * The first that blocks sleeps for the engine (nic.c); others sleep on a futex of their own, because
+ * The first that blocks sleeps for the engine (own.c); others sleep on a futex of their own, because
  * a futex per queue could not express a set of queues.
  *
  * Registration and posting both happen under ownership, so an event is either seen by the waiter before it sleeps or

@@ -35,7 +35,7 @@ int md_attach(struct nic *nic, void *argument);
  * Runs the command, charging it to the host stage "post receive": posting is PtlME... and PtlMDAttach, or PtlMEMDPost.
  * Returns its PTL_* code; `invalid` is what -EINVAL means to this call, as for process_code().
  */
-int post_receive(struct nic *, nic_command *, void *arguments, int invalid);
+int commands_post_receive(struct nic *, nic_command *, void *arguments, int invalid);
 
 /*
  * The test of a conditional update: PTL_MD_NO_UPDATE while the queue has unread events or operations have started that

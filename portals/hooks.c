@@ -144,7 +144,7 @@ __attribute__((constructor)) static void hook_fork(void)
 	hooked_fork = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
-int process_hook(void)
+int hooks_install(void)
 {
 	if (process_table.hooked)
 		return 0;

@@ -34,7 +34,7 @@ int PtlInit(int *max_interfaces)
 	if (atomic_load_explicit(&process_table.forked, memory_order_relaxed)) {
 		rc = report_error(-EPERM, "a forked child has to call PtlFini before it may start again");
 	} else if (!process_ready() && (rc = settings_read(&process_table.settings)) == 0 &&
-		   (rc = process_hook()) == 0 && (rc = dump_signal_open(process_table.settings.dump_signal)) == 0) {
+		   (rc = hooks_install()) == 0 && (rc = dump_signal_open(process_table.settings.dump_signal)) == 0) {
 		debug_preset(process_table.settings.debug);
 		process_table.job = process_table.settings.job == SETTING_AUTO ? PTL_JID_ANY
 									       : (ptl_jid_t)process_table.settings.job;

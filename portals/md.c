@@ -70,7 +70,7 @@ int PtlMDAttach(ptl_handle_me_t me_handle, ptl_md_t md, ptl_unlink_t unlink_op, 
 		return refuse_uninitialised();
 	if (!(nic = process_nic(me_handle)))
 		return refuse_handle(PTL_ME_INVALID, me_handle);
-	int code = post_receive(nic, md_attach, &arguments, PTL_MD_ILLEGAL);
+	int code = commands_post_receive(nic, md_attach, &arguments, PTL_MD_ILLEGAL);
 
 	if (code == PTL_OK)
 		*md_handle = arguments.handle;

@@ -91,7 +91,7 @@ int PtlMEAttach(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, ptl_process_
 		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (pt_index > (uint32_t)nic->limits.max_pt_index)
 		return refuse_pt_index(nic, pt_index);
-	int code = post_receive(nic, me_attach, &arguments, PTL_FAIL);
+	int code = commands_post_receive(nic, me_attach, &arguments, PTL_FAIL);
 
 	if (code == PTL_OK)
 		*me_handle = arguments.handle;
@@ -115,7 +115,7 @@ int PtlMEAttachAny(ptl_handle_ni_t ni_handle, ptl_pt_index_t *pt_index, ptl_proc
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
 		return refuse_handle(PTL_NI_INVALID, ni_handle);
-	int code = post_receive(nic, attach_any, &arguments, PTL_FAIL);
+	int code = commands_post_receive(nic, attach_any, &arguments, PTL_FAIL);
 
 	if (code == PTL_OK) {
 		*pt_index = arguments.pt_index;
@@ -141,7 +141,7 @@ int PtlMEInsert(ptl_handle_me_t base, ptl_process_id_t match_id, ptl_match_bits_
 		return refuse_uninitialised();
 	if (!(nic = process_nic(base)))
 		return refuse_handle(PTL_ME_INVALID, base);
-	int code = post_receive(nic, me_insert, &arguments, PTL_FAIL);
+	int code = commands_post_receive(nic, me_insert, &arguments, PTL_FAIL);
 
 	if (code == PTL_OK)
 		*me_handle = arguments.handle;

@@ -55,7 +55,7 @@ static int run(ptl_handle_ni_t ni_handle, struct post_arguments *arguments, ptl_
 		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (arguments->me.pt_index > (uint32_t)nic->limits.max_pt_index)
 		return refuse_pt_index(nic, arguments->me.pt_index);
-	int code = post_receive(nic, post, arguments, PTL_MD_ILLEGAL);
+	int code = commands_post_receive(nic, post, arguments, PTL_MD_ILLEGAL);
 
 	if (code == PTL_OK) {
 		*me_handle = arguments->me.handle;

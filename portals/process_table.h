@@ -38,6 +38,6 @@ void process_lend_lock(void);
 void process_reclaim_lock(void);
 
 /* Has the process's fork and exit handled from now on.  0 or -ENOMEM; once is enough. */
-int process_hook(void);
+int hooks_install(void);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * The transport interface: between the NIC and the ways bytes move.
  *
- * Threads: everything but claim() and open() is called by the owner of the engine only (offload/nic.c), so a
+ * Threads: everything but claim() and open() is called by the owner of the engine only (offload/own.c), so a
  * transport needs no lock.  open() may take 100 ms (libfabric) and therefore runs on a helper thread before the
  * transport is attached to an engine; ownership passes with an acquire/release pair.
  *

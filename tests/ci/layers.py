@@ -7,9 +7,10 @@
 A file includes only from its own layer, from those below it and from include/; an object takes symbols only from its own
 layer and from those below it (calls through operation tables leave no symbol); nothing that is installed includes from
 tests, bench or examples; what depends on the processor is in base/arch.h alone.  Files of a folder that take symbols from
-each other in a cycle are counted, and no cycle may grow.
+each other in a cycle are counted, and no cycle may grow.  External names begin as their file does.
 """
 import collections
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -20,6 +21,11 @@ LAYERS = ["base", "transports", "offload", "portals"]
 OUTSIDE = ["bench", "tests", "examples"]
 # Sizes of the cycles, the greatest first.  They may only shrink, and then shrink here too.
 CYCLES = {"base": [], "transports": [], "offload": [], "portals": []}
+
+# Names that all files of a layer may have: the engine's, which is in several files, and the tables of operations.
+SHARED = {"offload": "nic", "transports": "transport"}
+# External names that do not begin as their file does.  They may only become fewer.
+NAMED_OTHERWISE = set()
 
 PROCESSOR = re.compile(r"\b(__x86_64__|__i386__|__aarch64__|__arm__|__s390x?__|__riscv|__powerpc(64)?__|__BYTE_ORDER(__)?)\b"
                        r"|\b(__)?asm(__)?\b|intrin\.h|__builtin_ia32|\b_mm_")
@@ -62,6 +68,8 @@ class Links:
         self.files = {path for path, _ in wanted} | set(defined.values())
         self.taken = sorted((path, symbol, defined[symbol]) for path, symbol in wanted if symbol in defined)
 
+        self.defined = defined
+
     def upward(self):
         def height(path):
             return LAYERS.index(path.split("/")[0])
@@ -84,6 +92,15 @@ class Links:
         reach = {path: reached(path) for path in list(needs)}
         cycles = {tuple(sorted(other for other in reach[path] if path in reach.get(other, ()))) for path in reach}
         return sorted((cycle for cycle in cycles if len(cycle) > 1), key=lambda cycle: (-len(cycle), cycle))
+
+
+def misnamed(links, public):
+    """External names that neither begin with the first word of their file's name (or its plural) nor are the program's to call."""
+    for symbol, path in sorted(links.defined.items()):
+        word = pathlib.Path(path).stem.split("_")[0]
+        if symbol.split("_")[0] not in {word, word + "s", SHARED.get(path.split("/")[0])} and symbol not in NAMED_OTHERWISE \
+                and not any(fnmatch.fnmatchcase(symbol, pattern) for pattern in public):
+            yield f"{path} defines {symbol}, whose name does not begin with {word}_"
 
 
 def bad_links(links, recorded):
@@ -118,6 +135,8 @@ def finds_what_it_should():
     assert len(list(bad_links(links, two))) == 1
     assert len(list(bad_links(links, none))) == 3 # and which cycle it is
     assert len(list(bad_links(links, {**two, "portals": [2]}))) == 2
+    assert [line.split()[2] for line in misnamed(links, ["ab*"])] == []
+    assert [line.split()[2] for line in misnamed(links, [])] == ["above,"]
 
 
 def main(archive):
@@ -132,6 +151,7 @@ def main(archive):
     if missing:
         wrong.append("no object of " + ", ".join(sorted(missing)))
     wrong += bad_links(links, CYCLES)
+    wrong += misnamed(links, re.findall(r"[\w*]+(?=;)", (SOURCE / "portals/portals3.map").read_text().split("local:")[0]))
     for folder in LAYERS:
         print(f"cycles: {folder} " + (", ".join(f"{len(cycle)} files" for cycle in links.cycles(folder)) or "none"))
     if wrong:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ownership word of offload/nic.c: two hosts that call, the NIC thread, and who closes the interface.
+ * The ownership word of offload/own.c: two hosts that call, the NIC thread, and who closes the interface.
  *
  *     (nothing)       shared mode: the NIC thread takes ownership now and then, as hosts do
  *     -DDEDICATED     it keeps ownership, and sleeps with it (SLEEPING)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Who sleeps for the engine, and who takes over: waiting hosts (offload/wait.c), the NIC thread (offload/thread.c),
- * arming (offload/nic.c) and kicking (offload/doorbell.c).
+ * arming (offload/own.c) and kicking (offload/doorbell.c).
  *
  * Hosts wait for events of two queues, each once and each with a deadline or without; then they compute for ever.
  * Messages arrive for either queue at any time.  Other threads take an event that somebody was woken for, drive once,

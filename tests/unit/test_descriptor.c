@@ -446,13 +446,13 @@ static void start_and_end_events_can_be_switched_off(void **state)
 				kind == PTL_EVENT_SEND_START;
 
 		md->options = PTL_MD_EVENT_START_DISABLE;
-		event_log(&nic, md, (ptl_event_kind_t)kind, &(struct event_info){0}, PTL_NI_OK);
+		descriptor_log(&nic, md, (ptl_event_kind_t)kind, &(struct event_info){0}, PTL_NI_OK);
 		assert_int_equal(take(eq), !is_start || alone ? 0 : -EAGAIN);
 		md->options = PTL_MD_EVENT_END_DISABLE;
-		event_log(&nic, md, (ptl_event_kind_t)kind, &(struct event_info){0}, PTL_NI_OK);
+		descriptor_log(&nic, md, (ptl_event_kind_t)kind, &(struct event_info){0}, PTL_NI_OK);
 		assert_int_equal(take(eq), is_start || alone ? 0 : -EAGAIN);
 		md->options = 0;
-		event_log(&nic, md, (ptl_event_kind_t)kind, &(struct event_info){0}, PTL_NI_FAIL);
+		descriptor_log(&nic, md, (ptl_event_kind_t)kind, &(struct event_info){0}, PTL_NI_FAIL);
 		assert_int_equal(take(eq), 0);
 		assert_true(event.type == (ptl_event_kind_t)kind && event.ni_fail_type == PTL_NI_FAIL);
 	}

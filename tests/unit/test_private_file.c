@@ -114,9 +114,9 @@ static void privileges_forbid(void **state)
 	(void)state;
 	report_set_level(LOG_OFF);
 	secure = 0;
-	assert_false(setting_forbidden("PTL_TRACE"));
+	assert_false(private_file_forbidden("PTL_TRACE"));
 	secure = 1;
-	assert_true(setting_forbidden("PTL_TRACE"));
+	assert_true(private_file_forbidden("PTL_TRACE"));
 	secure = 0;
 }
 

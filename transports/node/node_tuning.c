@@ -299,7 +299,7 @@ void node_tuning_read(struct node_copies *copies, const char *path)
 	struct reader reader = {.at = text};
 	struct file file = {0};
 
-	if (setting_forbidden("PTL_TUNING_FILE") || load(path, text) < 0)
+	if (private_file_forbidden("PTL_TUNING_FILE") || load(path, text) < 0)
 		return;
 	if (!parse(&reader, &file)) {
 		report(LOG_WARN, "PTL_TUNING_FILE=%s is not used: line %u: %s", path, line_of(text, reader.at),
@@ -362,7 +362,7 @@ int node_tuning_write(const struct node_copies *copies, const char *path)
 	UNCANCELLED;
 	struct private_file file;
 
-	if (!any_chosen(copies) || setting_forbidden("PTL_TUNING_SAVE"))
+	if (!any_chosen(copies) || private_file_forbidden("PTL_TUNING_SAVE"))
 		return 0;
 	int rc = private_file_open(&file, "PTL_TUNING_SAVE", path);
 

@@ -52,10 +52,10 @@ const struct ofi_library *ofi_library_load(void)
 		return ready;
 
 	const char *why;
-	void *handle = load_library("libfabric.so.1", RTLD_NOW | RTLD_LOCAL, &why);
+	void *handle = loader_open("libfabric.so.1", RTLD_NOW | RTLD_LOCAL, &why);
 	if (!handle) {
 		report_error(-ELIBACC, "cannot load libfabric.so.1: %s; %s, or set PTL_TRANSPORT=node", why,
-			     load_library_remedy("install libfabric"));
+			     loader_remedy("install libfabric"));
 		return NULL;
 	}
 	struct ofi_library found = {.process = getpid()};

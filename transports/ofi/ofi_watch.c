@@ -24,7 +24,7 @@
  *   - A signal that is not polled stays raised until fi_trywait() clears it, behind which the provider looks for
  *     completions; whatever completes later raises it again.
  *   - Who drives while another thread sleeps may take the entries out, in poll() only, and adds them again with the arm() before it
- *     gives back ownership (nic.c (1)).  What is ready then wakes the sleeper, who waits on our set all the time.
+ *     gives back ownership (own.c (1)).  What is ready then wakes the sleeper, who waits on our set all the time.
  *   - If they stayed, a sleeper wakes early at worst: for what the other thread handles, or for a signal that the next arm() clears.
  *     They are not edges that somebody else could have used up: whatever is ready when it looks, or becomes so, wakes it.
  * One entry is taken out for good: net's signal that goes stale (ofi_sleep.c).

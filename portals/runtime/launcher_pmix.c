@@ -73,13 +73,13 @@ static int load(void)
 	};
 	const char *why;
 	/* Global: its components look for its symbols. */
-	void *handle = load_library("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL, &why);
+	void *handle = loader_open("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL, &why);
 
 	if (!handle)
 		return report_error(-ELIBACC,
 				    "a launcher started this process, but PMIx cannot be loaded: %s; %s, or set "
 				    "PTL_LAUNCH=none",
-				    why, load_library_remedy("install libpmix2"));
+				    why, loader_remedy("install libpmix2"));
 	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
 		void *symbol = dlsym(handle, symbols[i].name);
 		if (!symbol)

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One bounded step of the engine, and how it is prepared to sleep.  Read DRIVING and SLEEPING in own.c first. */
+#include <errno.h>
+
+#include "base/cancel.h"
+#include "offload/operation.h"
+#include "offload/own.h"
+#include "offload/peer/peer.h"
+
+#define POLL_BUDGET  16
+#define TIMER_DRIVES 8      /* the clock is read at every so many drives, and only while a timer is set */
+#define BACKOFF_NS   200000 /* between polls of a transport that cannot be slept on */
+
+static bool run_timers(struct nic *nic)
+{
+	UNCANCELLED;
+	uint64_t now = monotonic_ns();
+
+	nic_note_time(nic, now);
+	if (now < nic->timer)
+		return false;
+	nic->timer = NIC_NEVER;
+	peers_tick(nic, now);
+	hold_tick(nic, now);
+	return true;
+}
+
+int nic_drive(struct nic *nic)
+{
+	bool doubtful = nic->doubtful; /* if it arises below, what was polled before proves nothing */
+	int work = 0;
+
+	nic->unsettled = true;
+	for (int i = 0; i < NIC_TRANSPORTS; i++) {
+		struct transport *transport = nic->transports[i];
+
+		if (!transport || transport->quiet)
+			continue;
+		nic->polling = (enum nic_path)i;
+		uint64_t start = timing_start(&nic->timing);
+		int done = transport->ops->poll(transport, POLL_BUDGET);
+
+		if (done <= 0)
+			continue;
+		timing_stop(&nic->timing, PTL_STAGE_POLL, start);
+		work += done;
+	}
+	*((atomic_load_explicit(&nic->own, memory_order_relaxed) & NIC_OWNER_MASK) == NIC_HOST
+		  ? &nic->counters.driven_by_host
+		  : &nic->counters.driven_by_nic) += (unsigned)work;
+	if (unlikely(nic->stalled != NULL))
+		work += transfers_resume(nic);
+	if (nic->unsent)
+		work += peers_flush(nic);
+	if (nic->timer != NIC_NEVER && ++nic->drives % TIMER_DRIVES == 0)
+		run_timers(nic);
+	if (unlikely(doubtful) && work == 0)
+		nic->doubtful = false;
+	return work;
+}
+
+int nic_arm(struct nic *nic, uint64_t *until)
+{
+	UNCANCELLED;
+
+	/* Timers may post events: whoever has looked for some looks again. */
+	if (nic->timer != NIC_NEVER && run_timers(nic))
+		return -EAGAIN;
+	*until = nic->timer;
+	for (int i = 0; i < NIC_TRANSPORTS; i++) {
+		struct transport *transport = nic->transports[i];
+
+		if (!transport)
+			continue;
+		int rc = transport->ops->arm(transport);
+
+		if (rc < 0)
+			return -EAGAIN;
+		uint64_t nap = transport->limits.nap * (uint64_t)1000;
+
+		if (rc > 0 || nic->stalled || !transport->limits.sleepable)
+			nap = BACKOFF_NS;
+		if (nap && monotonic_ns() + nap < *until)
+			*until = monotonic_ns() + nap;
+	}
+	return 0;
+}
+
+void nic_attach(struct nic *nic, enum nic_path path)
+{
+	struct transport *transport = nic->claimed[path];
+
+	nic->transports[path] = transport;
+	nic->rings[path] = transport->limits.rings;
+	/* Pairs with the acquire in nic_sleep(). */
+	atomic_store_explicit(&nic->wait_fds[path], transport->ops->wait_fd(transport) + 1, memory_order_release);
+	nic->unsettled = true; /* whoever sleeps has not armed it yet */
+	nic_timer_at(nic, 0);
+}
