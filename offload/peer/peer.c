@@ -183,6 +183,7 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 	if (rc)
 		return rc == -ENOENT && peer_met_us(peer) ? note_gone(nic, peer) : rc;
 	peer_note_sent(peer, message->operation);
+	peer->reached = true;
 	if (peer->path == PATH_SELF)
 		nic->unsettled = true; /* what we send ourselves makes no descriptor readable */
 	count_sent(nic, message);

@@ -74,6 +74,7 @@ struct peer {
 	bool source_shown
 		[NIC_TRANSPORTS]; /* the transport has named it as the source of a message: it can be told apart */
 	uint16_t stranger;  /* place on nic->strangers + 1; 0: it has proven to be there, or we have asked for it */
+	bool reached;       /* its transport has taken a message for it: somebody is at its address */
 	unsigned owed;      /* operations held for what it has sent, at most PEER_OWED_MAX */
 	unsigned requested; /* operations towards it that are ours */
 	uint64_t cut_at[NIC_TRANSPORTS];            /* when we severed what connects us last, by path; 0: never */

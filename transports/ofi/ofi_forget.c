@@ -7,7 +7,7 @@
  * other, and a stranger who repeats itself, are resolved again soon; whoever comes from an address that we do not
  * know is refused in the name of a peer whose source has been shown, until it repeats itself within a second and its
  * source is known (introduce() in contact.c).  So OFI_UNUSED_KEPT of them stay, more than strangers are answered in
- * that time (stranger_affordable() in peer.c).  The oldest of more than that are freed by poll().
+ * that time (stranger_affordable() in stranger.c).  The oldest of more than that are freed by poll().
  *
  * WHO STILL NAMES AN ENTRY.  Sends and reads that the provider has yet to end: they keep it (`sends`, `rma_bytes`), as does
  * the search for its connection (`suspect`).  Whoever was lost last (ofi.suspect) is looked after no longer.
