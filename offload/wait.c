@@ -217,11 +217,10 @@ static int wait_inside(struct nic *nic, struct waiter *waiter, ptl_event_t *even
 {
 	uint64_t spin = nic->settings->spin, fruitless_since = 0;
 	unsigned loops = 0;
+	int rc = -EAGAIN; /* as the caller has found */
 	bool worked = true;
 
-	for (;;) {
-		int rc = take_any(waiter, event, which);
-
+	for (;; rc = take_any(waiter, event, which)) {
 		if (rc != -EAGAIN)
 			return rc;
 		if (atomic_load_explicit(&nic->closing, memory_order_relaxed))
@@ -399,7 +398,7 @@ int nic_look(struct nic *nic, struct event_queue *eq, uint32_t generation, ptl_e
 		rc = drive_armed(nic, eq, generation, event);
 	} else {
 		driven = drive_once(nic, &passer_by, eq, generation, event);
-		rc = driven == DRIVEN_TO_EVENT ? 0 : event_take(eq, generation, event);
+		rc = driven == DRIVEN_TO_EVENT ? 0 : event_ready(eq) ? event_take(eq, generation, event) : -EAGAIN;
 	}
 	if (rc == -EAGAIN && driven <= DRIVEN_IN_VAIN)
 		adaptive_yield(&yielder, partner(nic, driven));
