@@ -151,7 +151,8 @@ int get_issue(struct nic *nic, const struct put_arguments *get)
 	op->counted = true;
 	if (unlikely(nic->cray))
 		begin_request(nic, op);
-	contact_request(nic, op);
+	if (unlikely(!get_line(nic, op)))
+		contact_request(nic, op);
 	return 0;
 }
 

@@ -1,9 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The usual get at its target, in one function, as put_line.c has the usual put: some bytes that are in one piece, for somebody who
- * takes the answer at once.  It is sent before the get has left a trace here, because it may be refused: then get.c does all.
+ * The usual get, as put_line.c has the usual put.  At its initiator it goes at once, in one line; at its target it is of some bytes
+ * that are in one piece, for somebody who takes the answer at once.  That is sent before the get has left a trace there, because it
+ * may be refused: then get.c does all.
  */
 #include "offload/receive.h"
+
+bool get_line(struct nic *nic, struct operation *op)
+{
+	const struct wire_message *get = &op->message;
+	struct peer *peer = op->peer;
+
+	if (unlikely(!peer_takes_requests(peer) || peer->outstanding >= PEER_WINDOW ||
+		     !peer->transport->ops->send_line || get->pt_index >= UINT8_MAX || get->ac_index >= UINT8_MAX ||
+		     timing_on(&nic->timing)))
+		return false;
+	const struct wire_line header = {.source_tag = peer->local_tag,
+					 .target_tag = peer->remote_tag,
+					 .token = get->token,
+					 .pt_index = (uint8_t)get->pt_index,
+					 .ac_index = (uint8_t)get->ac_index,
+					 .match_bits = get->match_bits,
+					 .offset = get->offset,
+					 .length = get->length};
+	uint64_t words[WIRE_LINE_WORDS];
+
+	wire_write_line(WIRE_GET, &header, NULL, 0, words);
+	if (unlikely(peer->transport->ops->send_line(peer->transport, peer->address, words, WIRE_LINE_HEADER, NULL)))
+		return false;
+	peer_note_sent(peer, WIRE_GET);
+	nic->counters.requests_sent++;
+	op->windowed = true;
+	peer->outstanding++;
+	operation_append(&peer->active, op);
+	peer_mark_busy(nic, peer);
+	operation_advance(nic, op, OP_SENT, NULL);
+	return true;
+}
 
 /* The answer's words go, with what they have no room for behind them.  False: they do not, and nothing has happened. */
 static inline bool answer(struct nic *nic, const struct peer *peer, const struct wire_line *get,

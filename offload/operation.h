@@ -203,7 +203,8 @@ int getput_issue(struct nic *, const struct put_arguments *);
 bool put_line(struct nic *, const struct put_arguments *);
 bool put_line_arrived(struct nic *, transport_address from, const void *bytes, size_t length);
 
-/* The usual get likewise (get_line.c). */
+/* The usual get likewise (get_line.c); its operation is new, and then waits for the answer. */
+bool get_line(struct nic *, struct operation *);
 bool get_line_arrived(struct nic *, transport_address from, const void *bytes, size_t length);
 
 /* Arrival at the target. */

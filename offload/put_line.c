@@ -38,7 +38,7 @@ bool put_line(struct nic *nic, const struct put_arguments *put)
 	const uint8_t *payload =
 		put->length > 0 ? (const uint8_t *)md->region.whole.iov_base + put->local_offset : NULL;
 
-	wire_write_line(&header, payload, put->length, words);
+	wire_write_line(WIRE_PUT, &header, payload, put->length, words);
 	/* Refused: the long way asks again, and takes note. */
 	const uint8_t *rest = put->length > WIRE_LINE_PAYLOAD ? payload + WIRE_LINE_PAYLOAD : NULL;
 

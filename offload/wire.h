@@ -153,7 +153,7 @@ bool wire_names_segments(const void *header, size_t length);
 struct wire_segment wire_segment(const struct wire_message *, unsigned index);
 
 /*
- * A put in brief form without flags or token, which begins in registers and goes from there to the receiver's queue: words whose
+ * A put without flags, or a get, in brief form, which begins in registers and goes from there to the receiver's queue: words whose
  * little-endian bytes are four that belong to the transport, then what wire_encode() writes, then the payload, or its beginning.
  */
 #define WIRE_LINE_WORDS   7
@@ -171,14 +171,15 @@ struct wire_line {
 	};
 };
 
-static inline void wire_write_line(const struct wire_line *put, const uint8_t *payload, size_t length,
-				   uint64_t words[WIRE_LINE_WORDS])
+static inline void wire_write_line(enum wire_operation operation, const struct wire_line *line, const uint8_t *payload,
+				   size_t length, uint64_t words[WIRE_LINE_WORDS])
 {
-	words[0] = (uint64_t)WIRE_MAGIC_BRIEF << 32 | (uint64_t)WIRE_PUT << 40 | (uint64_t)put->source_tag << 48;
-	words[1] = put->target_tag | (uint64_t)put->pt_index << 48 | (uint64_t)put->ac_index << 56;
-	words[2] = put->match_bits;
-	words[3] = put->offset;
-	words[4] = put->hdr_data;
+	words[0] = (uint64_t)WIRE_MAGIC_BRIEF << 32 | (uint64_t)operation << 40 | (uint64_t)line->source_tag << 48;
+	words[1] = line->target_tag | (uint64_t)line->token << 16 | (uint64_t)line->pt_index << 48 |
+		   (uint64_t)line->ac_index << 56;
+	words[2] = line->match_bits;
+	words[3] = line->offset;
+	words[4] = line->hdr_data;
 	if (length == sizeof(uint64_t) || length >= WIRE_LINE_PAYLOAD) {
 		words[5] = load_u64(payload);
 		words[6] = length >= WIRE_LINE_PAYLOAD ? load_u64(payload + sizeof(uint64_t)) : 0;
@@ -193,7 +194,7 @@ static inline void wire_write_line(const struct wire_line *put, const uint8_t *p
 }
 
 /*
- * A put without flags, or a get, likewise.  False: it is something else, or no message at all.  Any payload, at
+ * The same from where it arrived.  False: it is something else, or no message at all.  Any payload, at
  * bytes + WIRE_LINE_HEADER.
  */
 static inline bool wire_read_line(const uint8_t *bytes, size_t length, enum wire_operation operation,

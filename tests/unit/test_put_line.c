@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The usual put in one go, and the usual get at its target: what they do, and that they leave every other case alone before
- * anything has happened.
+ * The usual put and the usual get in one go: what they do at both ends, and that they leave every other case alone before anything
+ * has happened.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -322,7 +322,7 @@ static bool arrives(struct arrival *arrival)
 	uint64_t words[WIRE_LINE_WORDS];
 	uint8_t bytes[sizeof(words)];
 
-	wire_write_line(&arrival->header, payload, arrival->length, words);
+	wire_write_line(WIRE_PUT, &arrival->header, payload, arrival->length, words);
 	for (unsigned i = 0; i < WIRE_LINE_WORDS; i++)
 		put_u64(bytes + i * sizeof(*words), words[i]);
 	return put_line_arrived(&nic, arrival->from, bytes + 4, WIRE_LINE_HEADER + arrival->length);
@@ -545,6 +545,91 @@ static void any_other_get_is_left_alone(void **state)
 	leave_alone(state, get_arrives, PTL_MD_OP_GET, unusual, sizeof(unusual) / sizeof(unusual[0]));
 }
 
+/* --- the initiator of a get --- */
+
+static void a_usual_get_is_a_line_and_awaits_its_answer(void **state)
+{
+	struct put_arguments get = usual();
+	struct wire_message expected = {.operation = WIRE_GET,
+					.brief = true,
+					.source_tag = OUR_TAG,
+					.target_tag = THEIR_TAG,
+					.pt_index = INDEX,
+					.match_bits = BITS,
+					.offset = 5,
+					.length = LENGTH};
+	uint8_t bytes[sizeof(line)], encoded[WIRE_MAX_HEADER];
+
+	(void)state;
+	assert_int_equal(get_issue(&nic, &get), 0);
+	assert_int_equal(lines, 1);
+	assert_int_equal(line_length, WIRE_LINE_HEADER);
+	struct operation *began = peer->active.head;
+
+	assert_non_null(began);
+	expected.token = operation_token(began);
+	assert_int_equal(wire_encode(&expected, encoded), WIRE_LINE_HEADER);
+	for (unsigned i = 0; i < WIRE_LINE_WORDS; i++)
+		put_u64(bytes + i * sizeof(*line), line[i]);
+	assert_memory_equal(bytes + 4, encoded, WIRE_LINE_HEADER);
+	assert_null(peer->requests.head);
+	assert_true(peer->busy);
+	assert_int_equal(peer->said, 1);
+	assert_int_equal(peer->outstanding, 1);
+	assert_int_equal(nic.counters.requests_sent, 1);
+	assert_int_equal(event_unread(eq), 0);
+	const struct wire_message reply = {.operation = WIRE_REPLY, .mlength = 3, .body = (const uint8_t *)"abc"};
+
+	assert_int_equal(operation_advance(&nic, began, OP_REPLY, &reply), 0);
+	assert_memory_equal(memory + 1, "abc", 3);
+	assert_int_equal(event_unread(eq), 2);
+	assert_int_equal(peer->outstanding, 0);
+}
+
+UNUSUAL_PUT(a_full_window, peer->outstanding = PEER_WINDOW)
+
+static void any_other_get_waits_its_turn(void **state)
+{
+	static void (*const unusual[])(struct put_arguments *) = {
+		a_peer_that_holds,
+		first_contact,
+		a_response_waits,
+		a_request_waits,
+		a_refusal_before,
+		no_lines,
+		a_full_window,
+		a_wide_pt_index,
+		a_wide_ac_index,
+		a_full_queue,
+		a_peer_that_closes,
+#if PORTALS_TIMING
+		stage_clocks,
+#endif
+	};
+
+	for (unsigned i = 0; i < sizeof(unusual) / sizeof(unusual[0]); i++) {
+		if (i > 0)
+			assert_int_equal(open_nic(state), 0);
+		struct put_arguments get = usual();
+		struct operation began = {.peer = peer};
+
+		unusual[i](&get);
+		unsigned outstanding = peer->outstanding;
+
+		began.message = operation_request(&get, WIRE_GET);
+		if (get_line(&nic, &began))
+			fail_msg("unusual get %u was taken for a usual one", i);
+		assert_nothing_happened();
+		assert_null(began.list);
+		assert_false(began.windowed);
+		assert_int_equal(peer->outstanding, outstanding);
+		assert_false(peer->busy);
+		peer->responses.head = peer->requests.head = NULL;
+		if (i + 1 < sizeof(unusual) / sizeof(unusual[0]))
+			close_nic(state);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_nic, close_nic)
 
 int main(void)
@@ -554,7 +639,8 @@ int main(void)
 		TEST(any_other_put_is_left_alone),          TEST(a_usual_put_is_matched_copied_and_told),
 		TEST(what_is_empty_may_be_nowhere),         TEST(pieces_are_filled_as_one),
 		TEST(any_other_arrival_is_left_alone),      TEST(a_usual_get_is_matched_answered_and_told),
-		TEST(any_other_get_is_left_alone),
+		TEST(any_other_get_is_left_alone),          TEST(a_usual_get_is_a_line_and_awaits_its_answer),
+		TEST(any_other_get_waits_its_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -306,7 +306,7 @@ static void a_put_in_words_is_the_same_bytes(void **state)
 		assert_int_equal(wire_encode(&message, expected + 4), WIRE_LINE_HEADER);
 		memcpy(expected + 4 + WIRE_LINE_HEADER, payload,
 		       length < WIRE_LINE_PAYLOAD ? length : WIRE_LINE_PAYLOAD);
-		wire_write_line(&put, payload, length, words);
+		wire_write_line(WIRE_PUT, &put, payload, length, words);
 		for (unsigned i = 0; i < WIRE_LINE_WORDS; i++)
 			put_u64(line + i * sizeof(*words), words[i]);
 		assert_memory_equal(line, expected, sizeof(line));
