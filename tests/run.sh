@@ -422,37 +422,20 @@ group_containers()
 # Release measures, and prints, how long strangers held up honest processes; under the sanitizer they must do no harm.
 group_security()
 {
-	local transport
-	build release && build address || return
+	local chosen=()
+	[ $nightly = yes ] || chosen=("portals3:security ofi_net")
 	export PORTALS_TEST_FIGURES=$logs/security-figures.txt
 	rm -f "$PORTALS_TEST_FIGURES"
-	for transport in ofi:tcp ofi:net node; do
-		limit=900 program "security-release-${transport#*:}" "$builds/release/tests/security" \
-			--transport $transport --mode shared
-	done
-	cat "$PORTALS_TEST_FIGURES"
+	suite release security
+	[ ! -f "$PORTALS_TEST_FIGURES" ] || cat "$PORTALS_TEST_FIGURES"
 	unset PORTALS_TEST_FIGURES
-	limit=300 program security-release-udp "$builds/release/tests/security" --transport ofi:udp --mode shared --only keys
-	for transport in ofi:tcp ofi:net node; do
-		[ $nightly = yes ] || [ $transport = ofi:net ] || continue
-		limit=1800 program "security-address-${transport#*:}" "$builds/address/tests/security" \
-			--transport $transport --mode shared
-	done
+	suite address security "${chosen[@]}"
 }
 
 group_hosts()
 {
 	need ip=iproute2 || { skip hosts "no ip to make devices with"; return; }
-	build release || return
-	local tests=$builds/release/tests transport mode combination limit=900
-	local combinations="tcp-shared net-dedicated"
-	[ $nightly = no ] || combinations="tcp-shared tcp-dedicated tcp-host net-shared net-dedicated net-host"
-	for combination in $combinations; do
-		transport=ofi:${combination%-*} mode=${combination#*-}
-		program "hosts-conformance-$combination" "$tests/conformance" --core --hosts --transport "$transport" --mode "$mode"
-		program "hosts-$combination" "$tests/hosts" --transport "$transport" --mode "$mode"
-	done
-	program hosts-auto "$tests/hosts" --transport auto --mode shared --only neighbour
+	suite release hosts
 }
 
 group_spin()
