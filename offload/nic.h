@@ -33,7 +33,7 @@
 #define NIC_VERDICTS       256       /* on peers that are gone, remembered: verdict.c */
 #define NIC_NEVER          UINT64_MAX
 
-/* Generations of objects and operations; with the index they make handles (portals/handle.h) and tokens. */
+/* Generations of objects and operations; with the index they make handles (offload/handle.h) and tokens. */
 #define NIC_HANDLE_GENERATIONS 2046
 #define NIC_TOKEN_INDEX_BITS   20
 #define NIC_TOKEN_GENERATIONS  ((1 << (32 - NIC_TOKEN_INDEX_BITS)) - 1)

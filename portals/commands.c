@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "portals/commands.h"
 
+#include "portals/refuse.h"
+
 int commands_post_receive(struct nic *nic, nic_command *command, void *arguments, int invalid)
 {
 	uint64_t start = timing_start(&nic->timing);
@@ -8,4 +10,16 @@ int commands_post_receive(struct nic *nic, nic_command *command, void *arguments
 
 	timing_stop(&nic->timing, PTL_STAGE_POST_RECEIVE, start);
 	return code;
+}
+
+int commands_queue_code(const struct nic *nic, int code, bool foreign_queue, ptl_handle_eq_t handle)
+{
+	if (!foreign_queue)
+		return code;
+	struct nic *other = process_nic(handle);
+
+	return other && handle_eq_unowned(other, handle)
+		       ? report_error(PTL_MD_ILLEGAL, "event queue 0x%x is of interface %u, the descriptor of %u",
+				      handle, other->index, nic->index)
+		       : handle_refuse(PTL_EQ_INVALID, handle);
 }

@@ -68,7 +68,7 @@ static int dump_entry(struct nic *nic, void *argument)
 	const struct match_entry *me = handle_me(nic, dump->handle);
 
 	if (!me)
-		return refuse_handle(PTL_ME_INVALID, dump->handle);
+		return handle_refuse(PTL_ME_INVALID, dump->handle);
 	print_entry(dump->text, me);
 	return PTL_OK;
 }
@@ -118,7 +118,7 @@ int PtlTblDump(ptl_handle_ni_t ni_handle, int pt_index)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return refuse_handle(PTL_NI_INVALID, ni_handle);
+		return handle_refuse(PTL_NI_INVALID, ni_handle);
 	if (pt_index < 0 || pt_index > nic->limits.max_pt_index)
 		return refuse_pt_index(nic, (ptl_pt_index_t)pt_index);
 	return run(nic, dump_list, &dump);
@@ -132,7 +132,7 @@ int PtlMEDump(ptl_handle_me_t me_handle)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_nic(me_handle)))
-		return refuse_handle(PTL_ME_INVALID, me_handle);
+		return handle_refuse(PTL_ME_INVALID, me_handle);
 	return run(nic, dump_entry, &dump);
 }
 
@@ -144,6 +144,6 @@ int PtlNIEqDump(ptl_handle_ni_t ni_handle)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return refuse_handle(PTL_NI_INVALID, ni_handle);
+		return handle_refuse(PTL_NI_INVALID, ni_handle);
 	return run(nic, dump_queues, &dump);
 }

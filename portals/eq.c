@@ -5,32 +5,9 @@
 #include <stdlib.h>
 
 #include "base/report.h"
-#include "offload/trace.h"
-#include "offload/waiters.h"
+#include "offload/eq.h"
 #include "portals/process.h"
 #include "portals/refuse.h"
-
-struct eq_arguments {
-	struct event_ring *ring;
-	ptl_eq_handler_t handler;
-	ptl_handle_eq_t handle; /* result, or the queue to free, whose ring is one then */
-};
-
-static int allocate(struct nic *nic, void *argument)
-{
-	struct eq_arguments *arguments = argument;
-	struct event_queue *eq;
-
-	if (nic->queues.live >= (uint32_t)nic->limits.max_eqs || !(eq = pool_take(&nic->queues)))
-		return pool_refuse(&nic->queues, nic->limits.max_eqs, "event queues", "max_eqs");
-	event_number(eq);
-	eq->handle = arguments->handle = handle_of(nic, HANDLE_EQ, &eq->item);
-	atomic_store_explicit(&eq->handler, arguments->handler, memory_order_relaxed);
-	/* Publishes the queue; pairs with the acquire in handle_eq_unowned(). */
-	atomic_store_explicit(&eq->ring, arguments->ring, memory_order_release);
-	trace(nic, PTL_DBG_EQ, "eq 0x%x, %llu events", eq->handle, (unsigned long long)arguments->ring->size);
-	return PTL_OK;
-}
 
 /* Not under ownership, because giving much memory back takes its time; but rings have a lock of their own. */
 static void give_ring_back(const struct nic *nic, struct event_ring *ring)
@@ -52,7 +29,7 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_eq_handler_t eq_
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return refuse_handle(PTL_NI_INVALID, ni_handle);
+		return handle_refuse(PTL_NI_INVALID, ni_handle);
 	if (count == 0) {
 		*eq_handle = PTL_EQ_NONE;
 		return PTL_OK;
@@ -65,36 +42,13 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_eq_handler_t eq_
 		report_error(-ENOMEM, "no memory for an event queue of %llu events", (unsigned long long)count);
 		return PTL_NO_SPACE;
 	}
-	int code = process_code(nic_call(nic, allocate, &arguments), PTL_FAIL);
+	int code = process_code(nic_call(nic, eq_allocate, &arguments), PTL_FAIL);
 
 	if (code == PTL_OK)
 		*eq_handle = arguments.handle;
 	else
 		give_ring_back(nic, arguments.ring);
 	return code;
-}
-
-/* Descriptors that still name the queue go on without one; threads that wait for it leave. */
-static int free_queue(struct nic *nic, void *argument)
-{
-	struct eq_arguments *arguments = argument;
-	struct event_queue *eq = handle_eq(nic, arguments->handle);
-	struct descriptor *md;
-
-	if (!eq)
-		return refuse_handle(PTL_EQ_INVALID, arguments->handle);
-	trace(nic, PTL_DBG_EQ, "eq 0x%x freed", eq->handle);
-	for (uint32_t i = 0; (md = pool_next(&nic->descriptors, &i));)
-		if (md->eq == eq)
-			md->eq = NULL;
-	for (uint32_t i = eq->waiters; i > 0; i--)
-		waiters_notify(nic, eq);
-	event_fd_close(eq);
-	if (nic->verdicts.eq == eq)
-		nic->verdicts.eq = NULL;
-	arguments->ring = atomic_exchange_explicit(&eq->ring, NULL, memory_order_relaxed);
-	pool_give(&nic->queues, eq);
-	return PTL_OK;
 }
 
 int PtlEQFree(ptl_handle_eq_t eq_handle)
@@ -105,8 +59,8 @@ int PtlEQFree(ptl_handle_eq_t eq_handle)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_nic(eq_handle)))
-		return refuse_handle(PTL_EQ_INVALID, eq_handle);
-	int code = process_code(nic_call(nic, free_queue, &arguments), PTL_FAIL);
+		return handle_refuse(PTL_EQ_INVALID, eq_handle);
+	int code = process_code(nic_call(nic, eq_free, &arguments), PTL_FAIL);
 
 	if (arguments.ring)
 		give_ring_back(nic, arguments.ring);
@@ -195,7 +149,7 @@ static inline int find(ptl_handle_eq_t handle, const ptl_event_t *event, struct 
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(*nic = process_nic(handle)) || !(*eq = handle_eq_unowned(*nic, handle)))
-		return refuse_handle(PTL_EQ_INVALID, handle);
+		return handle_refuse(PTL_EQ_INVALID, handle);
 	return PTL_OK;
 }
 
@@ -292,7 +246,7 @@ static void refuse_member(const ptl_handle_eq_t *handles, int size, int at)
 			at, handles[at], handle_interface(handles[at]), handle_interface(handles[0]));
 		return;
 	}
-	refuse_handle(PTL_EQ_INVALID, handles[at]);
+	handle_refuse(PTL_EQ_INVALID, handles[at]);
 	if (size == 1)
 		return;
 	snprintf(text, sizeof(text), "%s", report_last_error());

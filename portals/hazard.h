@@ -4,7 +4,7 @@
 #define PORTALS_HAZARD_H
 
 #include "base/hot.h"
-#include "portals/handle.h"
+#include "offload/handle.h"
 
 /* A thread's names of the interfaces it found last, by number: what is named here is not freed (hazard.c). */
 struct hazard {

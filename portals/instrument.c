@@ -19,7 +19,7 @@ static int find(ptl_handle_ni_t ni, const void *result, struct nic **nic)
 		return refuse_null("the result");
 	if (!process_ready())
 		return refuse_uninitialised();
-	return (*nic = process_ni(ni)) ? PTL_OK : refuse_handle(PTL_NI_INVALID, ni);
+	return (*nic = process_ni(ni)) ? PTL_OK : handle_refuse(PTL_NI_INVALID, ni);
 }
 
 static int set_timing(struct nic *nic, void *on)
@@ -141,7 +141,7 @@ static int set_peer_events(struct nic *nic, void *argument)
 	struct event_queue *eq = handle == PTL_EQ_NONE ? NULL : handle_eq(nic, handle);
 
 	if (!eq && handle != PTL_EQ_NONE)
-		return refuse_handle(PTL_EQ_INVALID, handle);
+		return handle_refuse(PTL_EQ_INVALID, handle);
 	nic->verdicts.eq = eq;
 	return PTL_OK;
 }
@@ -154,7 +154,7 @@ int PtlNicPeerEvents(ptl_handle_ni_t ni, ptl_handle_eq_t eq)
 	if (code)
 		return code;
 	if (eq != PTL_EQ_NONE && process_nic(eq) != nic)
-		return refuse_handle(PTL_EQ_INVALID, eq);
+		return handle_refuse(PTL_EQ_INVALID, eq);
 	return process_code(nic_call(nic, set_peer_events, &eq), PTL_FAIL);
 }
 
@@ -169,7 +169,7 @@ static int open_event_fd(struct nic *nic, void *argument)
 	struct event_queue *eq = handle_eq(nic, wanted->eq);
 
 	if (!eq)
-		return refuse_handle(PTL_EQ_INVALID, wanted->eq);
+		return handle_refuse(PTL_EQ_INVALID, wanted->eq);
 	wanted->fd = event_fd_open(nic, eq);
 	return wanted->fd < 0 ? wanted->fd : PTL_OK;
 }
@@ -184,7 +184,7 @@ int PtlNicEventFd(ptl_handle_eq_t eq, int *fd)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_nic(eq)))
-		return refuse_handle(PTL_EQ_INVALID, eq);
+		return handle_refuse(PTL_EQ_INVALID, eq);
 	int rc = nic_call(nic, open_event_fd, &wanted);
 	int code = rc == -ENOTSUP ? PTL_FAIL : process_code(rc, PTL_FAIL);
 

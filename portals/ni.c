@@ -54,7 +54,7 @@ int PtlNIStatus(ptl_handle_ni_t ni_handle, ptl_sr_index_t register_index, ptl_sr
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return refuse_handle(PTL_NI_INVALID, ni_handle);
+		return handle_refuse(PTL_NI_INVALID, ni_handle);
 	int code = process_code(nic_call(nic, read_register, &query), PTL_FAIL);
 
 	if (code == PTL_OK)
@@ -71,7 +71,7 @@ int PtlNIDist(ptl_handle_ni_t ni_handle, ptl_process_id_t process, unsigned long
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return refuse_handle(PTL_NI_INVALID, ni_handle);
+		return handle_refuse(PTL_NI_INVALID, ni_handle);
 	if (process.nid == PTL_NID_ANY || process.pid == PTL_PID_ANY)
 		return refuse_wildcard(process);
 	*distance = process.nid != nic->id.nid;
@@ -88,7 +88,7 @@ static int object_exists(struct nic *nic, void *argument)
 
 	return handle_me(nic, handle) || handle_md(nic, handle) || handle_eq(nic, handle)
 		       ? PTL_OK
-		       : refuse_handle(PTL_HANDLE_INVALID, handle);
+		       : handle_refuse(PTL_HANDLE_INVALID, handle);
 }
 
 int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
@@ -102,7 +102,7 @@ int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = handle_kind(handle) == HANDLE_NI ? process_ni(handle) : process_nic(handle)))
-		return refuse_handle(PTL_HANDLE_INVALID, handle);
+		return handle_refuse(PTL_HANDLE_INVALID, handle);
 	if (handle_kind(handle) != HANDLE_NI)
 		code = process_code(nic_call(nic, object_exists, &query), PTL_FAIL);
 	if (code == PTL_OK)
@@ -121,7 +121,7 @@ int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
 		if (!process_ready())                                                                                  \
 			return refuse_uninitialised();                                                                 \
 		if (!(nic = process_ni(ni_handle)))                                                                    \
-			return refuse_handle(PTL_NI_INVALID, ni_handle);                                               \
+			return handle_refuse(PTL_NI_INVALID, ni_handle);                                               \
 		*field = nic->field;                                                                                   \
 		return PTL_OK;                                                                                         \
 	}

@@ -1,46 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Posting a receive in one step: entry, descriptor, and the test that no message came before.  With separate calls a
- * message could match the entry before its descriptor is there, or arrive unexpected between the test and the posting.
- */
+/* Posting a receive in one step: one command to the engine (offload/post.c). */
+#include "offload/post.h"
 #include "portals/commands.h"
 #include "portals/refuse.h"
-
-struct post_arguments {
-	nic_command *make_entry; /* me_attach or me_insert */
-	struct me_arguments me;
-	struct md_arguments md;
-	ptl_handle_eq_t test_queue;
-};
-
-/* The list the entry is to go to, or NULL. */
-static struct match_list *list_for(struct nic *nic, const struct post_arguments *post)
-{
-	if (post->make_entry == me_attach)
-		return &nic->portals[post->me.pt_index];
-	const struct match_entry *base = handle_me(nic, post->me.base);
-	return base ? base->list : NULL;
-}
-
-static int post(struct nic *nic, void *argument)
-{
-	struct post_arguments *post = argument;
-	struct match_list *list = list_for(nic, post);
-
-	if (!list)
-		return refuse_handle(PTL_ME_INVALID, post->me.base);
-	uint32_t greatest = list->greatest_length;
-	int code = md_queue_test(nic, post->test_queue);
-
-	if (code || (code = post->make_entry(nic, &post->me)))
-		return code;
-	post->md.object = post->me.handle;
-	if ((code = md_attach(nic, &post->md))) {
-		me_unlink(nic, &post->me.handle);
-		list->greatest_length = greatest; /* nothing was created */
-	}
-	return code;
-}
 
 static int run(ptl_handle_ni_t ni_handle, struct post_arguments *arguments, ptl_handle_me_t *me_handle,
 	       ptl_handle_md_t *md_handle)
@@ -52,11 +14,12 @@ static int run(ptl_handle_ni_t ni_handle, struct post_arguments *arguments, ptl_
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return refuse_handle(PTL_NI_INVALID, ni_handle);
+		return handle_refuse(PTL_NI_INVALID, ni_handle);
 	if (arguments->me.pt_index > (uint32_t)nic->limits.max_pt_index)
 		return refuse_pt_index(nic, arguments->me.pt_index);
-	int code = commands_post_receive(nic, post, arguments, PTL_MD_ILLEGAL);
+	int code = commands_post_receive(nic, post_entry, arguments, PTL_MD_ILLEGAL);
 
+	code = commands_queue_code(nic, code, arguments->md.foreign_queue, arguments->md.md->eq_handle);
 	if (code == PTL_OK) {
 		*me_handle = arguments->me.handle;
 		*md_handle = arguments->md.handle;

@@ -4,7 +4,7 @@
 #define PORTALS_PROCESS_H
 
 #include "base/settings.h"
-#include "portals/handle.h"
+#include "offload/handle.h"
 
 /* True between PtlInit and PtlFini, but not in a forked child. */
 bool process_ready(void);

@@ -25,7 +25,7 @@
 
 #include "base/arch.h"
 #include "base/report.h"
-#include "portals/handle.h"
+#include "offload/handle.h"
 #include "portals/runtime/launcher.h"
 #include "transports/transport.h"
 

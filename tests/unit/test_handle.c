@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "portals/handle.h"
+#include "offload/handle.h"
 
 enum { INTERFACE = 5, OBJECTS = 3, ENTRY = 0, DESCRIPTOR = 1, QUEUE = 2 };
 

@@ -8,8 +8,8 @@
  * Generations run from 1 to 2046, so no handle looks like PTL_INVALID_HANDLE, PTL_HANDLE_NONE or PTL_EQ_NONE, whose
  * generation bits are all ones.  A handle of another kind, interface or generation finds nothing.
  */
-#ifndef PORTALS_HANDLE_H
-#define PORTALS_HANDLE_H
+#ifndef PORTALS_OFFLOAD_HANDLE_H
+#define PORTALS_OFFLOAD_HANDLE_H
 
 #include "offload/descriptor.h"
 #include "offload/match.h"
@@ -54,5 +54,8 @@ struct event_queue *handle_eq(struct nic *, ptl_handle_eq_t);
 
 /* The same for queues without ownership: the memory of a queue stays one, its generation tells whether it is alive. */
 struct event_queue *handle_eq_unowned(struct nic *, ptl_handle_eq_t);
+
+/* One of the PTL_*_INVALID codes, reported: `handle` is no live object of the kind that the code names. */
+int handle_refuse(int code, ptl_handle_any_t handle);
 
 #endif
