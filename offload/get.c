@@ -247,7 +247,7 @@ void get_arrived(struct nic *nic, struct peer *peer, const struct wire_message *
 		peer_answer(nic, peer, WIRE_DISCARDED, request->token, 0, 0);
 		return;
 	}
-	bool far = info.mlength > peer_short_max(nic, peer, WIRE_REPLY);
+	bool far = peer_far(nic, peer, WIRE_REPLY, info.mlength);
 
 	descriptor_log(nic, md, PTL_EVENT_GET_START, &info, PTL_NI_OK);
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);

@@ -154,7 +154,7 @@ int put_issue(struct nic *nic, const struct put_arguments *put)
 
 	if (!peer)
 		return -ENOMEM;
-	bool far = put->length > peer_short_max(nic, peer, WIRE_PUT);
+	bool far = peer_far(nic, peer, WIRE_PUT, put->length);
 	struct event_info info = operation_request_info(nic, put);
 	struct wire_message message = operation_request(put, far ? WIRE_PUT_LONG : WIRE_PUT);
 

@@ -44,6 +44,7 @@ enum exposure_use {
 struct transport_limits {
 	size_t short_max;        /* greatest message of send(): header and payload together, bytes; at least 1024 */
 	size_t line_max;         /* greatest message of send_line(), bytes */
+	size_t behind_max;       /* greatest payload worth a send() to a peer that is behind(); 0: as all others */
 	size_t rma_chunk;        /* preferred size of one read, bytes */
 	size_t rma_depth;        /* reads worth having in flight for one message */
 	bool local_registration; /* read() needs an exposure of the local buffer (FI_MR_LOCAL) */
@@ -188,6 +189,12 @@ struct transport_ops {
 	 */
 	int (*send_line)(struct transport *, transport_address, const uint64_t words[TRANSPORT_LINE_WORDS],
 			 size_t length, const void *rest);
+
+	/*
+	 * Has the peer yet to consume data that were sent to it?  Then it is busy: it gains nothing by reading the next message itself,
+	 * and nobody waits while we copy it.  Needed if limits.behind_max is set.
+	 */
+	bool (*behind)(struct transport *, transport_address);
 
 	/*
 	 * RDMA read of the peer's exposed memory; ends with rdma_done(context).  0 or -EAGAIN or an error, then no

@@ -220,6 +220,20 @@ uint64_t peer_short_max(const struct nic *nic, const struct peer *peer, enum wir
 	return room < nic->settings->short_max ? room : nic->settings->short_max;
 }
 
+/* It has not consumed all that we sent it, or reads what we have announced. */
+static bool is_behind(const struct peer *peer)
+{
+	return peer->active.head || peer->transport->ops->behind(peer->transport, peer->address);
+}
+
+bool peer_far(const struct nic *nic, const struct peer *peer, enum wire_operation operation, uint64_t length)
+{
+	if (likely(length <= peer_short_max(nic, peer, operation)))
+		return false;
+	return peer->state != PEER_READY || length > peer->transport->limits.behind_max ||
+	       length > nic->settings->short_max || !is_behind(peer);
+}
+
 static bool is_request(const struct wire_message *message)
 {
 	return message->operation <= WIRE_GETPUT;

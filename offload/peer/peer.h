@@ -210,6 +210,8 @@ void peer_break(struct nic *, struct peer *);
 
 /* Most bytes that travel to the peer behind the header of such a message. */
 uint64_t peer_short_max(const struct nic *, const struct peer *, enum wire_operation);
+/* Is a message with so much payload to be announced, for the peer to read it? */
+bool peer_far(const struct nic *, const struct peer *, enum wire_operation, uint64_t length);
 
 /* Queues the operation's response, or sends it at once if nothing is in its way. */
 void peer_respond(struct nic *, struct operation *);

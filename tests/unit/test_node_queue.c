@@ -376,6 +376,19 @@ static void a_slab_is_not_used_again_before_its_record_was_consumed(void **state
 	assert_true(healthy());
 }
 
+static void a_receiver_is_behind_until_it_has_consumed_the_newest_slab(void **state)
+{
+	(void)state;
+	assert_false(node_behind(&nodes[0], &receiver_as_seen[0]));
+	assert_int_equal(send_message(0, 0, 16), 0); /* without a slab */
+	assert_false(node_behind(&nodes[0], &receiver_as_seen[0]));
+	assert_int_equal(send_message(0, 1, SHORT_MAX + 1), 0);
+	assert_true(node_behind(&nodes[0], &receiver_as_seen[0]));
+	assert_false(node_behind(&nodes[1], &receiver_as_seen[1]));
+	assert_int_equal(consume_all(), 2);
+	assert_false(node_behind(&nodes[0], &receiver_as_seen[0]));
+}
+
 /* --- death --- */
 
 /* What a sender does that dies on the way: lines that it makes its own, of which it publishes the last ones. */
@@ -979,6 +992,7 @@ int main(void)
 		TEST(a_full_queue_says_so_and_goes_on_when_there_is_room),
 		TEST(a_sender_keeps_no_more_lines_unconsumed_than_its_quota),
 		TEST(a_slab_is_not_used_again_before_its_record_was_consumed),
+		TEST(a_receiver_is_behind_until_it_has_consumed_the_newest_slab),
 		TEST(whatever_a_dead_sender_left_unfinished_is_passed_over),
 		TEST(a_stopped_sender_is_waited_for_and_loses_nothing),
 		TEST(a_dead_senders_last_words_are_heard),

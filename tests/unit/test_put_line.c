@@ -60,6 +60,15 @@ static int send_line(struct transport *transport, transport_address address, con
 	return 0;
 }
 
+static bool lags;
+
+static bool behind(struct transport *transport, transport_address address)
+{
+	(void)transport;
+	assert_int_equal(address, ADDRESS);
+	return lags;
+}
+
 static struct transport_ops ops;
 static struct transport transport = {.ops = &ops, .limits = {.short_max = 4096, .line_max = LINE_MAX, .brief = true}};
 
@@ -382,6 +391,34 @@ static void what_is_empty_may_be_nowhere(void **state)
 	assert_int_equal(event_unread(eq), 4);
 }
 
+static void a_peer_that_is_behind_gets_longer_messages_unannounced(void **state)
+{
+	struct operation under_way = {0};
+
+	(void)state;
+	ops.behind = behind;
+	settings.short_max = UINT64_MAX;
+	transport.limits.behind_max = 2 * transport.limits.short_max;
+	lags = false;
+	assert_false(peer_far(&nic, peer, WIRE_PUT, 1024));
+	assert_true(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max));
+	lags = true;
+	assert_false(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max));
+	assert_true(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max + 1));
+	settings.short_max = 4096;
+	assert_true(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max));
+	settings.short_max = UINT64_MAX;
+	peer->state = PEER_UNKNOWN;
+	assert_true(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max));
+	peer->state = PEER_READY;
+	lags = false;
+	peer->active.head = &under_way; /* announced, and not read yet */
+	assert_false(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max));
+	peer->active.head = NULL;
+	transport.limits.behind_max = 0;
+	assert_true(peer_far(&nic, peer, WIRE_PUT, transport.limits.short_max));
+}
+
 static void pieces_are_filled_as_one(void **state)
 {
 	const struct iovec pieces[] = {{memory, 7}, {memory + 32, 16}};
@@ -635,12 +672,18 @@ static void any_other_get_waits_its_turn(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_usual_put_is_a_line_and_its_events), TEST(a_put_of_several_lines_begins_in_words),
-		TEST(any_other_put_is_left_alone),          TEST(a_usual_put_is_matched_copied_and_told),
-		TEST(what_is_empty_may_be_nowhere),         TEST(pieces_are_filled_as_one),
-		TEST(any_other_arrival_is_left_alone),      TEST(a_usual_get_is_matched_answered_and_told),
-		TEST(any_other_get_is_left_alone),          TEST(a_usual_get_is_a_line_and_awaits_its_answer),
+		TEST(a_usual_put_is_a_line_and_its_events),
+		TEST(a_put_of_several_lines_begins_in_words),
+		TEST(any_other_put_is_left_alone),
+		TEST(a_usual_put_is_matched_copied_and_told),
+		TEST(what_is_empty_may_be_nowhere),
+		TEST(pieces_are_filled_as_one),
+		TEST(any_other_arrival_is_left_alone),
+		TEST(a_usual_get_is_matched_answered_and_told),
+		TEST(any_other_get_is_left_alone),
+		TEST(a_usual_get_is_a_line_and_awaits_its_answer),
 		TEST(any_other_get_waits_its_turn),
+		TEST(a_peer_that_is_behind_gets_longer_messages_unannounced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

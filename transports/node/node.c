@@ -127,6 +127,7 @@ static int node_transport_claim(struct transport_config *config, struct transpor
 	node->base.ops = &transport_node;
 	node->base.limits = (struct transport_limits){
 		.short_max = short_max(config->settings),
+		.behind_max = NODE_SLAB_SIZE,
 		.line_max = NODE_MAX_RECORD,
 		.rma_chunk = SIZE_MAX, /* node_copy.c cuts by itself */
 		.rma_depth = RMA_DEPTH,
@@ -255,6 +256,13 @@ static int node_send_line(struct transport *transport, transport_address address
 		return -EAGAIN;
 	node->partner = peer;
 	return node_append_line(node, peer, words, length, rest);
+}
+
+static bool behind(struct transport *transport, transport_address address)
+{
+	struct node *node = node_of(transport);
+
+	return node_behind(node, node->peers[address]);
 }
 
 /* The queue is looked at again after the rings have been taken back: who drives now and then may not come again soon. */
@@ -443,6 +451,7 @@ const struct transport_ops transport_node = {
 	.own_attempt = node_own_attempt,
 	.send = node_send,
 	.send_line = node_send_line,
+	.behind = behind,
 	.read = node_read,
 	.expose = node_expose,
 	.withdraw = node_withdraw,

@@ -238,6 +238,9 @@ int node_append_line(struct node *, struct node_peer *, const uint64_t words[TRA
 int node_append_slab(struct node *, struct node_peer *, enum node_kind, const void *head, size_t head_length,
 		     const struct iovec *parts, int count);
 
+/* Is the newest slab one that this peer has yet to consume? */
+bool node_behind(struct node *, const struct node_peer *);
+
 /* Hands at most `budget` records to the engine or to node_copy.c; returns how many.  From poll() only. */
 int node_consume(struct node *, int budget);
 

@@ -346,6 +346,13 @@ static bool slab_free(struct node *node, uint32_t slab)
 	return true;
 }
 
+bool node_behind(struct node *node, const struct node_peer *peer)
+{
+	uint32_t newest = (node->next_slab + NODE_SLABS - 1) % NODE_SLABS;
+
+	return node->slab_users[newest].peer == peer && !slab_free(node, newest);
+}
+
 static uint32_t share_of_slabs(const struct node *node, enum node_kind kind)
 {
 	uint32_t share = node->active_senders > 1 ? NODE_SLABS / node->active_senders + 1 : NODE_SLABS;
