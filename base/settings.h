@@ -82,6 +82,8 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	X(timeline, "PTL_TRACE", string, "",                                                                           \
 	  "file for what an interface did when, for Perfetto: FILE.<nid>.<pid>.json, written when the interface "      \
 	  "ends")                                                                                                      \
+	X(stat, "PTL_STAT", flag, "no",                                                                                \
+	  "publish counters, queues and peers to processes of this user: what ptlstat shows")                          \
 	X(log, "PTL_LOG", log_level, "warn", "what is printed to p3_out (stderr): off, error, warn, info, debug")      \
 	X(debug, "PTL_DEBUG", debug, "",                                                                               \
 	  "what interfaces trace to p3_out, as PtlNIDebug has them do: all, or of api, parse, move, drop, request "    \

@@ -12,6 +12,7 @@
 
 #include "base/cancel.h"
 #include "base/report.h"
+#include "portals/dump.h"
 #include "portals/process.h"
 #include "portals/refuse.h"
 
@@ -19,6 +20,7 @@ struct dump {
 	FILE *text;
 	ptl_handle_any_t handle;
 	int pt_index;
+	uint32_t at_most; /* of match entries */
 };
 
 static void print_id(FILE *out, uint32_t number)
@@ -57,8 +59,12 @@ static int dump_list(struct nic *nic, void *argument)
 
 	fprintf(dump->text, "portal table entry %d: %" PRIu32 " match entries, %" PRIu32 " at most so far\n",
 		dump->pt_index, list->length, list->greatest_length);
-	for (const struct match_entry *me = list->head; me; me = me->next)
+	uint32_t shown = 0;
+
+	for (const struct match_entry *me = list->head; me && shown < dump->at_most; me = me->next, shown++)
 		print_entry(dump->text, me);
+	if (shown < list->length)
+		fprintf(dump->text, "  ... and %" PRIu32 " more\n", list->length - shown);
 	return PTL_OK;
 }
 
@@ -110,9 +116,30 @@ static int run(struct nic *nic, nic_command *command, struct dump *dump)
 	return code;
 }
 
+static int dump_all(struct nic *nic, void *argument)
+{
+	struct dump *dump = argument;
+
+	fprintf(dump->text, "interface %" PRIu32 ", " ID_TEXT ": %" PRIu64 " messages dropped\n", nic->index,
+		ID_PARTS(nic->id), nic->counters.drops);
+	dump_queues(nic, dump);
+	for (dump->pt_index = 0; dump->pt_index < NIC_PORTALS; dump->pt_index++)
+		if (nic->portals[dump->pt_index].head)
+			dump_list(nic, dump);
+	dump_peers(nic, dump->text);
+	return PTL_OK;
+}
+
+void dump_interface(struct nic *nic, FILE *out)
+{
+	struct dump dump = {.text = out, .at_most = DUMP_AT_MOST};
+
+	nic_call(nic, dump_all, &dump);
+}
+
 int PtlTblDump(ptl_handle_ni_t ni_handle, int pt_index)
 {
-	struct dump dump = {.pt_index = pt_index};
+	struct dump dump = {.pt_index = pt_index, .at_most = UINT32_MAX};
 	struct nic *nic;
 
 	if (!process_ready())

@@ -16,6 +16,7 @@
 #include "portals/hazard.h"
 #include "portals/process_table.h"
 #include "portals/runtime/launcher.h"
+#include "portals/stat.h"
 
 /* Forks of this thread that interrupted something of ours, perhaps another fork of it, and are under way: they lock nothing. */
 static _Thread_local volatile unsigned char unlocked_forks;
@@ -81,6 +82,7 @@ static void after_fork_in_child(void)
 			each_interface(nic_abandon);
 		atomic_store_explicit(&process_table.forked, true, memory_order_relaxed);
 	}
+	stat_forked();
 	hazard_forked();
 	launcher_forked(atomic_load_explicit(&process_table.ready, memory_order_relaxed));
 	if (unlocked_forks > 0) {

@@ -18,6 +18,7 @@
 #include "portals/process_table.h"
 #include "portals/refuse.h"
 #include "portals/runtime/rank.h"
+#include "portals/stat.h"
 
 #define NAMED_INTERFACES 4 /* PTL_NALTYPE_UTCP0 to 3 */
 
@@ -35,6 +36,7 @@ int PtlInit(int *max_interfaces)
 		rc = report_error(-EPERM, "a forked child has to call PtlFini before it may start again");
 	} else if (!process_ready() && (rc = settings_read(&process_table.settings)) == 0 &&
 		   (rc = hooks_install()) == 0 && (rc = dump_signal_open(process_table.settings.dump_signal)) == 0) {
+		stat_open(process_table.settings.stat);
 		debug_preset(process_table.settings.debug);
 		process_table.job = process_table.settings.job == SETTING_AUTO ? PTL_JID_ANY
 									       : (ptl_jid_t)process_table.settings.job;
@@ -116,6 +118,7 @@ static void forget_everything(void)
 
 	process_table.finishing = true;
 	dump_signal_close(forked);
+	stat_close(forked);
 	for (unsigned i = 0; i < MAX_INTERFACES; i++) {
 		if (!forked)
 			close_interface(i);

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What ptlstat sees of a process that waits, one that is stopped, one whose peer never comes, and what others see: nothing.
+
+    ptlstat.py PTLSTAT HELLO_PUT
+"""
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+PATIENCE = ["--timeout", "120"]  # of a machine that is busy
+ENVIRONMENT = dict(os.environ, PTL_IFACE="lo", PTL_TRANSPORT="node", PTL_STAT="1")
+
+
+def look(status, ptlstat, *arguments, **more):
+    done = subprocess.run([ptlstat, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **more)
+    assert done.returncode == status, f"status {done.returncode}, {status} was wanted:\n{done.stdout}"
+    return done.stdout
+
+
+def wait_until(true):
+    while not true():
+        time.sleep(0.01)
+
+
+def is_stopped(pid):
+    return all("State:\tT" in (task / "status").read_text() for task in pathlib.Path(f"/proc/{pid}/task").iterdir())
+
+
+def check_waiting(ptlstat, pid):
+    text = look(0, ptlstat, "--wait", 120, *PATIENCE, "--queues", pid)
+    for wanted in ("interface 0: owned by ", "1 event queues", "portal table entry 4: 1 match entries", "match bits 0x0000000000000707",
+                   "threshold 1", "0 peers"):
+        assert wanted in text, f"no {wanted} in\n{text}"
+    rows = look(0, ptlstat, *PATIENCE, "--count", 3, "--interval", 0, pid).splitlines()
+    assert len(rows) == 4 and all(row.split()[0] == "0" for row in rows[1:]), rows
+
+
+def check_page_is_private(ptlstat, pid):
+    pages = [path for path in pathlib.Path(f"/proc/{pid}/fd").iterdir() if os.readlink(path).startswith("/memfd:portals3-stat")]
+    assert len(pages) == 1 and stat.S_IMODE(pages[0].stat().st_mode) == 0o600, pages
+    if os.geteuid() != 0:
+        return
+    try:
+        text = look(1, ptlstat, "--queues", pid, user=65534)
+    except PermissionError:
+        return  # a folder that others may not enter
+    assert "publishes nothing" in text, text
+
+
+def check_stopped(ptlstat, pid):
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: is_stopped(pid))
+    text = look(3, ptlstat, "--timeout", 0.1, "--queues", pid)
+    for wanted in ("does not answer", "What it said ", " s ago", "match bits 0x0000000000000707"):
+        assert wanted in text, f"no {wanted} in\n{text}"
+    assert "does not answer" in look(3, ptlstat, "--timeout", 0.1, pid)
+    os.kill(pid, signal.SIGCONT)
+    look(0, ptlstat, *PATIENCE, "--queues", pid)
+
+
+def check_hang(ptlstat, hello_put):
+    with subprocess.Popen([hello_put, "127.0.0.1:123456789"], env=ENVIRONMENT, stdout=subprocess.DEVNULL) as lonely:
+        try:
+            # It says so as soon as it has put; and goes on for PTL_CONNECT_TIMEOUT.
+            wait_until(lambda: "first contact is not answered yet" in
+                       look(0, ptlstat, "--wait", 120, *PATIENCE, "--queues", lonely.pid))
+        finally:
+            lonely.kill()
+
+
+def main(ptlstat, hello_put):
+    ENVIRONMENT["PTL_CONNECT_TIMEOUT"] = "1000s"
+    with subprocess.Popen([hello_put, "listen"], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as target:
+        try:
+            target.stdout.readline()  # its address: everything is attached
+            check_waiting(ptlstat, target.pid)
+            check_page_is_private(ptlstat, target.pid)
+            check_stopped(ptlstat, target.pid)
+        finally:
+            target.kill()
+    check_hang(ptlstat, hello_put)
+    assert "publishes nothing" in look(1, ptlstat, os.getpid())
+    assert "usage" in look(2, ptlstat) and "usage" in look(2, ptlstat, "--nonsense", os.getpid())
+
+
+main(*sys.argv[1:])
