@@ -285,10 +285,10 @@ compile() # NAME
 # Some programs of one build at a time: they wait more than they compute.
 meson_tests() # BUILD NAME-OF-LOG MESON-ARGUMENT...
 {
-	local name=$1 log=$builds/$1/meson-logs/$2.json text=$logs/$1-$2.txt base=$2 patience=2 together=3
+	local name=$1 log=$builds/$1/meson-logs/$2.json text=$logs/$1-$2.txt base=$2 patience=4 together=3
 	shift 2
-	[ "$name" = release ] || patience=4
-	[ $nightly = no ] || patience=$((patience * 10))
+	[ "$name" = release ] || patience=8
+	[ $nightly = no ] || patience=$((patience * 5))
 	[ "$name" != thread ] || together=2 # threads that compute
 	rm -f "$log"
 	meson test -C "$builds/$name" --no-rebuild --num-processes $together --timeout-multiplier $patience \

@@ -816,7 +816,7 @@ static void a_child_of_a_killed_peer_does_not_keep_its_connections(void)
 		if (born == 0) {
 			transport->ops->forked(transport);
 			atomic_store(child, getpid());
-			alarm(60);
+			alarm(240);
 			for (;;)
 				pause();
 		}
@@ -1484,7 +1484,7 @@ static void live_and_leave_a_child(uint32_t pid, atomic_int *orphan)
 	if (child == 0) {
 		transport->ops->forked(transport);
 		atomic_store(orphan, getpid());
-		alarm(20 * SLOWNESS);
+		alarm(120 * SLOWNESS);
 		for (;;)
 			pause();
 	}

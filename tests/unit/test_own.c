@@ -433,7 +433,7 @@ static void fork_and_return(int number)
 	pid_t child = fork();
 
 	if (child == 0)
-		alarm(60);
+		alarm(240);
 	else {
 		waitpid(child, &waiting.status, 0);
 		atomic_store(&waiting.handled, true);
@@ -543,6 +543,6 @@ int main(void)
 		cmocka_unit_test(a_child_that_goes_on_in_PtlEQWait_returns_from_it),
 	};
 
-	alarm(120); /* who waits for ever fails */
+	alarm(400); /* who waits for ever fails */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
