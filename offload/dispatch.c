@@ -125,7 +125,8 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 	struct wire_message message;
 	uint8_t segments[WIRE_MAX_SEGMENTS * WIRE_SEGMENT_SIZE];
 
-	if (likely(!body && (put_line_arrived(nic, from, bytes, length) || get_line_arrived(nic, from, bytes, length))))
+	if (likely(put_line_arrived(nic, from, bytes, length, body, body_length) ||
+		   (!body && get_line_arrived(nic, from, bytes, length))))
 		return;
 	timing_begin(&nic->timing);
 	int rc = decode(nic->transports[nic->polling], from, bytes, length, body, body_length, &message, segments);

@@ -201,7 +201,8 @@ int getput_issue(struct nic *, const struct put_arguments *);
  * are private, and `from` is where it comes from beyond doubt if we have met anybody there.
  */
 bool put_line(struct nic *, const struct put_arguments *);
-bool put_line_arrived(struct nic *, transport_address from, const void *bytes, size_t length);
+bool put_line_arrived(struct nic *, transport_address from, const void *bytes, size_t length, const void *body,
+		      size_t body_length);
 
 /* The usual get likewise (get_line.c); its operation is new, and then waits for the answer. */
 bool get_line(struct nic *, struct operation *);

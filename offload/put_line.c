@@ -54,18 +54,22 @@ bool put_line(struct nic *nic, const struct put_arguments *put)
 	return true;
 }
 
-bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes, size_t length)
+bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes, size_t length, const void *body,
+		      size_t body_length)
 {
 	struct wire_line put;
 
 	if (!wire_read_line(bytes, length, WIRE_PUT, &put) || unlikely(timing_on(&nic->timing) || nic->trace))
 		return false;
+	if (unlikely(body && length != WIRE_LINE_HEADER)) /* two payloads: no message */
+		return false;
 	struct peer *peer = receive_line_from(nic, from, &put);
 
 	if (unlikely(!peer || !receive_granted(nic, peer, put.pt_index, put.ac_index)))
 		return false;
-	struct demand demand = {
-		.operations = PTL_MD_OP_PUT, .remote_offset = put.offset, .rlength = length - WIRE_LINE_HEADER};
+	struct demand demand = {.operations = PTL_MD_OP_PUT,
+				.remote_offset = put.offset,
+				.rlength = body ? body_length : length - WIRE_LINE_HEADER};
 	struct match_search search;
 
 	match_begin(&search, &nic->portals[put.pt_index], peer->id, put.match_bits);
@@ -86,11 +90,12 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 
 	receive_start(nic, md, &demand, &info);
 	descriptor_log(nic, md, PTL_EVENT_PUT_START, &info, PTL_NI_OK);
+	const char *payload = body ? body : (const char *)bytes + WIRE_LINE_HEADER;
+
 	if (likely(md->region.count == 1 && demand.mlength > 0))
-		memcpy((char *)md->region.whole.iov_base + demand.offset, (const char *)bytes + WIRE_LINE_HEADER,
-		       demand.mlength);
+		memcpy((char *)md->region.whole.iov_base + demand.offset, payload, demand.mlength);
 	else
-		region_write(&md->region, demand.offset, (const char *)bytes + WIRE_LINE_HEADER, demand.mlength);
+		region_write(&md->region, demand.offset, payload, demand.mlength);
 	operation_end(nic, md, PTL_EVENT_PUT_END, &info, PTL_NI_OK);
 	return true;
 }

@@ -310,6 +310,8 @@ struct arrival {
 	struct wire_line header;
 	transport_address from;
 	size_t length; /* of the payload */
+	bool apart;    /* the payload is not behind the header, where are so many bytes more: */
+	size_t beside;
 	uint8_t bytes[WIRE_MAX_HEADER + MEMORY];
 };
 
@@ -334,7 +336,10 @@ static bool arrives(struct arrival *arrival)
 	wire_write_line(WIRE_PUT, &arrival->header, payload, arrival->length, words);
 	for (unsigned i = 0; i < WIRE_LINE_WORDS; i++)
 		put_u64(bytes + i * sizeof(*words), words[i]);
-	return put_line_arrived(&nic, arrival->from, bytes + 4, WIRE_LINE_HEADER + arrival->length);
+	if (!arrival->apart)
+		return put_line_arrived(&nic, arrival->from, bytes + 4, WIRE_LINE_HEADER + arrival->length, NULL, 0);
+	return put_line_arrived(&nic, arrival->from, bytes + 4, WIRE_LINE_HEADER + arrival->beside, payload,
+				arrival->length);
 }
 
 static bool get_arrives(struct arrival *arrival)
@@ -373,6 +378,20 @@ static void a_usual_put_is_matched_copied_and_told(void **state)
 	assert_true(arrives(&usual_one));
 	assert_false(md->active);
 	assert_false(arrives(&usual_one));
+}
+
+static void a_payload_apart_is_copied_from_there(void **state)
+{
+	struct arrival one = arrival();
+
+	(void)state;
+	one.apart = true;
+	assert_true(arrives(&one));
+	assert_memory_equal(memory + 5, "payload!", LENGTH);
+	assert_int_equal(memory[5 + LENGTH], 5 + LENGTH);
+	expect_event(PTL_EVENT_PUT_START, 5);
+	expect_event(PTL_EVENT_PUT_END, 5);
+	assert_int_equal(nic.counters.bytes_received, LENGTH);
 }
 
 static void what_is_empty_may_be_nowhere(void **state)
@@ -466,6 +485,8 @@ UNUSUAL_ARRIVAL(too_long_for_it, a->header.offset = MEMORY - LENGTH + 1)
 UNUSUAL_ARRIVAL(with_stage_clocks, atomic_store(&nic.timing.on, true))
 UNUSUAL_ARRIVAL(with_a_trace, nic.trace = PTL_DBG_PARSE)
 
+UNUSUAL_ARRIVAL(with_two_payloads, (a->apart = true, a->beside = 1))
+
 static void leave_alone(void **state, bool (*taken)(struct arrival *), uint32_t operations,
 			void (*const unusual[])(struct arrival *), unsigned count)
 {
@@ -497,6 +518,7 @@ static void any_other_arrival_is_left_alone(void **state)
 {
 	static void (*const unusual[])(struct arrival *) = {
 		UNUSUAL_ARRIVALS,
+		with_two_payloads,
 #if PORTALS_TIMING
 		with_stage_clocks,
 #endif
@@ -676,6 +698,7 @@ int main(void)
 		TEST(a_put_of_several_lines_begins_in_words),
 		TEST(any_other_put_is_left_alone),
 		TEST(a_usual_put_is_matched_copied_and_told),
+		TEST(a_payload_apart_is_copied_from_there),
 		TEST(what_is_empty_may_be_nowhere),
 		TEST(pieces_are_filled_as_one),
 		TEST(any_other_arrival_is_left_alone),
