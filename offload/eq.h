@@ -11,8 +11,8 @@ struct eq_arguments {
 	ptl_handle_eq_t handle; /* result, or the queue to free, whose ring is one then */
 };
 
-int eq_allocate(struct nic *, void *arguments);
+int eq_allocate(struct nic *, void *);
 /* Descriptors that still name the queue go on without one; threads that wait for it leave. */
-int eq_free(struct nic *, void *arguments);
+int eq_free(struct nic *, void *);
 
 #endif

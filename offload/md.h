@@ -22,12 +22,12 @@ struct md_update {
 };
 
 /* A new one: for the entry `object`, which must have none; or for no entry. */
-int md_attach(struct nic *, void *arguments);
-int md_bind(struct nic *, void *arguments);
+int md_attach(struct nic *, void *);
+int md_bind(struct nic *, void *);
 /* Given a struct md_update. */
-int md_update(struct nic *, void *argument);
+int md_update(struct nic *, void *);
 /* Given a handle: its end. */
-int md_unlink(struct nic *, void *handle);
+int md_unlink(struct nic *, void *);
 
 /*
  * The test of a conditional update: PTL_MD_NO_UPDATE while the queue has unread events or operations have started that

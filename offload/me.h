@@ -19,10 +19,10 @@ struct me_arguments {
  * A new entry: at an end of the list of pt_index; at an end of the first list without entries, whose index is a result;
  * beside `base`.
  */
-int me_attach(struct nic *, void *arguments);
-int me_attach_any(struct nic *, void *arguments);
-int me_insert(struct nic *, void *arguments);
+int me_attach(struct nic *, void *);
+int me_attach_any(struct nic *, void *);
+int me_insert(struct nic *, void *);
 /* Given a handle: its end. */
-int me_unlink(struct nic *, void *handle);
+int me_unlink(struct nic *, void *);
 
 #endif

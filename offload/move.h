@@ -15,10 +15,10 @@ struct move {
 };
 
 /* Given a struct move. */
-int move_put(struct nic *, void *move);
-int move_get(struct nic *, void *move);
-int move_getput(struct nic *, void *move);
+int move_put(struct nic *, void *);
+int move_get(struct nic *, void *);
+int move_getput(struct nic *, void *);
 /* Given a handle: PTL_OK, or PTL_MD_INVALID without a report. */
-int move_exists(struct nic *, void *handle);
+int move_exists(struct nic *, void *);
 
 #endif

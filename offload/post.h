@@ -14,6 +14,6 @@ struct post_arguments {
 };
 
 /* Given a struct post_arguments.  All of it is done, or nothing. */
-int post_entry(struct nic *, void *arguments);
+int post_entry(struct nic *, void *);
 
 #endif
