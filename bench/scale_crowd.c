@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fail.h"
+#include "offload/drive.h"
 #include "offload/nic.h"
 #include "offload/peer/peer.h"
 #include "offload/wire.h"

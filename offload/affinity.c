@@ -22,7 +22,9 @@
 
 #include "base/report.h"
 #include "base/topology.h"
+#include "offload/affinity.h"
 #include "offload/nic.h"
+#include "offload/spawn.h"
 
 #define SLICE_NS 100000
 

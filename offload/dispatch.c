@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "offload/dispatch.h"
 #include "offload/flow.h"
+#include "offload/peer/contact.h"
 #include "offload/receive.h"
 #include "offload/trace.h"
+#include "offload/transfer.h"
 
 /* A response moves its operation on.  One whose operation is gone, or that its operation does not expect, is stale. */
 static void response_arrived(struct nic *nic, struct peer *peer, const struct wire_message *message,

@@ -7,6 +7,7 @@
 
 #include "base/cancel.h"
 #include "base/report.h"
+#include "offload/doorbell.h"
 #include "offload/own.h"
 
 void nic_ring(struct nic *nic, int event)

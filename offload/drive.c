@@ -3,9 +3,13 @@
 #include <errno.h>
 
 #include "base/cancel.h"
+#include "offload/drive.h"
+#include "offload/hold.h"
 #include "offload/operation.h"
 #include "offload/own.h"
 #include "offload/peer/peer.h"
+#include "offload/peer/peers.h"
+#include "offload/transfer.h"
 
 #define POLL_BUDGET  16
 #define TIMER_DRIVES 8      /* the clock is read at every so many drives, and only while a timer is set */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/report.h"
+#include "offload/drop.h"
 #include "offload/flow.h"
 #include "offload/operation.h"
 #include "offload/peer/peer.h"

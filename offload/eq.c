@@ -2,6 +2,7 @@
 /* Event queues: what is done to them under ownership. */
 #include "offload/eq.h"
 
+#include "offload/event_fd.h"
 #include "offload/handle.h"
 #include "offload/trace.h"
 #include "offload/waiters.h"

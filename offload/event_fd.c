@@ -28,6 +28,7 @@
 
 #include "base/cancel.h"
 #include "base/report.h"
+#include "offload/event_fd.h"
 #include "offload/nic.h"
 
 static int descriptor_of(const struct event_queue *eq)

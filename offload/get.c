@@ -13,8 +13,11 @@
  */
 #include <errno.h>
 
+#include "offload/drop.h"
 #include "offload/operation.h"
+#include "offload/peer/contact.h"
 #include "offload/peer/peer.h"
+#include "offload/transfer.h"
 
 enum { GET_QUEUED = STATE_QUEUED, GET_WAITING, GET_PULLING };
 enum { ANSWER_QUEUED = STATE_QUEUED, ANSWER_EXPOSED };

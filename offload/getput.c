@@ -10,7 +10,9 @@
  */
 #include <errno.h>
 
+#include "offload/drop.h"
 #include "offload/operation.h"
+#include "offload/peer/contact.h"
 #include "offload/peer/peer.h"
 
 enum { SWAP_QUEUED = STATE_QUEUED, SWAP_WAITING };

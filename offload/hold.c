@@ -23,6 +23,8 @@
  * `holding` is changed under ownership, and read without by hosts whose queue is empty.  They may read it late: then the hold ends
  * at their next look.  On the way of a message there is no test of it.
  */
+#include "offload/hold.h"
+#include "offload/peer/contact.h"
 #include "offload/peer/peer.h"
 #include "offload/trace.h"
 

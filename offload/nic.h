@@ -16,6 +16,9 @@
 #include "base/settings.h"
 #include "offload/event.h"
 #include "offload/match.h"
+#include "offload/peer/peer_table.h"
+#include "offload/peer/stranger.h"
+#include "offload/peer/verdict.h"
 #include "offload/pool.h"
 #include "offload/timing.h"
 #include "transports/transport.h"
@@ -26,11 +29,7 @@
 #define NIC_MAX_QUEUES     1024
 #define NIC_MAX_REQUESTS   (1 << 19) /* that are ours, at a time: see operation.c */
 #define NIC_MAX_OPERATIONS (1 << 20) /* these and what others ask of us */
-#define NIC_STRANGERS      1024      /* known at a time: stranger_admit() */
-#define NIC_STRANGER_BURST 256       /* answered at a time: stranger_affordable() */
-#define NIC_STRANGER_NS    5000000u  /* and one more after each such time */
 #define LOOPBACK_NET       127       /* first byte of addresses of the loopback */
-#define NIC_VERDICTS       256       /* on peers that are gone, remembered: verdict.c */
 #define NIC_NEVER          UINT64_MAX
 
 /* Generations of objects and operations; with the index they make handles (offload/handle.h) and tokens. */
@@ -49,15 +48,6 @@ struct acl_entry {
 	ptl_jid_t jid;
 	ptl_pt_index_t pt_index;
 };
-
-/* On a process that we have given up. */
-struct peer_verdict {
-	ptl_process_id_t id;
-	const char *why;
-};
-
-/* Ways to a peer, the most preferred first. */
-enum nic_path { PATH_SELF, PATH_NODE, PATH_NETWORK, NIC_TRANSPORTS };
 
 /* States of the ownership word; the rest of the word is the newest pending command. */
 enum nic_owner {
@@ -131,27 +121,10 @@ struct nic {
 	struct match_list portals[NIC_PORTALS];
 	struct acl_entry acl[NIC_ACL_ENTRIES];
 	struct pool entries, descriptors, queues, operations;
-	struct {
-		struct peer **buckets;
-		uint32_t mask, count;
-		uint32_t hand; /* bucket to be visited next */
-	} peers;
-	struct {
-		struct peer *ring[NIC_STRANGERS]; /* who said HELLO and nothing else so far */
-		uint32_t next;
-		uint32_t credit; /* strangers that may be answered now */
-		uint64_t credited_at;
-	} strangers;
-	struct {
-		struct peer_verdict ring[NIC_VERDICTS];
-		uint32_t next, count;
-		struct event_queue *eq; /* who wants to be told, or NULL */
-	} verdicts;
-	struct {
-		struct peer **
-			peers; /* whom we met at which address of a brief transport: true if peer->address says so too */
-		uint32_t room;
-	} met[NIC_TRANSPORTS];
+	struct peer_table peers;
+	struct strangers strangers;
+	struct verdicts verdicts;
+	struct peer_addresses met[NIC_TRANSPORTS]; /* of brief transports: true if peer->address says so too */
 
 	/* Constant after nic_open(). */
 	struct transport *claimed[NIC_TRANSPORTS]; /* by path; the network's may still be opening, or have failed to */
@@ -257,9 +230,6 @@ bool nic_inside(void);
 /* -EDEADLK, with a report to such a thread, or to one that only looks like it. */
 int nic_refuse_reentry(void);
 
-/* Is the calling thread inside nic_wait() (it runs a signal handler then)?  It may call Portals, but not close. */
-bool nic_waits(void);
-
 /* For threads that wait: takes ownership if it is free (false: somebody else is at work), and gives it back. */
 bool nic_try_own(struct nic *);
 void nic_release(struct nic *);
@@ -282,9 +252,6 @@ static inline bool nic_hosts_drive(const struct nic *nic)
 	return nic->mode != NIC_MODE_DEDICATED || atomic_load_explicit(&nic->stop, memory_order_relaxed);
 }
 
-/* One bounded step: a poll of each transport, retries, timers.  Returns how much was done.  Owner only. */
-int nic_drive(struct nic *);
-
 /*
  * Whoever stands still for so long may have been given up meanwhile, by peers whose PTL_PEER_TIMEOUT is 1 s at least; so
  * may whoever does twice, for half of it.
@@ -306,95 +273,7 @@ static inline void nic_timer_at(struct nic *nic, uint64_t when)
 		nic->timer = when;
 }
 
-/* 0: everything is armed and nothing is pending, so the owner may sleep until *until; -EAGAIN: drive again. */
-int nic_arm(struct nic *, uint64_t *until);
-
 /* Ends the engine: later calls get -ESHUTDOWN, every waiter has left when it returns.  No NIC thread any more. */
 void nic_bury(struct nic *);
-
-/* The claimed transport of a path has been opened and is used from now on. */
-void nic_attach(struct nic *, enum nic_path);
-
-/* --- sleepers and their doorbells (doorbell.c) --- */
-
-/* Wakes the thread that sleeps for the engine, so that it looks again. */
-void nic_kick(struct nic *);
-
-/* Rings both doorbells, whoever sleeps or is about to. */
-void nic_rouse(struct nic *);
-
-/* Whose descriptors a sleeper watches besides its doorbell. */
-enum nic_watch { WATCH_NOTHING, WATCH_RINGS, WATCH_TRANSPORTS };
-
-/* Sleeps until what is watched is ready, the doorbell rings, or `until`; empties the doorbell.  True: the former. */
-bool nic_sleep(struct nic *, int event, enum nic_watch, uint64_t until);
-
-/* --- threads (spawn.c, thread.c) --- */
-
-/* A thread on which no signal handler of the application ever runs.  0 or a negative errno value, reported. */
-int nic_spawn(pthread_t *, void *(*run)(void *), void *argument, const char *what);
-
-int nic_thread_start(struct nic *);
-void nic_thread_stop(struct nic *);
-
-/* The host that slept for the engine has stopped: a NIC thread parked without a timer takes up its ticks. */
-void nic_end_deep(struct nic *);
-
-/* --- the NIC thread's place in the system (affinity.c) --- */
-
-/* A short scheduling slice for the calling thread, or the system's.  NULL, or why not. */
-const char *nic_thread_slice(bool brief);
-
-/* Name, affinity, scheduling slice, timer slack: of the calling thread. */
-void nic_thread_prepare(struct nic *);
-
-/* Decides the mode, the NIC thread's CPU, which is locked, and where memory is to be: base/topology.h says how. */
-void nic_place(struct nic *);
-void nic_cpu_release(struct nic *);
-
-/* --- waiting hosts (wait.c) --- */
-
-/*
- * Takes one event from the first of `count` queues that has one, or waits up to `timeout_ns` (NIC_NEVER: for ever).
- * 0, -EOVERFLOW (as event_take), -EAGAIN (nothing in time), -ESHUTDOWN (the interface was closed).
- */
-int nic_wait(struct nic *, struct event_queue **queues, const uint32_t *generations, int count, uint64_t timeout_ns,
-	     ptl_event_t *event, int *which);
-
-/* PtlEQGet's way: one look, one bounded step of driving if ownership is free, one more look. */
-int nic_look(struct nic *, struct event_queue *, uint32_t generation, ptl_event_t *event);
-
-/* PtlProgress's: one bounded step, if nobody else is at work.  Returns how much was done; -1: somebody else does it. */
-int nic_step(struct nic *);
-
-/* --- requests unwanted yet (hold.c) --- */
-
-/* Ends the hold, if there is one; the argument is a text that says why.  nic_call's. */
-int hold_end(struct nic *, void *why);
-
-/* The program is ready for what others send, if it has not been.  0 or what nic_call() says. */
-static inline int nic_end_hold(struct nic *nic, const char *why)
-{
-	return atomic_load_explicit(&nic->holding, memory_order_relaxed)
-		       ? nic_call(nic, hold_end, (void *)(uintptr_t)why)
-		       : 0;
-}
-
-/* --- descriptors of event loops (event_fd.c): under ownership --- */
-
-/* The queue's descriptor, made now if it has none; or a negative errno value, reported. */
-int event_fd_open(struct nic *, struct event_queue *);
-void event_fd_close(struct event_queue *);
-void event_fds_close(struct nic *);
-
-/* An event that nobody may have seen is there: the descriptor becomes readable, if it is not. */
-void event_fd_announce(struct event_queue *);
-
-/* The caller has found the queue empty: its descriptor is readable no longer. */
-void event_fd_arm(struct event_queue *);
-
-/* --- arrivals (dispatch.c) --- */
-
-extern const struct transport_sink dispatch_sink;
 
 #endif

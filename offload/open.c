@@ -15,11 +15,20 @@
 #include <unistd.h>
 
 #include "base/report.h"
+#include "offload/affinity.h"
+#include "offload/dispatch.h"
+#include "offload/doorbell.h"
+#include "offload/drive.h"
+#include "offload/event_fd.h"
 #include "offload/futex.h"
+#include "offload/hold.h"
 #include "offload/interface.h"
 #include "offload/operation.h"
 #include "offload/peer/peer.h"
+#include "offload/peer/peers.h"
 #include "offload/results.h"
+#include "offload/spawn.h"
+#include "offload/thread.h"
 #include "offload/trace.h"
 #include "offload/waiters.h"
 

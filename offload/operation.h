@@ -145,21 +145,6 @@ static inline const struct exposures *operation_exposures(const struct operation
 	return op->registration ? &op->registration->exposures : &op->exposures;
 }
 
-/* --- transfers (transfer.c) --- */
-
-/* Begins reading `total` bytes of the message's segments into md's region at info.offset; ends with OP_PULLED. */
-void transfer_start(struct nic *, struct operation *, const struct wire_message *, uint64_t total);
-/* What its END has to say. */
-ptl_ni_fail_t transfer_failure(const struct operation *);
-/* The conversation is over.  Ends with OP_PULLED as well, when the transport has let go of our memory. */
-void transfer_abandon(struct nic *, struct operation *, const struct wire_message *);
-/* The source still takes part in the conversation. */
-void transfer_confirmed(struct nic *, struct operation *);
-/* Asks again, for those whose question or answer was lost. */
-void transfers_ask_again(struct nic *, struct peer *);
-void transfer_done(void *owner, void *context, int status); /* transport_sink.rdma_done */
-int transfers_resume(struct nic *);
-
 /* --- the protocols --- */
 
 struct put_arguments {
@@ -218,19 +203,6 @@ void getput_arrived(struct nic *, struct peer *, const struct wire_message *);
 /* Access control, address translation and acceptance.  NULL: dropped and counted.  Else the operation has started. */
 struct descriptor *receive_match(struct nic *, struct peer *, const struct wire_message *, uint32_t operations,
 				 struct event_info *);
-
-/* Counts a message for which there is nobody. */
-void drop_count(struct nic *, uint64_t length);
-
-/* Tells people, if any listen, why that request was dropped, or why something else was (drop.c). */
-struct demand;
-void drop_explain(const struct nic *, const struct peer *, const struct wire_message *, const struct demand *,
-		  bool granted);
-#define OPERATIONS_OWED_TEXT "no more operations are held for this peer"
-void drop_tell(const struct nic *, const struct peer *, enum wire_operation what, const char *why);
-
-/* The same of an answer of ours. */
-void drop_tell_answer(const struct nic *, const struct peer *, enum wire_operation what, const char *why);
 
 /* END of a failed or completed operation. */
 static inline void operation_end(struct nic *nic, struct descriptor *md, ptl_event_kind_t kind,

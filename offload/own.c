@@ -85,6 +85,8 @@
 #include "base/hot.h"
 #include "base/report.h"
 #include "base/tsan.h"
+#include "offload/doorbell.h"
+#include "offload/drive.h"
 #include "offload/futex.h"
 #include "offload/operation.h"
 #include "offload/own.h"

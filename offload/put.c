@@ -10,9 +10,12 @@
  */
 #include <errno.h>
 
+#include "offload/drop.h"
 #include "offload/flow.h"
 #include "offload/operation.h"
+#include "offload/peer/contact.h"
 #include "offload/peer/peer.h"
+#include "offload/transfer.h"
 
 enum { PUT_QUEUED = STATE_QUEUED, PUT_EXPOSED, PUT_ACK_DUE, PUT_PULLING = STATE_QUEUED };
 

@@ -2,6 +2,7 @@
 /* A request looks for its memory: access control, address translation, acceptance. */
 #include "offload/receive.h"
 #include "base/report.h"
+#include "offload/drop.h"
 #include "offload/trace.h"
 
 static struct descriptor *translate(struct nic *nic, const struct peer *peer, const struct wire_message *message,

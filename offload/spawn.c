@@ -7,6 +7,7 @@
 
 #include "base/report.h"
 #include "offload/nic.h"
+#include "offload/spawn.h"
 
 int nic_spawn(pthread_t *thread, void *(*run)(void *), void *argument, const char *what)
 {

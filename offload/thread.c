@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The NIC thread: what it does in each mode, and when it sleeps.  Read the design note of own.c first. */
+#include "offload/thread.h"
+#include "offload/affinity.h"
+#include "offload/doorbell.h"
+#include "offload/drive.h"
 #include "offload/own.h"
+#include "offload/spawn.h"
 #include "offload/waiters.h"
 #include "offload/yield.h"
 

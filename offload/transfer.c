@@ -20,6 +20,7 @@
 #include "base/report.h"
 #include "offload/operation.h"
 #include "offload/peer/peer.h"
+#include "offload/transfer.h"
 
 static int keep_segments(struct transfer *transfer, const struct wire_message *message)
 {

@@ -15,8 +15,14 @@
 
 #include "base/cancel.h"
 #include "base/hot.h"
+#include "offload/doorbell.h"
+#include "offload/drive.h"
+#include "offload/event_fd.h"
 #include "offload/futex.h"
+#include "offload/hold.h"
 #include "offload/nic.h"
+#include "offload/thread.h"
+#include "offload/wait.h"
 #include "offload/waiters.h"
 #include "offload/yield.h"
 

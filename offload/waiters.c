@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which of the blocked hosts is woken.  Read the beginning of wait.c first. */
 #include "offload/waiters.h"
+#include "offload/doorbell.h"
+#include "offload/event_fd.h"
 
 static bool waits_for(const struct waiter *waiter, const struct event_queue *eq)
 {

@@ -27,6 +27,7 @@
 
 #include "base/cancel.h"
 #include "base/report.h"
+#include "offload/spawn.h"
 #include "portals/process_table.h"
 
 static struct {

@@ -6,6 +6,7 @@
 
 #include "base/report.h"
 #include "offload/eq.h"
+#include "offload/wait.h"
 #include "portals/process.h"
 #include "portals/refuse.h"
 

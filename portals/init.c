@@ -12,6 +12,7 @@
 #include "base/cancel.h"
 #include "base/report.h"
 #include "base/settings.h"
+#include "offload/wait.h"
 #include "portals/debug.h"
 #include "portals/dump_signal.h"
 #include "portals/hazard.h"

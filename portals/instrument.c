@@ -6,6 +6,8 @@
 
 #include "base/report.h"
 #include "base/settings.h"
+#include "offload/event_fd.h"
+#include "offload/hold.h"
 #include "offload/peer/peer.h"
 #include "portals/process.h"
 #include "portals/refuse.h"

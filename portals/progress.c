@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PtlProgress: driving an interface without waiting for an event. */
+#include "offload/wait.h"
 #include "portals/process.h"
 
 int PtlProgress(ptl_handle_any_t handle, ptl_time_t timeout)

@@ -20,6 +20,7 @@
 #include "base/private_file.h"
 #include "base/report.h"
 #include "base/stat_page.h"
+#include "offload/spawn.h"
 #include "portals/dump.h"
 #include "portals/process_table.h"
 

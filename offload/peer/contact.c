@@ -25,6 +25,8 @@
 
 #include "base/cancel.h"
 #include "base/report.h"
+#include "offload/hold.h"
+#include "offload/peer/contact.h"
 #include "offload/peer/peer.h"
 #include "offload/trace.h"
 

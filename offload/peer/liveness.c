@@ -2,7 +2,10 @@
 /* Is a peer still there, that owes us anything or is owed? */
 #include <errno.h>
 
+#include "offload/peer/contact.h"
+#include "offload/peer/liveness.h"
 #include "offload/peer/peer.h"
+#include "offload/transfer.h"
 
 #define SILENCE_NS         1000000000u
 #define LEAST_TIMEOUT_NS   1000000000u

@@ -36,6 +36,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "offload/drop.h"
 #include "offload/flow.h"
 #include "offload/trace.h"
 

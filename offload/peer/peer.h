@@ -146,13 +146,8 @@ static inline void peer_note_reply(struct nic *nic, struct peer *peer, uint64_t 
 	nic->send_length += data;
 }
 
-/* --- who is known (peer_table.c) --- */
+/* --- conversations (peer.c) --- */
 
-struct peer *peer_find(struct nic *, ptl_process_id_t);
-/* There is none yet.  NULL: no memory. */
-struct peer *peer_create(struct nic *, ptl_process_id_t);
-/* Nothing is under way with it, and it is not on nic->busy. */
-void peer_forget(struct nic *, struct peer *);
 /* Whom we met at that address, if at any of a brief transport. */
 static inline struct peer *peer_met_at(const struct nic *nic, enum nic_path path, transport_address address)
 {
@@ -166,47 +161,12 @@ static inline struct peer *peer_met(const struct nic *nic, transport_address add
 
 	return peer && peer->path == nic->polling && peer->address == address ? peer : NULL;
 }
-/* To be found so from now on.  0 or -ENOMEM. */
-int peer_meet(struct nic *, struct peer *);
-/* From now on it is reached that way, if at all: at the address that it holds there, or none. */
-void peer_take_path(struct nic *, struct peer *, enum nic_path);
-/* Has another process, which we have met, its address?  Then it was the port of both, one after the other. */
-bool peer_is_replaced(const struct nic *, const struct peer *);
-/* Finds the address on its path, and holds that; or a result of resolve(), and it holds what it held. */
-int peer_resolve(struct nic *, struct peer *, unsigned attempt);
-/* Holds an address on its path that has been resolved. */
-void peer_hold(struct nic *, struct peer *, transport_address);
-/* Its address is the caller's to take back. */
-transport_address peer_hand_over(struct nic *, struct peer *);
-/* Its path is fixed: no other addresses are needed. */
-void peer_settle(struct nic *, struct peer *);
-/* One success of resolve(). */
-void peer_take_back(struct transport *, transport_address);
-void peers_free(struct nic *);
 
-/* Finds or creates; NULL: no memory.  We have business with it: it is no stranger any more. */
-struct peer *peer_get(struct nic *, ptl_process_id_t);
-/* A message came that only somebody who has read our WELCOME can have sent. */
-void peer_prove(struct nic *, struct peer *);
-/* Could the peer be reached that way, as far as ids tell? */
-bool peer_reachable(const struct nic *, const struct peer *, enum nic_path);
-void peer_mark_busy(struct nic *, struct peer *);
-/* Off nic->unsent, if it is there. */
-void peer_unlist_unsent(struct peer *);
-/* Where its reads hung: they have ended. */
-void peer_let_lost_go(struct peer *);
 /* Failed, but our reads of the peer's memory have yet to end: what comes after them is behind them. */
 static inline bool peer_reads_hang(const struct peer *peer)
 {
 	return peer->active.head && peer->active.head->failure;
 }
-/*
- * What the peer was promised cannot be done.  Nothing more of this conversation is heard, so that it ends at the other side
- * too; ours ends when contact_end_broken() is called, because we may be in the middle of anything.
- */
-void peer_break(struct nic *, struct peer *);
-
-/* --- conversations (peer.c) --- */
 
 /* Most bytes that travel to the peer behind the header of such a message. */
 uint64_t peer_short_max(const struct nic *, const struct peer *, enum wire_operation);
@@ -243,75 +203,5 @@ void peer_reset(struct nic *, struct peer *);
 /* The same for another reason, silently; and all of one of its lists fails. */
 void peer_end(struct nic *, struct peer *, ptl_ni_fail_t);
 void peer_fail_list(struct nic *, struct operation_list *, ptl_ni_fail_t);
-
-/* --- who has only said HELLO so far (stranger.c) --- */
-
-/* Finds or creates whoever says HELLO.  Of those that only ever said that, the oldest makes room.  NULL: too many come. */
-struct peer *stranger_admit(struct nic *, ptl_process_id_t);
-/*
- * May somebody be answered of whom a name is all that we know?  It costs an address and attempts to connect to it, up to
- * a millisecond of the engine, so a flood of invented names must not decide how often that is done.
- */
-bool stranger_affordable(struct nic *);
-
-/* --- first contact (contact.c) --- */
-
-/* Queues the operation's request, or sends it at once if nothing is in its way; begins with first contact if need be. */
-void contact_request(struct nic *, struct operation *);
-void contact_start(struct nic *, struct peer *);
-void contact_tick(struct nic *, struct peer *, uint64_t now);
-/* It holds: HELLO asks whether it still does. */
-void contact_greet_again(struct nic *, struct peer *);
-void contact_notice(struct nic *, const struct wire_message *, transport_address from);
-/* A message that does not belong to the conversation with `peer`, if there is such a peer, was dropped. */
-void contact_dropped(struct nic *, struct peer *, const struct wire_message *, transport_address from);
-/* We hold no longer: tells the peer, if it was told that we do and can be told now. */
-void contact_release(struct nic *, struct peer *);
-/* Its PING or PONG says how much we should have heard by now: is something missing?  Then the conversation has ended. */
-bool contact_misses(struct nic *, struct peer *, const struct wire_message *);
-void contact_answer_version(struct nic *, const struct wire_message *, transport_address from);
-/* The verdict, whatever it is based on: the peer fails, and what connects us with it is severed. */
-void contact_give_up(struct nic *, struct peer *, const char *why);
-/* After peer_break(). */
-void contact_end_broken(struct nic *, struct peer *);
-/*
- * Its conversation has ended, without a verdict: what connects us with it is severed if reads of its memory are left behind.  Who
- * lives may never answer them, and nobody waits for them who could find that out.
- */
-void contact_cut_reads(struct nic *, struct peer *);
-/* A connection with it was cut just now: what comes over it is still to be known (NOBODY IS MET in contact.c). */
-bool contact_settles(const struct peer *, uint64_t now);
-/* Goes on severing what the reads of given-up peers wait for. */
-void contact_sever_lost(struct nic *, uint64_t now);
-
-/* --- is it still there (liveness.c) --- */
-
-void liveness_tick(struct nic *, struct peer *, uint64_t now);
-
-/* --- all of them (peers.c) --- */
-
-/* Timers of all busy peers and their retries; returns how much was done. */
-void peers_tick(struct nic *, uint64_t now);
-int peers_flush(struct nic *);
-bool peers_have_unsent(struct nic *);
-
-/* --- requests unwanted yet (hold.c) --- */
-
-/* If PTL_HOLD wants it; before anybody can be met. */
-void hold_begin(struct nic *);
-static inline bool hold_in_force(const struct nic *nic)
-{
-	return atomic_load_explicit(&nic->holding, memory_order_relaxed);
-}
-void hold_tick(struct nic *, uint64_t now);
-
-/* --- whom we have given up (verdict.c) --- */
-
-/* The process is gone, for that reason (which is not copied): remembers it, and tells who has asked to be told. */
-void verdict_pass(struct nic *, ptl_process_id_t, ptl_uid_t, ptl_jid_t, const char *why);
-/* It, or its successor, was met. */
-void verdict_withdraw(struct nic *, ptl_process_id_t);
-/* The reason, or NULL if there is no verdict, or none any more. */
-const char *verdict_on(struct nic *, ptl_process_id_t);
 
 #endif

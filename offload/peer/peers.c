@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* All peers with anything under way, as the engine's drive and its timers see them. */
+#include "offload/peer/peers.h"
+#include "offload/peer/contact.h"
+#include "offload/peer/liveness.h"
 #include "offload/peer/peer.h"
 
 #define RETRY_NS 1000000u /* until whoever waits for room is asked again, at most */

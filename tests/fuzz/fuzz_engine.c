@@ -9,6 +9,7 @@
 #include <portals3_nic.h>
 #include <stdlib.h>
 
+#include "offload/drive.h"
 #include "offload/nic.h"
 #include "offload/operation.h"
 #include "offload/peer/peer.h"

@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "offload/drive.h"
 #include "offload/nic.h"
+#include "offload/peer/contact.h"
 #include "offload/peer/peer.h"
 #include "portals/process.h"
 #include "tests/support/scripted.h"

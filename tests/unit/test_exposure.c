@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 
 #include "base/report.h"
+#include "offload/drive.h"
 #include "offload/nic.h"
 #include "offload/peer/peer.h"
 #include "portals/process.h"

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "offload/drive.h"
 #include "offload/own.h"
 #include "portals/process_table.h"
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The NIC thread's place in the system. */
+#ifndef PORTALS_OFFLOAD_AFFINITY_H
+#define PORTALS_OFFLOAD_AFFINITY_H
+
+#include "offload/nic.h"
+
+/* A short scheduling slice for the calling thread, or the system's.  NULL, or why not. */
+const char *nic_thread_slice(bool brief);
+
+/* Name, affinity, scheduling slice, timer slack: of the calling thread. */
+void nic_thread_prepare(struct nic *);
+
+/* Decides the mode, the NIC thread's CPU, which is locked, and where memory is to be: base/topology.h says how. */
+void nic_place(struct nic *);
+void nic_cpu_release(struct nic *);
+
+#endif

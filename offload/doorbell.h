@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sleepers and their doorbells. */
+#ifndef PORTALS_OFFLOAD_DOORBELL_H
+#define PORTALS_OFFLOAD_DOORBELL_H
+
+#include "offload/nic.h"
+
+/* Wakes the thread that sleeps for the engine, so that it looks again. */
+void nic_kick(struct nic *);
+
+/* Rings both doorbells, whoever sleeps or is about to. */
+void nic_rouse(struct nic *);
+
+/* Whose descriptors a sleeper watches besides its doorbell. */
+enum nic_watch { WATCH_NOTHING, WATCH_RINGS, WATCH_TRANSPORTS };
+
+/* Sleeps until what is watched is ready, the doorbell rings, or `until`; empties the doorbell.  True: the former. */
+bool nic_sleep(struct nic *, int event, enum nic_watch, uint64_t until);
+
+#endif
