@@ -8,12 +8,14 @@
 
 #include "base/cancel.h"
 
-/* The timeline that the calling thread has recorded in last, and its track there.  When it was opened, because addresses come again. */
-static _Thread_local struct {
-	uint64_t opened_ticks;
-	const struct timeline *timeline;
-	unsigned track;
-} own;
+#define TRACK_BITS 8 /* the others of a word: the number of a timeline, which comes again after 16 million more */
+
+_Static_assert(TIMELINE_TRACKS < 1 << TRACK_BITS, "tracks, and none, fit");
+
+static _Atomic uint32_t opened; /* timelines, so far */
+
+/* The number of the timeline that the calling thread has recorded in last (0: in none yet), and its track there: few bytes, see base/hot.h. */
+static _Thread_local uint32_t own;
 
 struct timeline *timeline_open(uint64_t ns, uint64_t ticks)
 {
@@ -22,6 +24,7 @@ struct timeline *timeline_open(uint64_t ns, uint64_t ticks)
 
 	if (!timeline)
 		return NULL;
+	timeline->number = atomic_fetch_add_explicit(&opened, 1, memory_order_relaxed) % (UINT32_MAX >> TRACK_BITS) + 1;
 	timeline->opened_at = ns;
 	timeline->opened_ticks = ticks;
 	return timeline;
@@ -56,12 +59,9 @@ static unsigned find_track(struct timeline *timeline)
 
 static unsigned own_track(struct timeline *timeline)
 {
-	if (own.timeline != timeline || own.opened_ticks != timeline->opened_ticks) {
-		own.track = find_track(timeline);
-		own.timeline = timeline;
-		own.opened_ticks = timeline->opened_ticks;
-	}
-	return own.track;
+	if (own >> TRACK_BITS != timeline->number)
+		own = timeline->number << TRACK_BITS | find_track(timeline);
+	return own & ((1u << TRACK_BITS) - 1);
 }
 
 static void record(struct timeline *timeline, enum timeline_kind kind, ptl_stage_t stage, uint64_t start, uint64_t end,

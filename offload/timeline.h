@@ -59,6 +59,7 @@ struct timeline {
 	struct timeline_track tracks[TIMELINE_TRACKS];
 	struct timeline_message current;  /* what is being handled; owner of the engine only */
 	uint64_t opened_at, opened_ticks; /* the same moment on both clocks */
+	uint32_t number;                  /* of the timelines of this process, from 1 on */
 	struct timeline_entry {
 		_Atomic uint64_t ticket; /* plus one; 0: being written, or never was */
 		_Atomic uint64_t words[TIMELINE_WORDS];

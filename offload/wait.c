@@ -28,11 +28,8 @@
 
 #define CLOCK_LOOPS 16 /* fruitless polls between readings of the clock */
 
-/* What a thread knows of others who want its core; it lasts longer than one wait. */
+/* What a thread knows of others who want its core, longer than one wait; it is in more than one only in signal handlers. */
 static HOT_THREAD_LOCAL struct yielder yielder;
-
-/* How many calls of nic_wait() this thread is in: more than one only in signal handlers. */
-static HOT_THREAD_LOCAL volatile unsigned waits;
 
 /* --- engine side: under ownership --- */
 
@@ -368,7 +365,7 @@ int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *gener
 		waiter.deadline = NIC_NEVER;
 	else
 		waiter.deadline = timeout_ns ? monotonic_ns() + timeout_ns : 0;
-	waits++;
+	yielder.waits++;
 	/* Tells the NIC thread that somebody drives; pairs with nothing: it is looked at now and then. */
 	atomic_fetch_add_explicit(&nic->hosts_waiting, 1, memory_order_relaxed);
 	rc = wait_inside(nic, &waiter, event, which);
@@ -377,13 +374,13 @@ int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *gener
 	leave_in_order(nic, &waiter);
 	/* Release: nic_close() may free the engine after it has seen the last waiter leave. */
 	atomic_fetch_sub_explicit(&nic->hosts_waiting, 1, memory_order_release);
-	waits--;
+	yielder.waits--;
 	return rc;
 }
 
 bool nic_waits(void)
 {
-	return waits > 0;
+	return yielder.waits > 0;
 }
 
 int nic_look(struct nic *nic, struct event_queue *eq, uint32_t generation, ptl_event_t *event)

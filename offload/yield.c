@@ -85,7 +85,7 @@ bool yield_core(struct yielder *yielder, uint32_t partner)
 		if (after - before < cost)
 			atomic_store_explicit(&least, after - before, memory_order_relaxed);
 	}
-	yielder->dear = away ? yielder->dear + 1 : 0;
+	yielder->dear = away ? (uint16_t)(yielder->dear + 1) : 0;
 	uint64_t interval = UINT64_C(2) * yielder->interval;
 
 	if (interval < SOON * cost || away)

@@ -26,7 +26,9 @@ struct yielder {
 	uint64_t next;     /* cycle_clock() */
 	uint64_t spared;   /* likewise: no yield past a partner elsewhere before */
 	uint32_t interval; /* ticks of it */
-	unsigned dear;     /* yields in a row that seem to have run somebody */
+	uint16_t dear;     /* yields in a row that seem to have run somebody */
+	/* Whoever waits keeps here, because a thread has few bytes (base/hot.h), how many waits it is in. */
+	volatile uint16_t waits;
 };
 
 /* The rest of adaptive_yield(). */
