@@ -156,7 +156,7 @@ void ofi_end_leftovers(struct ofi *ofi, struct ofi_connections *noted, bool forg
 	free(noted->list);
 }
 
-/* Has the provider made this connection?  As far as one can tell: it leads to where a peer may be. */
+/* Has the provider made this connection?  As far as one can tell: it leads to where a peer may be that is not forgotten. */
 static bool leads_to_peer(const struct ofi *ofi, int fd)
 {
 	struct sockaddr_in name = {0};
