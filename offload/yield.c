@@ -14,13 +14,21 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-#define SAMPLES 16   /* yields known to have found nobody, before the least of them is believed */
-#define QUICK   2    /* at most so many times the least: found nobody */
-#define DOUBT   128  /* yields in a row that seem to have run somebody */
-#define SOON    1    /* in multiples of the least: while somebody else wants the core, half the time is for polling, */
-#define RARELY  64   /* and a sixty-fourth of it for yields while nobody does */
-#define SPARE   32   /* a thirty-second of the time goes into yields past a partner that has another core */
-#define LOOK_NS 5000 /* how soon a partner is noticed that has come to this CPU; to look is a load */
+#define SAMPLES 16  /* yields known to have found nobody, before the least of them is believed */
+#define QUICK   2   /* at most so many times the least: found nobody */
+#define DOUBT   128 /* yields in a row that seem to have run somebody */
+#define SOON    1   /* in multiples of the least: while somebody else wants the core, half the time is for polling, */
+#define RARELY  64  /* and a sixty-fourth of it for yields while nobody does */
+
+/*
+ * Shares and delays that need no tuning: what they lose is bounded by themselves, and a quarter of them, or four times as
+ * much, makes no difference that can be seen.  SPARE: a thirty-second of the time goes into yields past a partner that has another
+ * core, so that is all they can cost who needs none; a third process that needs this core gets it the later the less that is.
+ * LOOK_NS: a partner that has come to this CPU is noticed so much later, once for each time that the scheduler moves it; to look
+ * is a load.
+ */
+#define SPARE   32
+#define LOOK_NS 5000
 
 /* Ticks of cycle_clock(), of all threads of the process; a sample that is lost between two of them is no loss. */
 static _Atomic uint64_t least = UINT64_MAX;

@@ -50,7 +50,8 @@
  * Times that bound what is lost, and choose nothing.  LATE_NS is for an interrupt or a system call in which the source is.
  * Where it is too little, a source that was about to come is missed and asked again; where it is too much, it is lost for
  * a source that computes, for one message of MOST_SKIPPED in the end.  MOST_PATIENT is for figures that are no figures:
- * a file may say anything, and a measured row may hold a process that was stopped.
+ * a file may say anything, and a measured row may hold a process that was stopped.  Neither needs tuning: a quarter of them,
+ * or four times as much, changes what is lost in the few messages for which somebody is late, not what the ways take.
  */
 #define LATE_NS      20000
 #define MOST_PATIENT 1000000

@@ -14,7 +14,13 @@
 #include "transports/ofi/ofi.h"
 
 #define SUSPICION_POLLS (1u << 20) /* some 100 ms */
-#define LOOK_AFTER      64         /* polls: the system call of a look is little beside so many */
+
+/*
+ * Polls between looks for new connections.  A count and no time, because it weighs one system call against as many polls, of which
+ * each makes one or more: a sixteenth of them at a quarter of it, and a newcomer that waits for 256 polls at four times as
+ * many, neither of which can be seen beside what a connection takes.
+ */
+#define LOOK_AFTER 64
 
 static int post_buffer(struct ofi *ofi, struct ofi_buffer *buffer)
 {

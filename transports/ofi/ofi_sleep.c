@@ -21,8 +21,14 @@
 
 #include "transports/ofi/ofi.h"
 
-#define EVENTS          16
-#define TAKEN_AT_A_TIME 16 /* connections: peers wait meanwhile */
+#define EVENTS 16
+
+/*
+ * Connections.  Peers wait while they are taken, and whoever is not among them waits for the next look (LOOK_AFTER): as many
+ * as a batch of completions is long keep both about equal.  It goes with LOOK_AFTER, by whose quotient a backlog shrinks:
+ * both four times as great or as small take it down as fast.
+ */
+#define TAKEN_AT_A_TIME 16
 
 static bool is_readable(int fd)
 {
