@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "offload/drive.h"
 #include "portals/process.h"
 
 /* When nothing else moves any more, time passes: for HELLOs that were refused and for peers that were lost. */

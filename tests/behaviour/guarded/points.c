@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "offload/wait.h"
 #include "portals/process_table.h"
 
 static bool may_be_cancelled(void)
