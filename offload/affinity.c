@@ -58,17 +58,17 @@ void nic_thread_prepare(struct nic *nic)
 	cpu_set_t cpus = process_cpus;
 
 	pthread_setname_np(pthread_self(), "portals-nic");
-	if (nic->nic_cpu >= 0) {
+	if (nic->affinity.cpu >= 0) {
 		CPU_ZERO(&cpus);
-		CPU_SET((size_t)nic->nic_cpu, &cpus);
+		CPU_SET((size_t)nic->affinity.cpu, &cpus);
 	}
 	int rc = CPU_COUNT(&cpus) > 0 ? pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus) : 0;
 
 	if (rc)
-		report(LOG_WARN, "cannot run the NIC thread on CPU %d: %s", nic->nic_cpu, strerror(rc));
+		report(LOG_WARN, "cannot run the NIC thread on CPU %d: %s", nic->affinity.cpu, strerror(rc));
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	/* For humans only; pairs with nothing. */
-	atomic_store_explicit(&nic->slice_error, nic_thread_slice(true), memory_order_relaxed);
+	atomic_store_explicit(&nic->affinity.slice_error, nic_thread_slice(true), memory_order_relaxed);
 }
 
 static void *read_permitted(void *cpus)
@@ -114,7 +114,7 @@ static bool lock_cpu(struct nic *nic, int cpu)
 		close(fd);
 		return false;
 	}
-	nic->nic_cpu_lock = fd;
+	nic->affinity.cpu_lock = fd;
 	return true;
 }
 
@@ -134,13 +134,13 @@ static void claim_one(struct nic *nic, const struct topology *topology, const ch
 	}
 	while (i < count && !lock_cpu(nic, cpus[i]))
 		i++;
-	nic->nic_cpu = cpus[i < count ? i : 0];
+	nic->affinity.cpu = cpus[i < count ? i : 0];
 	if (i == count)
 		report(LOG_WARN, "PTL_NIC_CPUS=%s: every CPU of the list has a NIC thread already, sharing CPU %d",
-		       list, nic->nic_cpu);
-	else if (topology_crowded(topology, nic->nic_cpu))
+		       list, nic->affinity.cpu);
+	else if (topology_crowded(topology, nic->affinity.cpu))
 		report(LOG_WARN, "PTL_NIC_CPUS=%s: this process was given no CPU but the NIC thread's core, CPU %d",
-		       list, nic->nic_cpu);
+		       list, nic->affinity.cpu);
 }
 
 void nic_place(struct nic *nic)
@@ -157,12 +157,12 @@ void nic_place(struct nic *nic)
 	read_topology(&topology, placing);
 	if (placing)
 		claim_one(nic, &topology, list);
-	nic->home = (unsigned)(topology_home(&topology, nic->nic_cpu) + 1);
+	nic->affinity.home = (unsigned)(topology_home(&topology, nic->affinity.cpu) + 1);
 }
 
 void nic_cpu_release(struct nic *nic)
 {
-	if (nic->nic_cpu_lock >= 0)
-		close(nic->nic_cpu_lock);
-	nic->nic_cpu_lock = -1;
+	if (nic->affinity.cpu_lock >= 0)
+		close(nic->affinity.cpu_lock);
+	nic->affinity.cpu_lock = -1;
 }

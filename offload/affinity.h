@@ -3,7 +3,17 @@
 #ifndef PORTALS_OFFLOAD_AFFINITY_H
 #define PORTALS_OFFLOAD_AFFINITY_H
 
-#include "offload/nic.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct nic;
+
+struct affinity {
+	int cpu;       /* where the NIC thread is pinned, -1 if not */
+	unsigned home; /* struct transport_config's */
+	int cpu_lock;  /* keeps other NIC threads of this user from that CPU; -1: shared, or not pinned */
+	_Atomic(const char *) slice_error; /* why the NIC thread has no short scheduling slice, or NULL */
+};
 
 /* A short scheduling slice for the calling thread, or the system's.  NULL, or why not. */
 const char *nic_thread_slice(bool brief);

@@ -27,24 +27,24 @@ void nic_ring(struct nic *nic, int event)
 void nic_kick(struct nic *nic)
 {
 	if (atomic_load(&nic->sleeper) == SLEEPER_HOST)
-		nic_ring(nic, nic->host_event);
+		nic_ring(nic, nic->doorbells.host);
 	else if (atomic_exchange(&nic->nic_asleep, false)) /* one kick a sleep: from here on it counts as awake */
-		nic_ring(nic, nic->nic_event);
+		nic_ring(nic, nic->doorbells.nic);
 }
 
 void nic_rouse(struct nic *nic)
 {
-	nic_ring(nic, nic->host_event);
-	nic_ring(nic, nic->nic_event);
+	nic_ring(nic, nic->doorbells.host);
+	nic_ring(nic, nic->doorbells.nic);
 }
 
 /* poll() ignores negative descriptors. */
 static int watched_fd(struct nic *nic, int path, enum nic_watch watch)
 {
 	/* Acquire pairs with the release in nic_attach(), after which nic_rouse() makes us look again. */
-	int fd = atomic_load_explicit(&nic->wait_fds[path], memory_order_acquire) - 1;
+	int fd = atomic_load_explicit(&nic->doorbells.wait_fds[path], memory_order_acquire) - 1;
 
-	return fd >= 0 && (watch == WATCH_TRANSPORTS || (watch == WATCH_RINGS && nic->rings[path])) ? fd : -1;
+	return fd >= 0 && (watch == WATCH_TRANSPORTS || (watch == WATCH_RINGS && nic->doorbells.rings[path])) ? fd : -1;
 }
 
 bool nic_sleep(struct nic *nic, int event, enum nic_watch watch, uint64_t until)

@@ -3,7 +3,20 @@
 #ifndef PORTALS_OFFLOAD_DOORBELL_H
 #define PORTALS_OFFLOAD_DOORBELL_H
 
-#include "offload/nic.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "offload/peer/peer_table.h"
+
+struct nic;
+
+/* What sleepers wait for: a doorbell each, and the descriptors of transports. */
+struct doorbells {
+	int nic, host;
+	_Atomic int wait_fds[NIC_TRANSPORTS]; /* plus one; 0: none */
+	bool rings[NIC_TRANSPORTS];           /* limits.rings; written before the descriptor */
+};
 
 /* Wakes the thread that sleeps for the engine, so that it looks again. */
 void nic_kick(struct nic *);

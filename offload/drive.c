@@ -95,9 +95,10 @@ void nic_attach(struct nic *nic, enum nic_path path)
 	struct transport *transport = nic->claimed[path];
 
 	nic->transports[path] = transport;
-	nic->rings[path] = transport->limits.rings;
+	nic->doorbells.rings[path] = transport->limits.rings;
 	/* Pairs with the acquire in nic_sleep(). */
-	atomic_store_explicit(&nic->wait_fds[path], transport->ops->wait_fd(transport) + 1, memory_order_release);
+	atomic_store_explicit(&nic->doorbells.wait_fds[path], transport->ops->wait_fd(transport) + 1,
+			      memory_order_release);
 	nic->unsettled = true; /* whoever sleeps has not armed it yet */
 	nic_timer_at(nic, 0);
 }

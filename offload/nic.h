@@ -14,8 +14,11 @@
 
 #include "base/arch.h"
 #include "base/settings.h"
+#include "offload/affinity.h"
+#include "offload/doorbell.h"
 #include "offload/event.h"
 #include "offload/match.h"
+#include "offload/open.h"
 #include "offload/peer/peer_table.h"
 #include "offload/peer/stranger.h"
 #include "offload/peer/verdict.h"
@@ -142,21 +145,11 @@ struct nic {
 	char iface[32];
 
 	/* Threads and descriptors. */
-	pthread_t thread, opener;
-	_Atomic bool thread_running, opener_running; /* written by whoever opens and closes, read by anybody */
-	int nic_event, host_event;                   /* doorbells */
-	/* What sleepers wait for besides: the descriptors of transports, plus one; 0: none. */
-	_Atomic int wait_fds[NIC_TRANSPORTS];
-	bool rings[NIC_TRANSPORTS]; /* limits.rings; written before the descriptor */
-	int nic_cpu;                /* where the NIC thread is pinned, -1 if not */
-	unsigned home;              /* struct transport_config's */
-	int nic_cpu_lock;           /* keeps other NIC threads of this user from that CPU; -1: shared, or not pinned */
-	_Atomic(const char *) slice_error; /* why the NIC thread has no short scheduling slice, or NULL */
-
-	/* Opening in the background: written by the opener, read after opening_done, which is a futex. */
-	_Atomic uint32_t opening_done;
-	int opening_error;
-	char opening_text[512];
+	pthread_t thread;
+	_Atomic bool thread_running; /* written by whoever opens and closes, read by anybody */
+	struct doorbells doorbells;
+	struct affinity affinity;
+	struct opening opening;
 
 	uint32_t spent; /* generations of its objects, when it was closed */
 	/* Of the process's list of closed interfaces. */
@@ -166,47 +159,6 @@ struct nic {
 	struct timing timing;
 	_Atomic bool results_due; /* results_write() has something to do */
 };
-
-struct nic_request {
-	ptl_pid_t pid;
-	uint32_t index;
-	uint32_t generation;       /* with which those of its objects begin: behind those of its earlier lives */
-	ptl_jid_t jid;             /* PTL_JID_ANY: the pid */
-	const char *device;        /* as PTL_IFACE */
-	struct address_book *book; /* of its job, or NULL */
-	uint32_t trace;            /* PTL_DBG_* */
-	const struct settings *settings;
-};
-
-/* --- life (open.c) --- */
-
-/* 0, -ENODEV (interface), -EADDRINUSE (pid), -ENOMEM, -ENOTSUP (transport) ...; reports. */
-int nic_open(const struct nic_request *, struct nic **);
-
-/* Sends what was accepted, for at most PTL_LINGER. */
-void nic_flush(struct nic *);
-
-/* Fails what is left, and waits until all have left who wait for events; new ones do not stay. */
-void nic_dismiss(struct nic *);
-
-/* Stops the threads, and fails what has come meanwhile.  Later calls get -ESHUTDOWN. */
-void nic_close(struct nic *);
-
-/* At exit: stops the threads, closes nothing. */
-void nic_stop_threads(struct nic *);
-
-/* Unmaps; nobody may be inside any more. */
-void nic_free(struct nic *);
-
-/* In a forked child: forgets everything without touching what the parent shares. */
-void nic_abandon(struct nic *);
-
-/* Waits for transports that open in the background, unless it is them who call.  With nic_ready(): 0 or their error, with a report. */
-void nic_await_opening(struct nic *);
-/* Is an interface that has just been opened to be waited for (PTL_OPEN)? */
-bool nic_opens_first(const struct nic *);
-int nic_ready(struct nic *);
-int nic_describe(struct nic *, char *text, size_t size);
 
 /* A number for START, END and UNLINK of one operation.  Owner only. */
 static inline ptl_seq_t event_link(struct nic *nic)

@@ -158,7 +158,7 @@ static int claim_transports(struct nic *nic, ptl_pid_t pid, struct address_book 
 					  .pid = pid,
 					  .book = book,
 					  .lends = nic->mode == NIC_MODE_SHARED,
-					  .home = nic->home,
+					  .home = nic->affinity.home,
 					  .sink = &dispatch_sink,
 					  .owner = nic};
 	struct choice choice = {0};
@@ -193,8 +193,8 @@ static int opened(struct nic *nic, void *failed)
 		nic_attach(nic, PATH_NETWORK);
 	nic_timer_at(nic, 0); /* peers that wait for it look again */
 	/* Release: pairs with the acquire in nic_await_opening(). */
-	atomic_store_explicit(&nic->opening_done, true, memory_order_release);
-	futex_wake(&nic->opening_done, INT_MAX);
+	atomic_store_explicit(&nic->opening.done, true, memory_order_release);
+	futex_wake(&nic->opening.done, INT_MAX);
 	return 0;
 }
 
@@ -204,10 +204,10 @@ static void *open_network(void *argument)
 	int rc = nic->claimed[PATH_NETWORK]->ops->open(nic->claimed[PATH_NETWORK]);
 
 	if (rc) {
-		nic->opening_error = rc;
-		snprintf(nic->opening_text, sizeof(nic->opening_text), "%s", report_last_error());
+		nic->opening.error = rc;
+		snprintf(nic->opening.text, sizeof(nic->opening.text), "%s", report_last_error());
 		/* No call is there to return it: PtlNIInit has long succeeded. */
-		report(LOG_ERROR, "interface %u (%s): %s", nic->index, nic->iface, nic->opening_text);
+		report(LOG_ERROR, "interface %u (%s): %s", nic->index, nic->iface, nic->opening.text);
 	}
 	nic_call(nic, opened, rc ? nic : NULL);
 	nic_rouse(nic); /* whoever sleeps now does not watch its descriptor */
@@ -217,24 +217,24 @@ static void *open_network(void *argument)
 static int start_opening(struct nic *nic)
 {
 	if (!nic->claimed[PATH_NETWORK]) {
-		nic->opening_done = true;
+		nic->opening.done = true;
 		return 0;
 	}
-	int rc = nic_spawn(&nic->opener, open_network, nic, "open the network");
+	int rc = nic_spawn(&nic->opening.opener, open_network, nic, "open the network");
 
 	if (rc)
 		return rc;
-	nic->opener_running = true;
+	nic->opening.running = true;
 	return 0;
 }
 
 void nic_await_opening(struct nic *nic)
 {
-	if (nic->opener_running && pthread_equal(pthread_self(), nic->opener))
+	if (nic->opening.running && pthread_equal(pthread_self(), nic->opening.opener))
 		return;
 	/* No lock: a signal handler may come in between, and fork. */
-	while (!atomic_load_explicit(&nic->opening_done, memory_order_acquire))
-		futex_wait(&nic->opening_done, false, NIC_NEVER);
+	while (!atomic_load_explicit(&nic->opening.done, memory_order_acquire))
+		futex_wait(&nic->opening.done, false, NIC_NEVER);
 }
 
 /* Who can reach nobody before the network is open waits for it: its first message would, too. */
@@ -248,7 +248,7 @@ bool nic_opens_first(const struct nic *nic)
 int nic_ready(struct nic *nic)
 {
 	nic_await_opening(nic);
-	return nic->opening_error ? report_error(nic->opening_error, "%s", nic->opening_text) : 0;
+	return nic->opening.error ? report_error(nic->opening.error, "%s", nic->opening.text) : 0;
 }
 
 /* --- the engine itself --- */
@@ -282,9 +282,9 @@ static int open_pools(struct nic *nic, uint32_t generation)
 
 static int open_doorbells(struct nic *nic)
 {
-	nic->nic_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	nic->host_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (nic->nic_event < 0 || nic->host_event < 0)
+	nic->doorbells.nic = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	nic->doorbells.host = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (nic->doorbells.nic < 0 || nic->doorbells.host < 0)
 		return report_error(-errno, "cannot make a doorbell to sleep on: %s%s", strerror(errno),
 				    report_descriptor_hint(-errno));
 	return 0;
@@ -402,7 +402,7 @@ int nic_open(const struct nic_request *request, struct nic **out)
 	nic->trace = request->trace;
 	nic->settings = request->settings;
 	nic->timer = NIC_NEVER;
-	nic->nic_event = nic->host_event = nic->nic_cpu = nic->nic_cpu_lock = -1;
+	nic->doorbells.nic = nic->doorbells.host = nic->affinity.cpu = nic->affinity.cpu_lock = -1;
 	int rc = start(nic, request);
 
 	if (rc) {
@@ -454,7 +454,7 @@ static void close_transports(struct nic *nic)
 
 static void close_doorbells(struct nic *nic)
 {
-	int *const doorbells[] = {&nic->nic_event, &nic->host_event};
+	int *const doorbells[] = {&nic->doorbells.nic, &nic->doorbells.host};
 
 	for (int i = 0; i < 2; i++) {
 		if (*doorbells[i] >= 0)
@@ -498,9 +498,9 @@ static void free_objects(struct nic *nic)
 
 void nic_stop_threads(struct nic *nic)
 {
-	if (nic->opener_running)
-		pthread_join(nic->opener, NULL);
-	nic->opener_running = false;
+	if (nic->opening.running)
+		pthread_join(nic->opening.opener, NULL);
+	nic->opening.running = false;
 	nic_thread_stop(nic);
 }
 
@@ -573,8 +573,8 @@ static int describe_transports(struct nic *nic, char *text, size_t size)
 			if (used < size)
 				used += (size_t)snprintf(text + used, size - used, "\n");
 		}
-	if (nic->opening_error && used < size)
-		used += (size_t)snprintf(text + used, size - used, "transport ofi: failed: %s\n", nic->opening_text);
+	if (nic->opening.error && used < size)
+		used += (size_t)snprintf(text + used, size - used, "transport ofi: failed: %s\n", nic->opening.text);
 	return (int)used;
 }
 
@@ -588,10 +588,10 @@ static int describe(struct nic *nic, void *argument)
 {
 	struct description *out = argument;
 	char cpu[64] = "any CPU";
-	const char *slice_error = atomic_load_explicit(&nic->slice_error, memory_order_relaxed);
+	const char *slice_error = atomic_load_explicit(&nic->affinity.slice_error, memory_order_relaxed);
 
-	if (nic->nic_cpu >= 0)
-		snprintf(cpu, sizeof(cpu), "CPU %d", nic->nic_cpu);
+	if (nic->affinity.cpu >= 0)
+		snprintf(cpu, sizeof(cpu), "CPU %d", nic->affinity.cpu);
 	else if (*nic->settings->nic_cpus)
 		snprintf(cpu, sizeof(cpu), "any CPU, none of PTL_NIC_CPUS can be used");
 	out->length = snprintf(

@@ -374,7 +374,7 @@ static bool push(struct nic *nic, struct command *command, uintptr_t word)
 						     memory_order_release, memory_order_relaxed))
 		return false;
 	if (asleep)
-		nic_ring(nic, nic->nic_event);
+		nic_ring(nic, nic->doorbells.nic);
 	return true;
 }
 

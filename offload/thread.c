@@ -19,7 +19,7 @@ static void sleep_until(struct nic *nic, uint64_t until)
 {
 	uint64_t start = timing_start(&nic->timing);
 
-	nic_sleep(nic, nic->nic_event, WATCH_TRANSPORTS, until);
+	nic_sleep(nic, nic->doorbells.nic, WATCH_TRANSPORTS, until);
 	timing_stop(&nic->timing, PTL_STAGE_IDLE, start);
 	if (timing_on(&nic->timing))
 		timing_stop(&nic->timing, PTL_STAGE_WAKE,
@@ -111,7 +111,7 @@ void nic_end_deep(struct nic *nic)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&nic->lease, memory_order_relaxed) == LEASE_DEEP &&
 	    atomic_compare_exchange_strong(&nic->lease, &deep, LEASE_TICKING))
-		nic_ring(nic, nic->nic_event);
+		nic_ring(nic, nic->doorbells.nic);
 }
 
 /* What the NIC thread remembers from one lease to the next. */
@@ -135,7 +135,7 @@ static unsigned note_return(const struct nic *nic, struct hearing *hearing)
 
 static void pause_for(struct nic *nic, uint64_t ns)
 {
-	nic_sleep(nic, nic->nic_event, WATCH_NOTHING, monotonic_ns() + ns);
+	nic_sleep(nic, nic->doorbells.nic, WATCH_NOTHING, monotonic_ns() + ns);
 }
 
 /* Sleeps for one tick, or until the host that sleeps for the engine has stopped to.  True: a peer rings. */
@@ -144,12 +144,12 @@ static bool park(struct nic *nic, unsigned *ticks, bool listen)
 	bool host_sleeps = atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST;
 
 	if (*ticks > DEEP_TICKS && host_sleeps && go_deep(nic)) {
-		nic_sleep(nic, nic->nic_event, WATCH_NOTHING, NIC_NEVER);
+		nic_sleep(nic, nic->doorbells.nic, WATCH_NOTHING, NIC_NEVER);
 		*ticks = 0;
 		atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
 		return false;
 	}
-	return nic_sleep(nic, nic->nic_event, listen && !host_sleeps ? WATCH_RINGS : WATCH_NOTHING,
+	return nic_sleep(nic, nic->doorbells.nic, listen && !host_sleeps ? WATCH_RINGS : WATCH_NOTHING,
 			 monotonic_ns() + nic->settings->tick);
 }
 
@@ -272,7 +272,7 @@ void nic_thread_stop(struct nic *nic)
 		return;
 	/* Pairs with stopping(); the doorbell is rung after it, so one of them is seen. */
 	atomic_store(&nic->stop, true);
-	nic_ring(nic, nic->nic_event);
+	nic_ring(nic, nic->doorbells.nic);
 	pthread_join(nic->thread, NULL);
 	nic->thread_running = false;
 	nic_call(nic, waiters_hand_on, NULL); /* hosts that were blocked beside a dedicated NIC thread */

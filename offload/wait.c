@@ -141,7 +141,7 @@ static int block(struct nic *nic, struct waiter *waiter)
 		uint64_t start = timing_start(&nic->timing);
 		uint64_t until = waiter->sleep_until < waiter->deadline ? waiter->sleep_until : waiter->deadline;
 
-		nic_sleep(nic, nic->host_event, WATCH_TRANSPORTS, until);
+		nic_sleep(nic, nic->doorbells.host, WATCH_TRANSPORTS, until);
 		timing_stop(&nic->timing, PTL_STAGE_IDLE, start);
 	} else {
 		futex_wait(&waiter->woken, 0, waiter->deadline);

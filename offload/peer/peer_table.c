@@ -100,7 +100,7 @@ bool peer_reachable(const struct nic *nic, const struct peer *peer, enum nic_pat
 
 	if (!nic->claimed[path] || self != (path == PATH_SELF) || (path == PATH_NODE && !own_node))
 		return false;
-	return nic->transports[path] || !nic->opening_done;
+	return nic->transports[path] || !nic->opening.done;
 }
 
 int peer_meet(struct nic *nic, struct peer *peer)
