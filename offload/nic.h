@@ -96,7 +96,7 @@ struct nic {
 	pthread_t own_thread;     /* and in which thread: another one may give it back */
 	uint64_t messages_before; /* timing: messages handled when it was taken */
 	uint32_t drives;
-	uint64_t timer;                               /* when nic_timers() has something to do, NIC_NEVER if not */
+	uint64_t timer; /* when run_timers() in drive.c has something to do, NIC_NEVER if not */
 	uint64_t host_sleeps_until, nic_sleeps_until; /* what each sleeper believes, while it sleeps */
 	unsigned drives_past_sleeper;
 	struct waiter *waiters; /* blocked hosts */
@@ -218,7 +218,7 @@ static inline void nic_note_time(struct nic *nic, uint64_t now)
 	nic->clock_at = now;
 }
 
-/* Asks for nic_timers() at `when` (monotonic_ns). */
+/* Asks for timers to be looked at, at `when` (monotonic_ns). */
 static inline void nic_timer_at(struct nic *nic, uint64_t when)
 {
 	if (when < nic->timer)

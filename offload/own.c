@@ -71,7 +71,7 @@
  * `lease`; a sequentially consistent fence between store and load on both sides makes it impossible that both see the
  * old value.  The doorbell counts, so it does not matter whether it is rung before or after the thread sleeps on it.
  *
- * The NIC thread is in thread.c, waiting hosts in wait.c and waiters.c, doorbells in doorbell.c.  Models of the
+ * A drive and arm() are in drive.c, the NIC thread in thread.c, waiting hosts in wait.c and waiters.c, doorbells in doorbell.c.  Models of the
  * ownership word and of the hand-over between sleepers, with store buffers, are in tests/models.
  */
 #include "offload/nic.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The steps of a request's arrival, for both ways in: receive.c takes any message, put_line.c the usual put. */
+/* The steps of a request's arrival, for both ways in: dispatch.c takes any message, put_line.c the usual put. */
 #ifndef PORTALS_OFFLOAD_RECEIVE_H
 #define PORTALS_OFFLOAD_RECEIVE_H
 
