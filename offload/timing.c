@@ -153,6 +153,7 @@ void timing_set(struct timing *timing, bool on)
 		for (unsigned i = 0; i < TIMING_BUCKETS; i++)
 			atomic_store_explicit(&clock->buckets[i], 0, memory_order_relaxed);
 	}
+	atomic_store_explicit(&timing->since, cycle_clock(), memory_order_relaxed);
 	atomic_store_explicit(&timing->on, true, memory_order_relaxed);
 }
 

@@ -34,9 +34,10 @@ struct timeline;
 
 struct timing {
 	_Atomic bool on;
-	uint64_t lap;     /* end of the last lap, ticks; 0: no message is being handled; engine only */
-	uint64_t started; /* when the current message began; engine only */
-	uint64_t outside; /* ticks that belong to messages but to no single one: taking and releasing ownership */
+	_Atomic uint64_t since; /* when it was switched on last, ticks */
+	uint64_t lap;           /* end of the last lap, ticks; 0: no message is being handled; engine only */
+	uint64_t started;       /* when the current message began; engine only */
+	uint64_t outside;       /* ticks that belong to messages but to no single one: taking and releasing ownership */
 	struct timeline *timeline; /* where laps and stages are recorded besides, or NULL */
 	_Atomic uint64_t messages, walked;
 	struct stage_clock stages[PTL_STAGE_COUNT];
@@ -100,6 +101,12 @@ static inline void timing_end(struct timing *timing)
 static inline uint64_t timing_start(const struct timing *timing)
 {
 	return timing_on(timing) ? cycle_clock() : 0;
+}
+
+/* The same from a start that the caller has kept: if that is none (0), or was before timing went on, from now. */
+static inline uint64_t timing_resume(const struct timing *timing, uint64_t start)
+{
+	return start > atomic_load_explicit(&timing->since, memory_order_relaxed) ? start : cycle_clock();
 }
 
 static inline void timing_stop(struct timing *timing, ptl_stage_t stage, uint64_t start)

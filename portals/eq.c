@@ -154,13 +154,14 @@ static inline int find(ptl_handle_eq_t handle, const ptl_event_t *event, struct 
 	return PTL_OK;
 }
 
-/* Timing: when the first of the calls of PtlEQGet began that find nothing, of which this may be one. */
-static uint64_t wanted_since(struct event_queue *eq)
+/* Timing: when the first of the calls of PtlEQGet began that find nothing, of which this may be one, since timing is on. */
+static uint64_t wanted_since(const struct nic *nic, struct event_queue *eq)
 {
-	uint64_t since = atomic_load_explicit(&eq->wanted_since, memory_order_relaxed);
+	uint64_t kept = atomic_load_explicit(&eq->wanted_since, memory_order_relaxed);
+	uint64_t since = timing_resume(&nic->timing, kept);
 
-	if (since == 0)
-		atomic_store_explicit(&eq->wanted_since, since = cycle_clock(), memory_order_relaxed);
+	if (since != kept)
+		atomic_store_explicit(&eq->wanted_since, since, memory_order_relaxed);
 	return since;
 }
 
@@ -172,7 +173,7 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 
 	if (code != PTL_OK)
 		return code;
-	uint64_t start = unlikely(timing_on(&nic->timing)) ? wanted_since(eq) : 0;
+	uint64_t start = unlikely(timing_on(&nic->timing)) ? wanted_since(nic, eq) : 0;
 	int rc = nic_look(nic, eq, handle_generation(eq_handle), event);
 
 	if (unlikely(start != 0) && rc != -EAGAIN)

@@ -274,6 +274,34 @@ static void the_stages_of_a_message_add_up_to_its_total(void)
 	barrier();
 }
 
+/* What was asked for in vain before that began before there was a clock. */
+static void no_wait_is_longer_than_timing_has_been_on(void)
+{
+	static char area[8];
+	ptl_nic_timing_t timing;
+	ptl_process_id_t self;
+	ptl_event_t event;
+	open_interface(PTL_PID_ANY);
+	ptl_handle_eq_t eq = new_eq(8);
+	CHECK_OK(PtlGetId(ni, &self));
+	open_window(BITS, md_over(area, sizeof area, PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, eq));
+	CHECK_OK(PtlNicTimingSet(ni, 1));
+	CHECK_RC(PtlEQGet(eq, &event), PTL_EQ_EMPTY);
+	CHECK_OK(PtlNicTimingSet(ni, 0));
+	for (const uint64_t end = now_ns() + 50000000; now_ns() < end;)
+		lend_time();
+	const uint64_t begin = now_ns();
+	CHECK_OK(PtlNicTimingSet(ni, 1));
+	CHECK_OK(PtlPut(bind_md(md_over(area, sizeof area, QUIET, PTL_EQ_NONE)), PTL_NO_ACK_REQ, self, INDEX, 0, BITS,
+			0, 0));
+	while (PtlEQGet(eq, &event) != PTL_OK)
+		lend_time();
+	CHECK_OK(PtlNicTimingGet(ni, &timing));
+	CHECK_EQUAL(event.type, PTL_EVENT_PUT_END);
+	CHECK_EQUAL(timing.stage[PTL_STAGE_WAIT_ARRIVAL].count, 1);
+	CHECK(timing.stage[PTL_STAGE_WAIT_ARRIVAL].max <= 1.02 * (double)(now_ns() - begin) + 1000);
+}
+
 static void the_counters_say_who_drove(void)
 {
 	ptl_nic_counters_t before, after;
@@ -363,6 +391,7 @@ const struct test cost_tests[] = {
 	 .run = an_idle_process_uses_no_cpu,
 	 .processes = 2,
 	 .traits = TRAIT_PAIR | TRAIT_SLEEPS},
+	ALONE(no_wait_is_longer_than_timing_has_been_on),
 	ALONE(the_instrument_returns_the_right_code),
 	{0},
 };
