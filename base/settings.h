@@ -52,7 +52,8 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	X(ports, "PTL_DEF_PORTLIST", late, "", "accepted and ignored: likewise")                                       \
 	X(job, "PTL_MY_JID", number, "auto", "job id of this process; auto: its pid on the first interface")           \
 	X(short_max, "PTL_SHORT_MAX", bytes, "auto",                                                                   \
-	  "largest payload sent with its header; auto: what suits the provider")                                       \
+	  "largest payload sent with its header, if both fit into a message of the transport; auto: what suits the "   \
+	  "provider")                                                                                                  \
 	X(tuning_file, "PTL_TUNING_FILE", string, "",                                                                  \
 	  "file that says which way long messages go within a node; what it does not say is measured with each peer")  \
 	X(tuning_save, "PTL_TUNING_SAVE", string, "",                                                                  \

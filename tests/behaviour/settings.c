@@ -71,6 +71,35 @@ static void a_network_that_opens_in_the_background_is_told_by_PtlNicReady(void)
 	put_to_myself();
 }
 
+/* --- PTL_SHORT_MAX --- */
+
+#define PAYLOAD      10000
+#define PAYLOAD_TEXT "10000"
+
+/* The header is not part of it. */
+static void a_payload_of_PTL_SHORT_MAX_is_short(void)
+{
+	char *bytes = memory(PAYLOAD);
+	ptl_nic_counters_t counters;
+	open_interface(PTL_PID_ANY);
+	CHECK_OK(PtlNicReady(ni));
+	open_window(BITS, md_over(bytes, PAYLOAD, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, PTL_EQ_NONE));
+	open_door();
+	exchange_ids();
+	if (am_initiator()) {
+		knock(target_id());
+		ptl_handle_eq_t eq = new_eq(8);
+		ptl_handle_md_t md = bind_md(md_over(bytes, PAYLOAD, PTL_MD_EVENT_START_DISABLE, eq));
+		CHECK_OK(PtlPut(md, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
+		take(eq, PTL_EVENT_SEND_END);
+		take(eq, PTL_EVENT_ACK);
+	}
+	barrier();
+	CHECK_OK(PtlNicCounters(ni, &counters));
+	CHECK_EQUAL(counters.long_messages, 0);
+	barrier();
+}
+
 #define OPENING(test, settings)                                                                                        \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = 1, .traits = TRAIT_BARE | TRAIT_OFI, .environment = settings  \
@@ -93,5 +122,10 @@ const struct test setting_tests[] = {
 	OPENING(a_network_that_cannot_be_opened_is_told_by_PtlNIInit, "PTL_TRANSPORT=ofi:pigeon PTL_LOG=off"),
 	OPENING(a_network_that_opens_in_the_background_is_told_by_PtlNicReady,
 		"PTL_TRANSPORT=ofi:pigeon PTL_OPEN=background PTL_LOG=off"),
+	{.name = "a_payload_of_PTL_SHORT_MAX_is_short",
+	 .run = a_payload_of_PTL_SHORT_MAX_is_short,
+	 .processes = 2,
+	 .traits = TRAIT_PAIR,
+	 .environment = "PTL_SHORT_MAX=" PAYLOAD_TEXT},
 	{0},
 };

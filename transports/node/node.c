@@ -33,8 +33,9 @@
 #define RMA_DEPTH     4
 #define WAITS_LONG_NS 2000000 /* longer than node_recover() needs where it can help */
 
-/* What goes with its header: half a slab, for which the header, which goes beside it, leaves no less. */
-#define SHORT_MAX (NODE_SLAB_SIZE / 2 + CACHE_LINE)
+/* What goes with its header, unless PTL_SHORT_MAX says otherwise: half a slab, and room for the header, which goes beside it. */
+#define HEADER_ROOM CACHE_LINE
+#define SHORT_MAX   (NODE_SLAB_SIZE / 2 + HEADER_ROOM)
 
 /* --- peers --- */
 
@@ -113,9 +114,9 @@ static size_t short_max(const struct settings *settings)
 {
 	if (settings->short_max == SETTING_AUTO)
 		return SHORT_MAX;
-	if (settings->short_max > NODE_SLAB_SIZE)
+	if (settings->short_max > NODE_SLAB_SIZE - HEADER_ROOM)
 		return NODE_SLAB_SIZE;
-	return settings->short_max > SHORT_MAX ? settings->short_max : SHORT_MAX;
+	return settings->short_max + HEADER_ROOM > SHORT_MAX ? settings->short_max + HEADER_ROOM : SHORT_MAX;
 }
 
 static int node_transport_claim(struct transport_config *config, struct transport **out)
