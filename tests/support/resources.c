@@ -82,6 +82,18 @@ uint64_t resident_bytes(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+unsigned shared_mappings(void)
+{
+	char line[512];
+	unsigned count = 0;
+	FILE *file = fopen("/proc/self/maps", "r");
+	CHECK(file != NULL);
+	while (fgets(line, sizeof line, file))
+		count += strstr(line, "/memfd:portals3") != NULL;
+	fclose(file);
+	return count;
+}
+
 uint64_t page_faults(void)
 {
 	struct rusage used;

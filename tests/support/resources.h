@@ -14,6 +14,7 @@ int mappings_of(const char *name);
 /* How much memory it has: of malloc's only what is in use. */
 uint64_t resident_bytes(void);
 /* How often it has met a page that it did not have. */
+unsigned shared_mappings(void); /* of segments of node: a leaked one is no descriptor */
 uint64_t page_faults(void);
 /* Waits until a thread of this process, named by gettid(), is asleep in the kernel. */
 void await_sleep(pid_t thread);

@@ -94,6 +94,7 @@ static uint64_t live_and_close(char *bytes, bool stopped)
 	pthread_t waiter;
 	open_interface(PTL_PID_ANY);
 	CHECK_OK(PtlNicReady(ni));
+	CHECK(shared_mappings() > 0 || !over_transport("node"));
 	ptl_handle_eq_t eq = new_eq(256);
 	leave_behind(eq, bytes);
 	if (process_count > 1)
@@ -112,6 +113,7 @@ static uint64_t live_and_close(char *bytes, bool stopped)
 		continue_process(1);
 	pthread_join(waiter, NULL);
 	PtlFini();
+	CHECK_EQUAL(shared_mappings(), 0);
 	return (end - start) / 1000000;
 }
 
