@@ -2,16 +2,21 @@
 /*
  * A server meets more processes than it could remember, and holds in the end what it held after the first thousand.
  *
- * usage: newcomers [--transport T] [--peers N] [--processes N] [--report N] [--ids N]
+ * usage: newcomers [--transport T] [--peers N] [--processes N] [--report N] [--ids N] [--busy N] [--stall MS]
  *
  * N peers in all put one acknowledged word to it and go: interfaces that a few processes open and close under ever new
  * ids (or under --ids of them in turn: then the same addresses are met again and again), and among them N processes that live for nothing else, half of which end without a word.  Every --report peers
  * a line says what the server holds and how long first contacts took, from PtlPut to its ACK.  Fails if the server has grown by
  * more than 1 MiB or a few descriptors since the first thousand, if one has failed, or if in the end first contact with
  * it takes much longer than with a server that has met nobody yet, in turns: whatever else the machine does hits both.
+ *
+ * --busy: beside N processes that compute, so that nobody runs when he would.  --stall: and one thread at a time, of the server or of
+ * those who meet it, is the last to run for so long, which beside enough others is hardly at all; its owner's other threads go on.
  */
+#include <dirent.h>
 #include <portals3.h>
 #include <portals3_nic.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,12 +52,13 @@ static struct options {
 	const char *transport;
 	long peers, processes, report;
 	long ids; /* 0: as many as peers */
-} options = {"node", FEWER(20000), FEWER(200), 0, 0};
+	long busy, stall;
+} options = {.transport = "node", .peers = FEWER(20000), .processes = FEWER(200)};
 
 static struct {
 	_Atomic long openers, begun, met, failed;
 	_Atomic uint32_t us[SAMPLES];
-	_Atomic bool ready;
+	_Atomic bool ready, load_over;
 	ptl_process_id_t server, fresh_server;
 	uint32_t turn_us[2][TURNS]; /* contacts with the one and the other */
 	uint32_t pids;              /* of this run: bits above those of the peers */
@@ -69,6 +76,8 @@ static void take_options(int argc, char **argv)
 			       : strcmp(argv[i], "--processes") == 0 ? &options.processes
 			       : strcmp(argv[i], "--report") == 0    ? &options.report
 			       : strcmp(argv[i], "--ids") == 0       ? &options.ids
+			       : strcmp(argv[i], "--busy") == 0      ? &options.busy
+			       : strcmp(argv[i], "--stall") == 0     ? &options.stall
 								     : NULL;
 
 		if (number)
@@ -224,6 +233,79 @@ static _Noreturn void raise_processes(void)
 	_exit(0);
 }
 
+/* --- load --- */
+
+static struct {
+	pid_t loops[64], staller;
+	pid_t stalled[OPENERS + 1]; /* whose threads are */
+} load;
+
+static _Noreturn void compute(void)
+{
+	for (volatile uint64_t i = 0;; i++)
+		;
+}
+
+/* 0: the process has none any more. */
+static pid_t any_thread(pid_t process)
+{
+	char path[64];
+	unsigned count = 0;
+	pid_t chosen = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", process);
+	DIR *directory = opendir(path);
+
+	for (struct dirent *entry; directory && (entry = readdir(directory));)
+		if (entry->d_name[0] != '.' && rand() % ++count == 0)
+			chosen = (pid_t)strtol(entry->d_name, NULL, 10);
+	if (directory)
+		closedir(directory);
+	return chosen;
+}
+
+/* Threads that it makes are as others.  It may have ended.  (The C libraries' function is for whole processes, or for nobody.) */
+static void schedule(pid_t thread, int policy)
+{
+	syscall(SYS_sched_setscheduler, thread, policy | SCHED_RESET_ON_FORK, &(struct sched_param){0});
+}
+
+static _Noreturn void stall_threads(void)
+{
+	const struct timespec pause = {options.stall / 1000, options.stall % 1000 * 1000000};
+
+	while (!atomic_load(&shared->load_over)) {
+		pid_t thread = any_thread(load.stalled[rand() % (OPENERS + 1)]);
+
+		if (thread)
+			schedule(thread, SCHED_IDLE);
+		nanosleep(&pause, NULL);
+		if (thread)
+			schedule(thread, SCHED_OTHER);
+	}
+	_exit(0);
+}
+
+static void begin_load(pid_t server, const pid_t *openers)
+{
+	if (options.busy > (long)(sizeof(load.loops) / sizeof(*load.loops)))
+		die("newcomers: too many that compute");
+	for (long i = 0; i < options.busy; i++)
+		load.loops[i] = begin_process(compute);
+	load.stalled[OPENERS] = server;
+	memcpy(load.stalled, openers, OPENERS * sizeof(*openers));
+	load.staller = options.stall > 0 ? begin_process(stall_threads) : 0;
+}
+
+static void end_load(void)
+{
+	for (long i = 0; i < options.busy; i++)
+		kill(load.loops[i], SIGKILL);
+	atomic_store(&shared->load_over, true); /* whom it stalls last goes on as the others do */
+	if (load.staller)
+		waitpid(load.staller, NULL, 0);
+}
+
 /* --- what the server holds --- */
 
 static int by_size(const void *one, const void *other)
@@ -372,11 +454,13 @@ int main(int argc, char **argv)
 	for (int i = 0; i < OPENERS; i++)
 		helpers[i] = begin_process(open_again_and_again);
 	helpers[OPENERS] = begin_process(raise_processes);
+	begin_load(server, helpers);
 	struct holding warm = watch(server);
 	uint64_t deadline = now_ns() + SETTLE_NS;
 
 	for (int i = 0; i <= OPENERS; i++)
 		waitpid(helpers[i], NULL, 0);
+	end_load();
 	while (!is_modest(look(server), warm) && now_ns() < deadline)
 		nap();
 	struct holding end = look(server);
