@@ -657,7 +657,7 @@ static void a_region_is_bound_to_the_endpoint_and_then_enabled(void **state)
 	assert_int_equal(bound, 1);
 	assert_int_equal(enabled, 2);
 	assert_int_equal(seen.address, 0); /* no FI_MR_VIRT_ADDR */
-	ofi_rma_destroy(&ofi);
+	ofi_memory_destroy(&ofi);
 }
 
 static void a_region_that_cannot_be_bound_is_closed(void **state)
@@ -671,7 +671,7 @@ static void a_region_that_cannot_be_bound_is_closed(void **state)
 	assert_int_equal(enabled, 0);
 	assert_int_equal(closed, 2);
 	assert_null(ofi.regions);
-	ofi_rma_destroy(&ofi);
+	ofi_memory_destroy(&ofi);
 }
 
 static void other_regions_are_neither_bound_nor_enabled(void **state)
@@ -686,7 +686,7 @@ static void other_regions_are_neither_bound_nor_enabled(void **state)
 	assert_int_equal(seen.address, (uintptr_t)memory);
 	assert_int_equal(seen.key, 4711);
 	assert_int_equal(keys[0], 0); /* the provider's to choose */
-	ofi_rma_destroy(&ofi);
+	ofi_memory_destroy(&ofi);
 }
 
 static void keys_are_random_as_wide_as_they_may_be_and_tried_again(void **state)
@@ -705,7 +705,7 @@ static void keys_are_random_as_wide_as_they_may_be_and_tried_again(void **state)
 			assert_int_not_equal(keys[i], keys[k]); /* once in 2^32 runs or so they are */
 	}
 	assert_in_range(all, 1u << 16, UINT32_MAX);
-	ofi_rma_destroy(&ofi);
+	ofi_memory_destroy(&ofi);
 }
 
 /* The engine would take it for a full queue and try again for ever. */
@@ -720,7 +720,7 @@ static void no_exposure_asks_to_be_tried_again(void **state)
 	register_error = -FI_EFAULT;
 	assert_int_equal(ofi_expose(&ofi.base, memory, sizeof memory, EXPOSE_READ, &exposure), -EFAULT);
 	assert_null(ofi.regions);
-	ofi_rma_destroy(&ofi);
+	ofi_memory_destroy(&ofi);
 }
 
 /* ---- What the environment tells it ---- */
