@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pthread_cancel() must not end a thread that owns an engine, holds a lock, or is known as a waiter: nobody could do
- * its part.  No Portals call is a cancellation point, but system calls and libfabric are full of them.  To change the state
- * costs 8 ns each way, so this is not done around calls, but around what may enter the kernel: in the function that calls
- * such a point, or in one that only leads there.  tests/behaviour/guarded stands before all of them and finds who forgets.
+ * pthread_cancel() must not end a thread that owns an engine, holds a lock, or is known as a waiter: no other thread
+ * could do its part.  No Portals call is a cancellation point, but system calls and libfabric are full of
+ * them.  Changing the state has a price, so it is not done around calls, but around what may enter the kernel: in the
+ * function that calls such a point, or in one that only leads there.  tests/behaviour/guarded stands before all of them
+ * and finds a call that is not guarded.
  */
 #ifndef PORTALS_BASE_CANCEL_H
 #define PORTALS_BASE_CANCEL_H

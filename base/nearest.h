@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which name was probably meant: of settings, tests and options that somebody has mistyped. */
+/* Which name was probably meant: of mistyped settings, tests and options. */
 #ifndef PORTALS_BASE_NEAREST_H
 #define PORTALS_BASE_NEAREST_H
 
@@ -9,7 +9,7 @@
 
 #define NEAREST_LENGTH 62 /* what a name has beyond that is not compared */
 
-/* Levenshtein distance, whatever the case of letters; both names are short. */
+/* Levenshtein distance, whatever the case of characters; both names are short. */
 static inline unsigned name_distance(const char *a, const char *b)
 {
 	unsigned row[NEAREST_LENGTH + 2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files that environment variables name and the library writes.  Privileges must not come with files that others name; nobody
- * else reads what is in them; and no link is followed: a file of its own takes the name's place at once, so that whoever reads
- * finds one or the other, whole.
+ * Files that environment variables name and the library writes.  Privileges must not come with files that others name;
+ * no other user reads what is in them; and no link is followed: a file of its own takes the name's place at once, so
+ * that a process that reads finds one or the other, whole.
  */
 #ifndef PORTALS_BASE_PRIVATE_FILE_H
 #define PORTALS_BASE_PRIVATE_FILE_H

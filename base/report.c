@@ -21,7 +21,7 @@ static _Atomic bool errors_aloud;
 
 #define TEXT_SIZE 512
 #define HINT_SIZE 192
-#define FEW       8 /* descriptors, so that whoever could not say what was missing may have meant them */
+#define FEW       8 /* descriptors, which a call that failed without a reason may have lacked */
 
 struct report_texts {
 	char last_error[TEXT_SIZE], lock_hint[HINT_SIZE], descriptor_hint[HINT_SIZE];
@@ -42,7 +42,10 @@ static void forget_texts(void *mapped)
 	munmap(mapped, sizeof(struct report_texts));
 }
 
-/* Before anybody has many keys: what is kept for the first few of them takes no memory, and may be set in signal handlers. */
+/*
+ * Before the process has many keys: what is kept for the first few of them takes no memory, and may be set in signal
+ * handlers.
+ */
 __attribute__((constructor)) static void watch_ends(void)
 {
 	ends_are_told = pthread_key_create(&end_of_thread, forget_texts) == 0;
@@ -128,7 +131,7 @@ static void keep(const char *format, va_list arguments)
 	snprintf(last_error(), TEXT_SIZE, "%s", text);
 }
 
-/* An error is the caller's to tell, so it is printed only by those who ask for everything. */
+/* An error is the caller's to tell, so it is printed at the most verbose level only. */
 int report_error(int error, const char *format, ...)
 {
 	va_list arguments;
@@ -140,7 +143,7 @@ int report_error(int error, const char *format, ...)
 	return error;
 }
 
-/* Few programs tell what is wrong with their environment, and nobody else could. */
+/* Few programs report what is wrong with their environment, and no other code could. */
 int report_setting(int error, const char *format, ...)
 {
 	va_list arguments;

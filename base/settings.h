@@ -59,7 +59,7 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	X(tuning_save, "PTL_TUNING_SAVE", string, "",                                                                  \
 	  "where an interface writes such a file, of what it has measured, when it is closed")                         \
 	X(dialect, "PTL_DIALECT", dialect, "standard",                                                                 \
-	  "what events mean: standard, cray (SEND events on gets, UNLINK only on demand, thresholds before the "       \
+	  "what events mean: standard, cray (SEND events on gets, UNLINK only on request, thresholds before the "      \
 	  "operation)")                                                                                                \
 	X(connect_timeout, "PTL_CONNECT_TIMEOUT", duration, "30s",                                                     \
 	  "how long the first message to a peer may wait for it")                                                      \

@@ -178,7 +178,7 @@ int topology_home(const struct topology *topology, int nic_cpu)
 	return home;
 }
 
-bool topology_crowded(const struct topology *topology, int nic_cpu)
+bool topology_oversubscribed(const struct topology *topology, int nic_cpu)
 {
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET((size_t)cpu, &topology->given) &&

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which CPUs there are, how near they are to each other, and which of them this process may use.  Reading it from the
- * system is one thing; what follows from it is a matter of pure functions, so that machines which nobody here has can be
- * tried (tests/unit/test_topology.c).
+ * system is one thing; what follows from it is a matter of pure functions, so that machines which are not at hand can
+ * be tried (tests/unit/test_topology.c).
  *
  * WHERE THINGS GO.
  * The NIC thread: on the first CPU of PTL_NIC_CPUS that exists, that no cpuset forbids, and that no other NIC thread of the
  * user has; it need not be among those that the process was started with.  Without PTL_NIC_CPUS it has those.
- * PTL_NIC_MODE=auto: dedicated if PTL_NIC_CPUS is set, for then somebody has counted the CPUs of the node; else shared.
+ * PTL_NIC_MODE=auto: dedicated if PTL_NIC_CPUS is set, for then the CPUs of the node have been assigned; else shared.
  * Memory that peers write and we read (the segment of transport node): on the NUMA node of the NIC thread's CPU, or of
- * all CPUs of the process, if that is one; else on that of whoever touches a page first, which is the sender.
+ * all CPUs of the process, if that is one; else on that of the thread that touches a page first, which is the sender.
  */
 #ifndef PORTALS_BASE_TOPOLOGY_H
 #define PORTALS_BASE_TOPOLOGY_H
@@ -55,6 +55,6 @@ enum nic_mode topology_mode(enum nic_mode wanted, const char *list);
 int topology_home(const struct topology *, int nic_cpu);
 
 /* Have the process's own threads no CPU but the NIC thread's, or its core's? */
-bool topology_crowded(const struct topology *, int nic_cpu);
+bool topology_oversubscribed(const struct topology *, int nic_cpu);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bandwidth: windows of operations on persistent descriptors.  A window of puts is over when the target has taken a
- * PUT_END for each of them and says so with an empty put; that says more than SEND_END would, so nobody asks for those.
- * A window of gets is over when all replies are there.
+ * PUT_END for each of them and says so with an empty put; that says more than SEND_END would, so those are not
+ * requested.  A window of gets is over when all replies are there.
  */
 #include "tests.h"
 

@@ -12,7 +12,7 @@
 #include "measure.h"
 
 #define MATCH_BITS  5
-#define SPIN_NS     100000u /* PTL_SPIN as it is unless somebody says otherwise */
+#define SPIN_NS     100000u /* the default of PTL_SPIN */
 #define SPIN_CHECKS 64      /* looks at the line for one at the clock */
 
 /* Positions in what we send and what we receive, since the run began. */
@@ -49,7 +49,7 @@ static void path_send(struct session *session, uint64_t size)
 	atomic_store_explicit((_Atomic uint64_t *)(void *)slot, ++sent, memory_order_release);
 }
 
-/* As an implementation has to: somebody writes the event, the one that waits reads it from the queue. */
+/* As an implementation has to: one thread writes the event, the one that waits reads it from the queue. */
 static void path_event(const uint64_t header[6])
 {
 	uint64_t taken[EVENT_WORDS];
@@ -186,17 +186,17 @@ static void futex(_Atomic uint32_t *word, int operation, uint32_t value)
 }
 
 /*
- * Whoever goes to sleep says so and then looks again; whoever rings looks for sleepers after ringing: in the one order
- * of sequentially consistent operations one of the two sees the other.
+ * A thread that goes to sleep says so and then looks again; the sender looks for sleepers after publishing: in the one
+ * order of sequentially consistent operations one of the two sees the other.
  */
 static void ring(struct session *session, uint64_t size)
 {
 	struct bare_lane *lane = lane_out(session);
 
 	(void)size;
-	atomic_store(&lane->bell, (uint32_t)++sent);
+	atomic_store(&lane->doorbell, (uint32_t)++sent);
 	if (atomic_load(&lane->asleep))
-		futex(&lane->bell, FUTEX_WAKE, 1);
+		futex(&lane->doorbell, FUTEX_WAKE, 1);
 }
 
 static bool spin_for_ring(struct bare_lane *lane, uint32_t wanted, uint64_t spin_ns)
@@ -205,7 +205,7 @@ static bool spin_for_ring(struct bare_lane *lane, uint32_t wanted, uint64_t spin
 
 	do
 		for (int i = 0; i < SPIN_CHECKS; i++)
-			if (atomic_load_explicit(&lane->bell, memory_order_acquire) == wanted)
+			if (atomic_load_explicit(&lane->doorbell, memory_order_acquire) == wanted)
 				return true;
 	while (monotonic_ns() < end);
 	return false;
@@ -220,8 +220,8 @@ static void await_ring(struct session *session, uint64_t spin_ns)
 	if (spin_for_ring(lane, wanted, spin_ns))
 		return;
 	atomic_store(&lane->asleep, 1);
-	while ((value = atomic_load(&lane->bell)) != wanted)
-		futex(&lane->bell, FUTEX_WAIT, value);
+	while ((value = atomic_load(&lane->doorbell)) != wanted)
+		futex(&lane->doorbell, FUTEX_WAIT, value);
 	atomic_store(&lane->asleep, 0);
 }
 

@@ -20,7 +20,7 @@ enum bare_way {
 	BARE_STAGED_64K,
 	BARE_CROSS,    /* the target reads the other process's memory */
 	BARE_SPLIT,    /* the target reads one half while the initiator writes the other one */
-	BARE_BLOCKING, /* one line; who waits in vain for as long as PTL_SPIN lasts sleeps on a futex */
+	BARE_BLOCKING, /* one line; a waiter sleeps on a futex once it has waited in vain for PTL_SPIN */
 	BARE_WAKE,     /* a futex alone, both processes on one core */
 	BARE_WAYS
 };
@@ -35,10 +35,10 @@ enum bare_way {
 /* One direction of each way. */
 struct bare_lane {
 	_Alignas(CACHE_LINE) char slot[PATH_SLOTS * PATH_LINES * CACHE_LINE];
-	struct word full, freed;                    /* chunks, counted from the beginning of a run */
-	struct word written;                        /* halves that the sender of a split copy has written */
-	struct word line;                           /* messages of the ways that send a line for each */
-	_Alignas(CACHE_LINE) _Atomic uint32_t bell; /* messages of those that sleep: a futex */
+	struct word full, freed;                        /* chunks, counted from the beginning of a run */
+	struct word written;                            /* halves that the sender of a split copy has written */
+	struct word line;                               /* messages of the ways that send a line for each */
+	_Alignas(CACHE_LINE) _Atomic uint32_t doorbell; /* messages of those that sleep: a futex */
 	_Atomic uint32_t asleep;
 	pid_t pid; /* of the sender, and where its messages are, and where the receiver wants them */
 	const char *source;

@@ -13,11 +13,11 @@
 #include "measure.h"
 #include "output.h"
 
-#define ARENA   ((uint64_t)64 << 20) /* bytes of all buffers of a side, unless one is longer */
-#define BUFFERS 1024u                /* at most */
+#define BUFFER_BYTES ((uint64_t)64 << 20) /* bytes of all buffers of a side, unless one is longer */
+#define BUFFERS      1024u                /* at most */
 
-static char *arena[2]; /* source, sink */
-static size_t arena_size;
+static char *buffer_memory[2]; /* source, sink */
+static size_t buffer_memory_size;
 static ptl_handle_md_t source_md;
 static ptl_handle_me_t entry;
 
@@ -33,17 +33,18 @@ static uint64_t buffer_offset(const struct run *run, uint32_t message)
 
 static void reuse_prepare(struct session *session, const struct run *run)
 {
-	arena_size = run->depth * run->size;
+	buffer_memory_size = run->depth * run->size;
 	for (int i = 0; i < 2; i++) {
-		arena[i] = mmap(NULL, arena_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
-				-1, 0);
-		if (arena[i] == MAP_FAILED)
+		buffer_memory[i] = mmap(NULL, buffer_memory_size, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		if (buffer_memory[i] == MAP_FAILED)
 			fail("no memory for %u buffers of %llu bytes", run->depth, (unsigned long long)run->size);
 	}
-	source_md = session_bind(session, session_md(session, arena[0], arena_size, 0), PTL_RETAIN);
-	entry = session_attach(session, BITS_DATA,
-			       session_md(session, arena[1], arena_size, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE),
-			       PTL_RETAIN);
+	source_md = session_bind(session, session_md(session, buffer_memory[0], buffer_memory_size, 0), PTL_RETAIN);
+	entry = session_attach(
+		session, BITS_DATA,
+		session_md(session, buffer_memory[1], buffer_memory_size, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE),
+		PTL_RETAIN);
 }
 
 static void put_buffer(const struct session *session, const struct run *run, uint32_t message)
@@ -90,7 +91,7 @@ static void reuse_finish(struct session *session, const struct run *run)
 	session_detach(session, entry);
 	session_release(session, source_md);
 	for (int i = 0; i < 2; i++)
-		munmap(arena[i], arena_size);
+		munmap(buffer_memory[i], buffer_memory_size);
 }
 
 const struct exchange reuse_exchange = {reuse_prepare, reuse_initiate, reuse_serve, reuse_finish};
@@ -108,7 +109,7 @@ static const struct column columns[] = {
 static void measure_scheme(struct session *session, uint64_t size, uint32_t buffers, uint32_t percent)
 {
 	const uint32_t window = session_window(&session->load, size);
-	struct contestant contestants[] = {
+	struct series all_series[] = {
 		{.run = {.exchange = EXCHANGE_REUSE, .size = size, .depth = buffers, .variant = percent}},
 		{.run = {.exchange = EXCHANGE_REUSE_WINDOW,
 			 .size = size,
@@ -117,12 +118,12 @@ static void measure_scheme(struct session *session, uint64_t size, uint32_t buff
 			 .window = window}},
 	};
 
-	measure_row(session, contestants, 2);
-	double latency = samples_summary(&contestants[0].samples).median / 2000;
-	double bandwidth = window * (double)size * 1e3 / samples_summary(&contestants[1].samples).median;
+	measure_row(session, all_series, 2);
+	double latency = samples_summary(&all_series[0].samples).median / 2000;
+	double bandwidth = window * (double)size * 1e3 / samples_summary(&all_series[1].samples).median;
 	output_row((union cell[]){{(double)size}, {percent ? 2 : 1}, {buffers}, {percent}, {latency}, {bandwidth}});
-	samples_free(&contestants[0].samples);
-	samples_free(&contestants[1].samples);
+	samples_free(&all_series[0].samples);
+	samples_free(&all_series[1].samples);
 }
 
 int buffer_reuse(struct session *session)
@@ -138,7 +139,7 @@ int buffer_reuse(struct session *session)
 	output_fact("scheme 2", "so many of a hundred messages use one buffer, each of the others another one of all");
 	output_table(columns, sizeof columns / sizeof columns[0]);
 	for (size_t i = 0; i < count; i++) {
-		uint64_t fit = ARENA / sizes[i];
+		uint64_t fit = BUFFER_BYTES / sizes[i];
 		uint32_t most = fit < 1 ? 1 : fit > BUFFERS ? BUFFERS : (uint32_t)fit;
 		for (uint32_t buffers = 1; buffers <= most; buffers *= session->load.quick ? 32 : 4)
 			measure_scheme(session, sizes[i], buffers, 0);

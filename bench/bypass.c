@@ -20,7 +20,7 @@
 #define SETTLE_NS  2000000 /* the operation starts at least so long after the computing */
 
 /* What the target says of one trial. */
-struct verdict {
+struct finding {
 	double alone_ns, busy_ns; /* what the computing took, without and with traffic */
 	double copy_ns;           /* what a copy of as many bytes takes here */
 	uint32_t found;           /* the event was in the queue when the computing ended */
@@ -97,21 +97,21 @@ static void busy_serve(struct session *session, const struct run *run, uint32_t 
 	ptl_event_kind_t kind = is_put(run) ? PTL_EVENT_PUT_END : PTL_EVENT_GET_END;
 	unsigned options = is_put(run) ? PTL_MD_OP_PUT : PTL_MD_OP_GET;
 	ptl_md_t md = session_md(session, is_put(run) ? session->sink : session->source, run->size, options);
-	struct verdict verdict = {.alone_ns = compute(loop_turns)};
+	struct finding finding = {.alone_ns = compute(loop_turns)};
 	ptl_handle_me_t me = session_attach(session, BITS_DATA, md, PTL_RETAIN);
 
-	verdict.copy_ns = time_copy(session, run->size);
+	finding.copy_ns = time_copy(session, run->size);
 	payload_fill(session, session->source, run->size, iteration);
 	control_meet(&session->peers);
 	control_meet(&session->peers);
-	verdict.busy_ns = compute(loop_turns);
-	verdict.found = event_is_there(session, kind);
-	session->seen[kind] += verdict.found;
+	finding.busy_ns = compute(loop_turns);
+	finding.found = event_is_there(session, kind);
+	session->seen[kind] += finding.found;
 	session_wait(session, kind, iteration + 1);
 	if (is_put(run))
 		payload_check(session, session->sink, run->size, iteration);
 	session_detach(session, me);
-	control_send(&session->peers, &verdict, sizeof verdict);
+	control_send(&session->peers, &finding, sizeof finding);
 }
 
 /* All trials of one kind at the initiator: us, percent. */
@@ -153,7 +153,7 @@ static void get_once(struct session *session, const struct run *run, uint32_t it
  */
 static void busy_initiate(struct session *session, const struct run *run, uint32_t iteration)
 {
-	struct verdict verdict;
+	struct finding finding;
 
 	wait_ns((uint64_t)COMPUTE_NS); /* keeps this core as busy while the target computes in peace */
 	control_meet(&session->peers);
@@ -162,12 +162,12 @@ static void busy_initiate(struct session *session, const struct run *run, uint32
 	wait_ns(SETTLE_NS + (uint64_t)rand() % ((uint64_t)(COMPUTE_NS / 2) - SETTLE_NS));
 	(is_put(run) ? put_once : get_once)(session, run, iteration);
 	double elapsed = (double)(monotonic_ns() - start);
-	control_receive(&session->peers, &verdict, sizeof verdict);
-	samples_add(&result.alone, verdict.alone_ns);
-	samples_add(&result.busy, verdict.busy_ns);
-	samples_add(&result.copy, verdict.copy_ns);
+	control_receive(&session->peers, &finding, sizeof finding);
+	samples_add(&result.alone, finding.alone_ns);
+	samples_add(&result.busy, finding.busy_ns);
+	samples_add(&result.copy, finding.copy_ns);
 	result.trials++;
-	result.bypassed += verdict.found && elapsed < verdict.busy_ns;
+	result.bypassed += finding.found && elapsed < finding.busy_ns;
 }
 
 const struct exchange put_to_busy_exchange = {busy_prepare, busy_initiate, busy_serve, NULL};

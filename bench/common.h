@@ -8,7 +8,7 @@
 
 struct common {
 	struct slot_queue queue[2];   /* by the role that reads */
-	_Atomic uint32_t bell;        /* a futex that the target sleeps on */
+	_Atomic uint32_t doorbell;    /* a futex that the target sleeps on */
 	_Atomic uint64_t awake_at_ns; /* monotonic_ns() when the target awoke; 0: it has not */
 	struct bare_lane lane[2];     /* by the role that writes */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ours, the bare limits of this machine, MPI, UCX and raw libfabric on the same work in one run.  All contestants are
- * started first; then they take turns, row by row and turn by turn, so that the machine's moods hit them alike.  Who has no
- * turn sleeps, which is checked by its CPU time.  The distance of the two cores is gauged before and after each turn, and
- * turns at different distances are never put together.
+ * Ours, the bare limits of this machine, MPI, UCX and raw libfabric on the same work in one run.  All candidates are
+ * started first; then they take turns, row by row and turn by turn, so that changes of the machine's speed affect them
+ * alike.  Who has no turn sleeps, which is checked by its CPU time.  The distance of the two cores is gauged before and
+ * after each turn, and turns at different distances are never put together.
  */
 #include "compare.h"
 
@@ -31,10 +31,10 @@
 #define BATCH       10
 #define LOADED_TIME 4 /* turns under load are longer: others' slices are milliseconds */
 #define BUSY_TRIALS 3
-#define RESTLESS    1.0 /* percent of a CPU; who takes more disturbs the others */
+#define RESTLESS    1.0 /* percent of a CPU; one that takes more disturbs the others */
 
-static struct rival_process rivals[RIVALS];
-static bool wanted[RIVALS];
+static struct candidate_process candidates[CANDIDATES];
+static bool wanted[CANDIDATES];
 static double iteration_ns[COMPARE_COLUMNS]; /* of the row at work; as long as it took lately */
 static struct gauge *gauge;
 static pid_t hogs[2];
@@ -54,7 +54,7 @@ static pid_t start_hog(struct peers place, enum role role)
 	place.role = role;
 	peers_pin(&place);
 	while (getppid() == parent)
-		rival_compute(RIVAL_COMPUTE_NS);
+		candidate_compute(CANDIDATE_COMPUTE_NS);
 	_exit(0);
 }
 
@@ -96,25 +96,26 @@ static bool is_chosen(const struct options *options, const struct compare_row *r
 	return false;
 }
 
-static void start_rivals(const struct options *options)
+static void start_candidates(const struct options *options)
 {
 	for (size_t i = 0; i < compare_row_count; i++)
 		for (unsigned column = 0; column < COMPARE_COLUMNS; column++) {
 			const struct entrant *entrant = compare_entrant(&compare_rows[i], column);
 			if (entrant && is_chosen(options, &compare_rows[i]))
-				wanted[entrant->rival] = true;
+				wanted[entrant->candidate] = true;
 		}
-	wanted[RIVAL_OTHER_BUILD] = wanted[RIVAL_OTHER_BUILD] && options->against;
-	rival_folder_make();
-	for (enum rival_id id = 0; id < RIVALS; id++)
+	wanted[CANDIDATE_OTHER_BUILD] = wanted[CANDIDATE_OTHER_BUILD] && options->against;
+	candidate_folder_make();
+	for (enum candidate_id id = 0; id < CANDIDATES; id++)
 		if (wanted[id])
-			rival_start(&rivals[id], &rival_kinds[id], id == RIVAL_OTHER_BUILD ? options->against : NULL);
-	rival_folder_remove();
+			candidate_start(&candidates[id], &candidate_kinds[id],
+					id == CANDIDATE_OTHER_BUILD ? options->against : NULL);
+	candidate_folder_remove();
 }
 
-static struct rival_order new_order(const struct compare_row *row, const struct entrant *entrant)
+static struct candidate_order new_order(const struct compare_row *row, const struct entrant *entrant)
 {
-	return (struct rival_order){
+	return (struct candidate_order){
 		.kind = row->kind,
 		.variant = entrant->variant,
 		.window = row->window,
@@ -125,29 +126,29 @@ static struct rival_order new_order(const struct compare_row *row, const struct 
 	};
 }
 
-static void plan(struct rival_order *order, const struct compare_row *row, double iteration, double turn_ns)
+static void plan(struct candidate_order *order, const struct compare_row *row, double iteration, double turn_ns)
 {
 	double budget = row->loaded ? LOADED_TIME * turn_ns : turn_ns;
 
 	order->batch = row->window || iteration > LONG_NS ? 1 : BATCH;
 	order->lead = (order->batch + 4) / 5;
-	double batches = fmin(RIVAL_VALUES, fmax(BUSY_TRIALS, budget / (iteration * order->batch)));
-	order->batches = row->kind == RIVAL_BUSY ? BUSY_TRIALS : (uint32_t)batches;
+	double batches = fmin(CANDIDATE_VALUES, fmax(BUSY_TRIALS, budget / (iteration * order->batch)));
+	order->batches = row->kind == CANDIDATE_BUSY ? BUSY_TRIALS : (uint32_t)batches;
 }
 
-/* A contestant's turn, or nothing if it is missing. */
-static void take_turn(const struct compare_row *row, unsigned column, struct rival_order *order, struct turn *turn)
+/* A candidate's turn, or nothing if it is missing. */
+static void take_turn(const struct compare_row *row, unsigned column, struct candidate_order *order, struct turn *turn)
 {
-	struct rival_process *rival = &rivals[compare_entrant(row, column)->rival];
+	struct candidate_process *candidate = &candidates[compare_entrant(row, column)->candidate];
 
 	turn->before = gauge_distance(gauge);
 	if (row->loaded)
 		set_hogs(SIGCONT);
-	turn->cpu_ns = rival_ask(rival, order, &turn->samples);
+	turn->cpu_ns = candidate_ask(candidate, order, &turn->samples);
 	if (row->loaded)
 		set_hogs(SIGSTOP);
 	turn->after = gauge_distance(gauge);
-	turn->iterations = rival_iterations(order);
+	turn->iterations = candidate_iterations(order);
 	if (turn->samples.count)
 		iteration_ns[column] = samples_summary(&turn->samples).median;
 }
@@ -156,16 +157,16 @@ static bool takes_part(const struct compare_row *row, unsigned column)
 {
 	const struct entrant *entrant = compare_entrant(row, column);
 
-	return entrant && wanted[entrant->rival] && !*rivals[entrant->rival].missing;
+	return entrant && wanted[entrant->candidate] && !*candidates[entrant->candidate].missing;
 }
 
 /* The first trial makes connections and pages, and says how long an iteration is. */
 static void warm_up(const struct compare_row *row, unsigned column)
 {
-	struct rival_order order = new_order(row, compare_entrant(row, column));
+	struct candidate_order order = new_order(row, compare_entrant(row, column));
 	struct turn turn = {0};
 
-	order.batches = row->kind == RIVAL_BUSY ? 1 : 5;
+	order.batches = row->kind == CANDIDATE_BUSY ? 1 : 5;
 	take_turn(row, column, &order, &turn);
 	samples_free(&turn.samples);
 }
@@ -179,7 +180,7 @@ static void measure_row(const struct compare_row *row, struct turn *turns, uint3
 		for (unsigned column = 0; column < COMPARE_COLUMNS; column++) {
 			if (!takes_part(row, column))
 				continue;
-			struct rival_order order = new_order(row, compare_entrant(row, column));
+			struct candidate_order order = new_order(row, compare_entrant(row, column));
 			plan(&order, row, iteration_ns[column], turn_ns);
 			take_turn(row, column, &order, &turns[column * repeat + turn]);
 		}
@@ -198,7 +199,7 @@ static void facts(uint32_t repeat, double turn_ns)
 	output_fact("put latency",
 		    "half a round trip of a ping-pong, both sides waiting in PtlEQWait; get: all of it, and the peers "
 		    "may read memory that both sides map");
-	output_fact("turns", "%u of each contestant and row, about %.0f ms each, taken alternately", repeat,
+	output_fact("turns", "%u of each candidate and row, about %.0f ms each, taken alternately", repeat,
 		    turn_ns / 1e6);
 	output_fact("figures",
 		    "medians over batches of %d iterations, of one where they are long; bandwidth and rate of "
@@ -208,30 +209,30 @@ static void facts(uint32_t repeat, double turn_ns)
 				  "the caller's, behind its list");
 	output_fact("overlap",
 		    "until the sender knows that its message has arrived at a process that computes for %d ms",
-		    (int)(RIVAL_COMPUTE_NS / 1000000));
+		    (int)(CANDIDATE_COMPUTE_NS / 1000000));
 	output_fact("loaded",
 		    "while a process computes on each core; bare: one line, who waits longer than 100 us sleeps");
 	output_fact("dedicated",
 		    "bare: a futex wake on one core; self: a put to oneself with two events, bare: one way");
-	for (enum rival_id id = 0; id < RIVALS; id++)
-		if (wanted[id] && !*rivals[id].missing)
-			output_fact(rival_kinds[id].name, "%s", rivals[id].text);
+	for (enum candidate_id id = 0; id < CANDIDATES; id++)
+		if (wanted[id] && !*candidates[id].missing)
+			output_fact(candidate_kinds[id].name, "%s", candidates[id].text);
 		else if (wanted[id])
-			output_fact(rival_kinds[id].name, "missing: %s", rivals[id].missing);
+			output_fact(candidate_kinds[id].name, "missing: %s", candidates[id].missing);
 }
 
 /* Whether they slept. */
 static void sleepers(void)
 {
-	for (enum rival_id id = 0; id < RIVALS; id++) {
+	for (enum candidate_id id = 0; id < CANDIDATES; id++) {
 		if (!wanted[id])
 			continue;
-		if (*rivals[id].missing) {
-			output_note(rival_kinds[id].name, "missing: %s", rivals[id].missing);
+		if (*candidates[id].missing) {
+			output_note(candidate_kinds[id].name, "missing: %s", candidates[id].missing);
 			continue;
 		}
-		double percent = rival_restlessness(&rivals[id]);
-		output_note(rival_kinds[id].name, "CPU time while others measured: %.3f %%%s", percent,
+		double percent = candidate_restlessness(&candidates[id]);
+		output_note(candidate_kinds[id].name, "CPU time while others measured: %.3f %%%s", percent,
 			    percent > RESTLESS ? ": it disturbed them" : "");
 	}
 }
@@ -292,16 +293,16 @@ int compare(const struct options *options)
 	signal(SIGPIPE, SIG_IGN);
 	gauge = gauge_open();
 	start_hogs();
-	start_rivals(options);
+	start_candidates(options);
 	gauge_pin(gauge);
 	facts(repeat, turn_ns);
 	size_t count = measure_rows(options, results, repeat, turn_ns);
 	collect_distances(results, count, repeat, &distances);
 	compare_table(results, count, repeat, &distances);
 	sleepers();
-	for (enum rival_id id = 0; id < RIVALS; id++)
+	for (enum candidate_id id = 0; id < CANDIDATES; id++)
 		if (wanted[id])
-			rival_end(&rivals[id]);
+			candidate_end(&candidates[id]);
 	end_hogs();
 	gauge_close(gauge);
 	samples_free(&distances);

@@ -3,26 +3,26 @@
 #ifndef PTLBENCH_COMPARE_H
 #define PTLBENCH_COMPARE_H
 
-#include "rival_start.h"
+#include "candidate_start.h"
 
 /* Processes. */
-enum rival_id {
-	RIVAL_OURS,
-	RIVAL_OTHER_BUILD,
-	RIVAL_DEDICATED,
-	RIVAL_SELF,
-	RIVAL_MPI,
-	RIVAL_UCX,
-	RIVAL_SHM,
-	RIVAL_BARE,
-	RIVAL_OURS_TCP,
-	RIVAL_RAW_TCP,
-	RIVAL_OURS_NET,
-	RIVAL_RAW_NET,
-	RIVALS
+enum candidate_id {
+	CANDIDATE_OURS,
+	CANDIDATE_OTHER_BUILD,
+	CANDIDATE_DEDICATED,
+	CANDIDATE_SELF,
+	CANDIDATE_MPI,
+	CANDIDATE_UCX,
+	CANDIDATE_SHM,
+	CANDIDATE_BARE,
+	CANDIDATE_OURS_TCP,
+	CANDIDATE_RAW_TCP,
+	CANDIDATE_OURS_NET,
+	CANDIDATE_RAW_NET,
+	CANDIDATES
 };
 
-/* Columns of contestants; who stands in one depends on the row's group. */
+/* Columns of candidates; which one a column shows depends on the row's group. */
 enum side { SIDE_OURS, SIDE_OTHER_BUILD, SIDE_PEER, SIDE_BARE };
 
 struct compare_column {
@@ -33,13 +33,13 @@ struct compare_column {
 #define COMPARE_COLUMNS 10
 extern const struct compare_column compare_columns[COMPARE_COLUMNS];
 
-/* Who takes part in which rows. */
+/* Which of them take part in which rows. */
 struct entrant {
 	unsigned column; /* of compare_columns */
-	enum rival_id rival;
+	enum candidate_id candidate;
 	uint32_t variant; /* of the order: a way of the bare ones */
 	uint32_t groups;  /* bits */
-	uint32_t kinds;   /* bits of enum rival_kind */
+	uint32_t kinds;   /* bits of enum candidate_kind */
 	uint64_t size_min, size_max;
 };
 
@@ -47,7 +47,7 @@ struct compare_row {
 	const char *test;
 	const char *unit;
 	uint32_t group; /* bit */
-	enum rival_kind kind;
+	enum candidate_kind kind;
 	uint64_t size;
 	uint32_t depth, window;
 	bool quick;     /* done with --quick, too */
@@ -55,11 +55,11 @@ struct compare_row {
 	bool more_wins; /* bandwidths and rates */
 };
 
-extern const struct rival_kind_of rival_kinds[RIVALS];
+extern const struct candidate_kind_of candidate_kinds[CANDIDATES];
 extern const struct compare_row compare_rows[];
 extern const size_t compare_row_count;
 
-/* Who stands in a column of a row, or NULL. */
+/* What a column of a row shows, or NULL. */
 const struct entrant *compare_entrant(const struct compare_row *row, unsigned column);
 
 /* Of a time of one iteration, ns, in the unit of the row. */
@@ -71,7 +71,7 @@ double compare_messages(const struct compare_row *row);
 /* NULL if `names` is a list of tests that compare has, or what it should have been. */
 const char *compare_refuses(const char *names);
 
-/* One turn of one contestant. */
+/* One turn of one candidate. */
 struct turn {
 	struct samples samples; /* ns; none: there was no turn */
 	double before, after;   /* distance of the cores, ns */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of compare: one line for each row and distance of the cores, one column for each contestant. */
+/* The table of compare: one line for each row and distance of the cores, one column for each candidate. */
 #include "compare.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 enum distance { NEAR, DISTANT, MOVED, DISTANCES }; /* MOVED: not the same before and after, or not known */
 
-/* What a contestant's turns at one distance amount to, in the unit of the row. */
+/* What a candidate's turns at one distance amount to, in the unit of the row. */
 struct standing {
 	double median, p99, p999, cpu_us;
 	uint32_t turns;
@@ -65,7 +65,7 @@ static struct standing stand(const struct compare_result *result, const struct t
 	return standing;
 }
 
-/* The column of the best contestant of a side, or -1. */
+/* The column of the best candidate of a side, or -1. */
 static int best(const struct compare_row *row, const struct standing standings[COMPARE_COLUMNS], enum side side)
 {
 	int found = -1;
@@ -81,7 +81,7 @@ static int best(const struct compare_row *row, const struct standing standings[C
 	return found;
 }
 
-/* After the fixed ones: median, p99, p99.9 and CPU time of each contestant. */
+/* After the fixed ones: median, p99, p99.9 and CPU time of each candidate. */
 enum {
 	COLUMN_TEST,
 	COLUMN_SIZE,
@@ -96,8 +96,8 @@ enum {
 	COLUMN_TO_OTHER,
 	COLUMN_TURNS,
 	COLUMN_MOVED,
-	COLUMN_CONTESTANTS,
-	COLUMN_COUNT = COLUMN_CONTESTANTS + 4 * COMPARE_COLUMNS
+	COLUMN_CANDIDATES,
+	COLUMN_COUNT = COLUMN_CANDIDATES + 4 * COMPARE_COLUMNS
 };
 
 static struct column columns[COLUMN_COUNT] = {
@@ -122,14 +122,14 @@ static void make_columns(void)
 		const struct compare_column *column = &compare_columns[i / 4];
 		const char *title = column->side == SIDE_OURS && i % 4 ? titles[i % 4] : NULL;
 		snprintf(keys[i], sizeof keys[i], "%s%s", column->key, parts[i % 4]);
-		columns[COLUMN_CONTESTANTS + i] = (struct column){i % 4 ? title : column->title, keys[i], 3};
+		columns[COLUMN_CANDIDATES + i] = (struct column){i % 4 ? title : column->title, keys[i], 3};
 	}
 }
 
 /* Ours is the first column. */
-static double ratio(const struct standing standings[COMPARE_COLUMNS], int rival)
+static double ratio(const struct standing standings[COMPARE_COLUMNS], int candidate)
 {
-	return rival < 0 ? NAN : standings[0].median / standings[rival].median;
+	return candidate < 0 ? NAN : standings[0].median / standings[candidate].median;
 }
 
 static double median_line(const struct compare_result *result, uint32_t repeat, enum distance distance)
@@ -165,7 +165,7 @@ static void print_standings(const struct compare_result *result, uint32_t repeat
 	for (unsigned column = 0; column < COMPARE_COLUMNS; column++) {
 		standings[column] = stand(result, &result->turns[column * repeat], repeat, distance);
 		const struct standing *standing = &standings[column];
-		union cell *of = &cells[COLUMN_CONTESTANTS + 4 * column];
+		union cell *of = &cells[COLUMN_CANDIDATES + 4 * column];
 		of[0].number = standing->median;
 		of[1].number = standing->p99;
 		of[2].number = standing->p999;

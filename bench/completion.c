@@ -88,16 +88,15 @@ static const struct column columns[] = {
 
 static void measure_notices(struct session *session, uint64_t size)
 {
-	struct contestant contestants[NOTICE_COUNT] = {0};
+	struct series all_series[NOTICE_COUNT] = {0};
 	double us[NOTICE_COUNT];
 
 	for (uint32_t notice = 0; notice < NOTICE_COUNT; notice++)
-		contestants[notice].run =
-			(struct run){.exchange = EXCHANGE_COMPLETION, .size = size, .variant = notice};
-	measure_row(session, contestants, NOTICE_COUNT);
+		all_series[notice].run = (struct run){.exchange = EXCHANGE_COMPLETION, .size = size, .variant = notice};
+	measure_row(session, all_series, NOTICE_COUNT);
 	for (uint32_t notice = 0; notice < NOTICE_COUNT; notice++) {
-		us[notice] = samples_summary(&contestants[notice].samples).median / 1000;
-		samples_free(&contestants[notice].samples);
+		us[notice] = samples_summary(&all_series[notice].samples).median / 1000;
+		samples_free(&all_series[notice].samples);
 	}
 	output_row((union cell[]){
 		{(double)size}, {us[NOTICE_WAIT] / 2}, {us[NOTICE_GET] / 2}, {us[NOTICE_BYTE] / 2}, {us[NOTICE_ACK]}});

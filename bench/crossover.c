@@ -32,12 +32,12 @@ static bool measure_once(const struct peers pairs[PROTOCOLS], uint64_t size, uin
 	for (uint32_t round = 0; round < rounds; round++)
 		for (enum protocol protocol = 0; protocol < PROTOCOLS; protocol++)
 			samples_add(&us[protocol], setups_measure(&pairs[protocol], size));
-	double brief = samples_summary(&us[PROTOCOL_SHORT]).median,
+	double compact = samples_summary(&us[PROTOCOL_SHORT]).median,
 	       lengthy = samples_summary(&us[PROTOCOL_LONG]).median;
-	output_row((union cell[]){{(double)size}, {brief}, {lengthy}, {lengthy / brief}});
+	output_row((union cell[]){{(double)size}, {compact}, {lengthy}, {lengthy / compact}});
 	samples_free(&us[PROTOCOL_SHORT]);
 	samples_free(&us[PROTOCOL_LONG]);
-	return lengthy <= brief;
+	return lengthy <= compact;
 }
 
 /* What crosses once may have been disturbed; what crosses twice crosses. */

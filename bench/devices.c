@@ -56,7 +56,7 @@ static bool note_qdisc(const struct nlmsghdr *message, struct qdisc *qdisc)
 	return false;
 }
 
-/* All disciplines of this namespace, which anybody may ask for; returns how many. */
+/* All disciplines of this namespace, which every process may query; returns how many. */
 static size_t list_qdiscs(struct qdisc *qdiscs, size_t room)
 {
 	struct {

@@ -90,11 +90,11 @@ static const struct column columns[] = {
 	{"to whole", "ratio_to_whole", 3},
 };
 
-static double median_us(struct contestant *contestant)
+static double median_us(struct series *series)
 {
-	double median = samples_summary(&contestant->samples).median / 1e3;
+	double median = samples_summary(&series->samples).median / 1e3;
 
-	samples_free(&contestant->samples);
+	samples_free(&series->samples);
 	return median;
 }
 
@@ -102,17 +102,16 @@ static double median_us(struct contestant *contestant)
 static double measure_fragment(struct session *session, uint64_t size, uint64_t fragment, double whole)
 {
 	const uint32_t count = (uint32_t)(size / fragment), stream = session_window(&session->load, fragment);
-	struct contestant contestants[] = {
+	struct series all_series[] = {
 		{.run = {.exchange = EXCHANGE_FRAGMENTS, .size = fragment, .window = count, .variant = ONE_BY_ONE}},
 		{.run = {.exchange = EXCHANGE_FRAGMENTS, .size = fragment, .window = count, .variant = PIPELINED}},
 		{.run = {.exchange = EXCHANGE_FRAGMENTS, .size = fragment, .window = 1, .variant = PIPELINED}},
 		{.run = {.exchange = EXCHANGE_PUT_WINDOW, .size = fragment, .window = stream}},
 	};
 
-	measure_row(session, contestants, sizeof contestants / sizeof contestants[0]);
-	double slow = median_us(&contestants[0]), quick = median_us(&contestants[1]),
-	       first = median_us(&contestants[2]);
-	double gap = median_us(&contestants[3]) / stream;
+	measure_row(session, all_series, sizeof all_series / sizeof all_series[0]);
+	double slow = median_us(&all_series[0]), quick = median_us(&all_series[1]), first = median_us(&all_series[2]);
+	double gap = median_us(&all_series[3]) / stream;
 	whole = whole > 0 ? whole : quick;
 	output_row((union cell[]){{(double)size},
 				  {(double)fragment},

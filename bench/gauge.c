@@ -23,8 +23,8 @@
 
 /*
  * Odd numbers ask, even ones answer, and no number is used twice.  A byte in the pipe calls the partner, `over` sends it
- * back to bed; who is not heard does not wait for it, so a call may still be in the pipe when the next one comes, and is
- * then obeyed a moment longer or answered by going to bed again.
+ * back to sleep; who is not heard does not wait for it, so a call may still be in the pipe when the next one comes, and
+ * is then obeyed a moment longer or answered by going to sleep again.
  */
 struct shared {
 	struct word line, over;
@@ -35,7 +35,7 @@ struct gauge {
 	uint64_t turn; /* the next that asks */
 	struct peers place;
 	pid_t partner;
-	int bell;
+	int doorbell;
 };
 
 /* Loads and stores pair with those in bounce(). */
@@ -48,14 +48,14 @@ static void answer_until_over(struct shared *shared)
 			atomic_store_explicit(&shared->line.value, value + 1, memory_order_release);
 }
 
-static void __attribute__((noreturn)) be_partner(struct gauge *gauge, int bell)
+static void __attribute__((noreturn)) be_partner(struct gauge *gauge, int doorbell)
 {
 	char token;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	gauge->place.role = TARGET;
 	peers_pin(&gauge->place);
-	while (read(bell, &token, 1) == 1)
+	while (read(doorbell, &token, 1) == 1)
 		answer_until_over(gauge->shared);
 	_exit(0);
 }
@@ -84,7 +84,7 @@ struct gauge *gauge_open(void)
 		be_partner(gauge, ends[0]);
 	}
 	close(ends[0]);
-	gauge->bell = ends[1];
+	gauge->doorbell = ends[1];
 	return gauge;
 }
 
@@ -92,7 +92,7 @@ void gauge_close(struct gauge *gauge)
 {
 	if (!gauge)
 		return;
-	close(gauge->bell);
+	close(gauge->doorbell);
 	waitpid(gauge->partner, NULL, 0);
 	munmap(gauge->shared, sizeof *gauge->shared);
 	free(gauge);
@@ -127,7 +127,7 @@ double gauge_distance(struct gauge *gauge)
 		return NAN;
 	uint64_t until = monotonic_ns() + MOST_NS;
 	atomic_store(&gauge->shared->over.value, 0);
-	if (write(gauge->bell, "", 1) != 1)
+	if (write(gauge->doorbell, "", 1) != 1)
 		fail("the gauge's partner has died");
 	bool there = bounce(gauge, until); /* wakes it */
 	while (there && batch < BATCHES) {

@@ -19,7 +19,9 @@
 #include "stats.h"
 #include "tests.h"
 
-/* One run for all that has rivals.  The ping-pongs have a persistent receive descriptor, as MPI-like layers have. */
+/*
+ * One run for all that has candidates.  The ping-pongs have a persistent receive descriptor, as MPI-like layers have.
+ */
 #define COMPARE                                                                                                        \
 	"compare --rows put-latency,get-latency,rate,put-bandwidth,get-bandwidth,loaded,dedicated,self,tcp-latency,"   \
 	"tcp-bandwidth,net-latency,net-bandwidth"
@@ -46,7 +48,7 @@ struct goal {
 	enum bound bound;
 	double limit;
 	const char *base;     /* `what` of the goal by whose figure this one is divided, or NULL */
-	const char *excuse;   /* `what` of a figure; where that is above the limit nobody could meet it */
+	const char *excuse;   /* `what` of a figure; where that is above the limit the goal cannot be met */
 	const char *absolute; /* column with what stands beside a ratio, or NULL */
 	const char *absolute_unit;
 	enum when when;
@@ -126,7 +128,7 @@ static const struct goal table[] = {
 	TO_PEER("13", "loaded cores, 8 B", "\"loaded\",8,", 1.0),
 	RATIO("13", "loaded cores, 8 B, to a bare line", "\"loaded\",8,", "to_bare", AT_MOST, 3, "us"),
 	{"14", "2 pairs, unpinned, to 1 pair", PAIRS, "\"2 pairs; unpinned\"", "ratio", 1, "x", AT_MOST, 2.2, NULL, NULL, "message_us", "us", EACH_ROUND},
-	{"14", "2 pairs, mates on one core, to 1 pair", PAIRS, "\"2 pairs; mates on one core\"", "ratio", 1, "x", AT_MOST, NO_LIMIT, NULL, NULL, "message_us", "us", EACH_ROUND},
+	{"14", "2 pairs, co-scheduled on one core, to 1 pair", PAIRS, "\"2 pairs; co-scheduled on one core\"", "ratio", 1, "x", AT_MOST, NO_LIMIT, NULL, NULL, "message_us", "us", EACH_ROUND},
 	{"15", "first put after 1 s, to a bare wake", WAKE, "8,", "ratio", 1, "x", AT_MOST, 1.3, NULL, NULL, "latency_us", "us", EACH_ROUND},
 	{"16", "put 1 MiB while target computes, ACK", BYPASS, "\"put\",1048576,", "complete_us", 1e-3, "ms", AT_MOST, 0.3, NOTHING, EACH_ROUND},
 	{"16", "computing slowed, beyond the copy", BYPASS, "\"put\",1048576,", "lost_beyond_copy_percent", 1, "%", AT_MOST, 5, NOTHING, EACH_ROUND},
@@ -258,9 +260,9 @@ static bool meets(const struct goal *goal, double median)
 	return goal->bound == AT_MOST ? median <= goal->limit : median >= goal->limit;
 }
 
-enum verdict { NOT_ASKED, NOT_MEASURED, FAILED, EXCUSED, MET, MISSED, VERDICTS };
+enum outcome { NOT_ASKED, NOT_MEASURED, FAILED, EXCUSED, MET, MISSED, OUTCOMES };
 
-static enum verdict judge(size_t i, double median)
+static enum outcome judge(size_t i, double median)
 {
 	const struct goal *goal = &table[i];
 
@@ -275,7 +277,7 @@ static enum verdict judge(size_t i, double median)
 	return goal->excuse && !meets(goal, median_of(find_goal(goal->excuse))) ? EXCUSED : MISSED;
 }
 
-static uint32_t verdicts[VERDICTS];
+static uint32_t outcomes[OUTCOMES];
 
 enum {
 	COLUMN_NUMBER,
@@ -285,7 +287,7 @@ enum {
 	COLUMN_GREATEST,
 	COLUMN_UNIT,
 	COLUMN_LIMIT,
-	COLUMN_VERDICT,
+	COLUMN_OUTCOME,
 	COLUMN_ABSOLUTE,
 	COLUMN_ABSOLUTE_UNIT,
 	COLUMN_COMMAND,
@@ -297,7 +299,7 @@ static const struct column columns[COLUMN_COUNT] = {
 	[COLUMN_ABSOLUTE] = {"absolute", "absolute", 3}, [COLUMN_ABSOLUTE_UNIT] = {"unit", "absolute_unit", -4},
 	[COLUMN_MEDIAN] = {"measured", "median", 3},     [COLUMN_LEAST] = {"least", "least", 3},
 	[COLUMN_GREATEST] = {"greatest", "greatest", 3}, [COLUMN_UNIT] = {"unit", "unit", -5},
-	[COLUMN_LIMIT] = {"limit", "limit", -8},         [COLUMN_VERDICT] = {"", "verdict", -6},
+	[COLUMN_LIMIT] = {"limit", "limit", -8},         [COLUMN_OUTCOME] = {"", "verdict", -6},
 	[COLUMN_COMMAND] = {"command", "command", -8},
 };
 
@@ -319,17 +321,17 @@ static const char *bound_text(const struct goal *goal, char *text, size_t size)
 
 static void print_goal(size_t i, const struct options *options)
 {
-	static const char *const words[VERDICTS] = {[NOT_ASKED] = "-",    [NOT_MEASURED] = "-", [FAILED] = "error",
+	static const char *const words[OUTCOMES] = {[NOT_ASKED] = "-",    [NOT_MEASURED] = "-", [FAILED] = "error",
 						    [EXCUSED] = "beyond", [MET] = "met",        [MISSED] = "missed"};
 	const struct goal *goal = &table[i];
 	char command[512], whole[528], limit[24];
 	bool failed = has_failed(i), spread = !failed && goal->when == EACH_ROUND;
 	double median = failed ? NAN : median_of(i);
-	enum verdict verdict = judge(i, median);
+	enum outcome outcome = judge(i, median);
 
 	write_command(goal, options, command, sizeof command);
 	snprintf(whole, sizeof whole, "ptlbench %s", command);
-	verdicts[verdict]++;
+	outcomes[outcome]++;
 	output_row((union cell[COLUMN_COUNT]){
 		[COLUMN_NUMBER] = {.text = goal->number},
 		[COLUMN_WHAT] = {.text = goal->what},
@@ -338,7 +340,7 @@ static void print_goal(size_t i, const struct options *options)
 		[COLUMN_GREATEST] = {spread ? results[i].value[results[i].count - 1] : NAN},
 		[COLUMN_UNIT] = {.text = goal->unit},
 		[COLUMN_LIMIT] = {.text = bound_text(goal, limit, sizeof limit)},
-		[COLUMN_VERDICT] = {.text = words[verdict]},
+		[COLUMN_OUTCOME] = {.text = words[outcome]},
 		[COLUMN_ABSOLUTE] = {goal->absolute ? samples_summary(&absolutes[i]).median : NAN},
 		[COLUMN_ABSOLUTE_UNIT] = {.text = goal->absolute ? goal->absolute_unit : ""},
 		[COLUMN_COMMAND] = {.text = whole},
@@ -348,12 +350,12 @@ static void print_goal(size_t i, const struct options *options)
 /* Ends with how many are met. */
 static int sum_up(const struct options *options)
 {
-	if (verdicts[EXCUSED])
-		output_note("beyond", "%u where the bare limit itself is beyond the goal", verdicts[EXCUSED]);
-	if (verdicts[FAILED])
-		output_note("error", "%u without a figure", verdicts[FAILED]);
-	output_note("goals", "%u of %u met", verdicts[MET], verdicts[MET] + verdicts[MISSED] + verdicts[FAILED]);
-	return verdicts[FAILED] || (options->strict && verdicts[MISSED]);
+	if (outcomes[EXCUSED])
+		output_note("beyond", "%u where the bare limit itself is beyond the goal", outcomes[EXCUSED]);
+	if (outcomes[FAILED])
+		output_note("error", "%u without a figure", outcomes[FAILED]);
+	output_note("goals", "%u of %u met", outcomes[MET], outcomes[MET] + outcomes[MISSED] + outcomes[FAILED]);
+	return outcomes[FAILED] || (options->strict && outcomes[MISSED]);
 }
 
 int goals(const struct options *options)

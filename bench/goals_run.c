@@ -17,7 +17,7 @@
 
 static void __attribute__((noreturn)) become(const char *command, int out)
 {
-	/* One that hangs must not use up everybody's time. */
+	/* One that hangs must not use up the time of all. */
 	static char *const last[] = {"--format", "csv", "--timeout", "290", NULL};
 	char *words[WORDS_MAX + 6] = {"ptlbench"}, *text = strdup(command), *rest;
 	int count = 1;

@@ -95,11 +95,11 @@ int host_overhead(struct session *session)
 		    "the call of PtlEQGet that finds the PUT_END of the answer; what it costs includes a clock");
 	output_table(overhead_columns, sizeof overhead_columns / sizeof overhead_columns[0]);
 	for (size_t i = 0; i < count; i++) {
-		struct contestant contestant = {.run = {.exchange = EXCHANGE_HOST_OVERHEAD, .size = sizes[i]}};
-		measure_row(session, &contestant, 1);
+		struct series series = {.run = {.exchange = EXCHANGE_HOST_OVERHEAD, .size = sizes[i]}};
+		measure_row(session, &series, 1);
 		double post = median_us(&spent.post), take = median_us(&spent.take);
 		output_row((union cell[]){
-			{(double)sizes[i]}, {post}, {take}, {post + take}, {median_us(&contestant.samples) / 2}});
+			{(double)sizes[i]}, {post}, {take}, {post + take}, {median_us(&series.samples) / 2}});
 	}
 	return 0;
 }
@@ -115,13 +115,13 @@ static const struct column availability_columns[] = {
 /* The window's time, us; and with so much computing in it. */
 static double window_us(struct session *session, uint64_t size, double compute)
 {
-	struct contestant contestant = {.run = {.exchange = EXCHANGE_BOTH_WINDOW,
-						.size = size,
-						.window = session_window(&session->load, size),
-						.depth = (uint32_t)(compute * 1e3)}};
+	struct series series = {.run = {.exchange = EXCHANGE_BOTH_WINDOW,
+					.size = size,
+					.window = session_window(&session->load, size),
+					.depth = (uint32_t)(compute * 1e3)}};
 
-	measure_row(session, &contestant, 1);
-	return median_us(&contestant.samples);
+	measure_row(session, &series, 1);
+	return median_us(&series.samples);
 }
 
 int availability(struct session *session)

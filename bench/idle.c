@@ -14,7 +14,7 @@
 #define GOAL_PERCENT 0.1
 
 /* What run.variant means here. */
-enum bed { BED_NANOSLEEP, BED_EQPOLL, BED_COUNT };
+enum idle_call { IDLE_NANOSLEEP, IDLE_EQPOLL, IDLE_COUNT };
 
 static unsigned seconds(const struct session *session)
 {
@@ -30,12 +30,12 @@ static double cpu_seconds(void)
 	       1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-static void sleep_in(struct session *session, enum bed bed, unsigned time)
+static void sleep_in(struct session *session, enum idle_call call, unsigned time)
 {
 	struct timespec left = {.tv_sec = time};
 	int which;
 
-	if (bed == BED_EQPOLL)
+	if (call == IDLE_EQPOLL)
 		PtlEQPoll(&session->eq, 1, time * 1000, &session->event, &which);
 	else
 		while (nanosleep(&left, &left))
@@ -48,7 +48,7 @@ static double percent_while_asleep(struct session *session, const struct run *ru
 	uint64_t start = monotonic_ns();
 	double before = cpu_seconds();
 
-	sleep_in(session, (enum bed)run->variant, seconds(session));
+	sleep_in(session, (enum idle_call)run->variant, seconds(session));
 	return 100 * (cpu_seconds() - before) / (1e-9 * (double)(monotonic_ns() - start));
 }
 
@@ -80,16 +80,16 @@ static const struct column columns[] = {
 
 int idle(struct session *session)
 {
-	static const char *const beds[] = {[BED_NANOSLEEP] = "nanosleep", [BED_EQPOLL] = "PtlEQPoll"};
+	static const char *const calls[] = {[IDLE_NANOSLEEP] = "nanosleep", [IDLE_EQPOLL] = "PtlEQPoll"};
 	bool reached = true;
 
 	output_fact("goal", "each process, connected to the other, less than %.1f %% of one CPU", GOAL_PERCENT);
 	output_table(columns, sizeof columns / sizeof columns[0]);
 	measure_connect(session);
-	for (uint32_t bed = 0; bed < BED_COUNT; bed++) {
-		struct run run = {.exchange = EXCHANGE_IDLE, .variant = bed, .batch = 1, .batches = 1};
+	for (uint32_t call = 0; call < IDLE_COUNT; call++) {
+		struct run run = {.exchange = EXCHANGE_IDLE, .variant = call, .batch = 1, .batches = 1};
 		measure_run(session, &run, NULL);
-		output_row((union cell[]){{.text = beds[bed]},
+		output_row((union cell[]){{.text = calls[call]},
 					  {seconds(session)},
 					  {percent[INITIATOR]},
 					  {percent[TARGET]},

@@ -2,7 +2,7 @@
 /*
  * How the ranks of a job become the two sides of a run.  Rank 1 opens a TCP port at the address of its interface and puts
  * the port's number to rank 0, again and again until that is acknowledged: a put that arrives before rank 0 has attached
- * its entry is dropped, and Portals tells nobody.
+ * its entry is dropped, and Portals reports nothing.
  */
 #include "job.h"
 

@@ -89,16 +89,16 @@ static double median_us(struct samples *samples, double divisor)
 static void measure_size(struct session *session, uint64_t size)
 {
 	const uint32_t window = session_window(&session->load, size);
-	int rival = raw_rival(session, EXCHANGE_PUT, size);
-	struct contestant contestants[] = {
+	int candidate = raw_counterpart(session, EXCHANGE_PUT, size);
+	struct series all_series[] = {
 		{.run = {.exchange = EXCHANGE_COMPLETION, .size = size}},
 		{.run = {.exchange = EXCHANGE_PUT_WINDOW, .size = size, .window = window}},
-		{.run = {.exchange = (uint32_t)rival, .size = size}},
+		{.run = {.exchange = (uint32_t)candidate, .size = size}},
 	};
 
-	measure_row(session, contestants, rival < 0 ? 2 : 3);
-	double half = median_us(&contestants[0].samples, 2), gap = median_us(&contestants[1].samples, window);
-	double raw = rival < 0 ? NAN : median_us(&contestants[2].samples, 2);
+	measure_row(session, all_series, candidate < 0 ? 2 : 3);
+	double half = median_us(&all_series[0].samples, 2), gap = median_us(&all_series[1].samples, window);
+	double raw = candidate < 0 ? NAN : median_us(&all_series[2].samples, 2);
 	struct run run = {.exchange = EXCHANGE_OVERHEAD,
 			  .size = size,
 			  .depth = (uint32_t)(1e3 * (10 * half + 2 * BURST * gap)),

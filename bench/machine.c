@@ -13,7 +13,7 @@
 #include "output.h"
 
 #define NEEDED_CPUS 2   /* of a pair */
-#define BEGINNING   0.5 /* what whoever started us may have left in the load average */
+#define BEGINNING   0.5 /* what the program that started us may have left in the load average */
 
 /* Intel and AMD name the model so; elsewhere the architecture has to do. */
 static void cpu_model(char *model, size_t size, const char *architecture)
@@ -60,7 +60,7 @@ static bool read_load(double *average, unsigned *runnable)
 	return told;
 }
 
-/* Who wants to run at every look is at work; one look may find anybody. */
+/* A thread that is runnable at every look is at work; one look may find any thread. */
 void machine_warn_if_busy(void)
 {
 	const struct timespec between = {.tv_nsec = 10000000};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a long match list costs: the ping-pong of put-latency with so many entries in front of the one that matches, on
- * both sides, for several mixes of what the entries ignore; and the same with messages in front that nobody asked for.
+ * both sides, for several mixes of what the entries ignore; and the same with unexpected messages in front.
  */
 #include "tests.h"
 
@@ -27,7 +27,7 @@ static ptl_match_bits_t ignore_nothing(uint32_t index)
 	return 0;
 }
 
-/* Of 64 bits the lower 8, 16, 24 or 32 are somebody else's. */
+/* Of 64 bits the lower 8, 16, 24 or 32 are ignored. */
 static ptl_match_bits_t ignore_suffix(uint32_t index)
 {
 	return ((ptl_match_bits_t)1 << 8 * (index % 4 + 1)) - 1;
@@ -107,7 +107,7 @@ static void behind_finish(struct session *session, const struct run *run)
 const struct exchange put_behind_exchange = {behind_prepare, put_initiate, put_serve, behind_finish};
 
 /*
- * Messages that nobody asked for go to the entry that takes all, behind the target's last, where whoever is above Portals
+ * Unexpected messages go to the entry that takes all, behind the target's last, where whoever is above Portals
  * finds them.
  */
 static ptl_handle_me_t take_all;
@@ -151,15 +151,15 @@ static void unexpected_finish(struct session *session, const struct run *run)
 const struct exchange put_unexpected_exchange = {unexpected_prepare, unexpected_initiate, put_serve, unexpected_finish};
 
 /* Half round trips, us. */
-static struct summary summarise(struct contestant *contestant)
+static struct summary summarise(struct series *series)
 {
-	struct summary summary = samples_summary(&contestant->samples);
+	struct summary summary = samples_summary(&series->samples);
 
 	summary.median /= 2000;
 	summary.p10 /= 2000;
 	summary.p90 /= 2000;
 	summary.p99 /= 2000;
-	samples_free(&contestant->samples);
+	samples_free(&series->samples);
 	return summary;
 }
 
@@ -168,15 +168,15 @@ enum { COLUMN_DEPTH, COLUMN_MIX, COLUMN_P10 = COLUMN_MIX + 2 * MIXES, COLUMN_P90
 
 static void measure_depth(struct session *session, uint32_t depth)
 {
-	struct contestant contestants[MIXES] = {0};
+	struct series all_series[MIXES] = {0};
 	union cell cells[COLUMN_COUNT] = {[COLUMN_DEPTH] = {depth}};
 
 	for (uint32_t mix = 0; mix < MIXES; mix++)
-		contestants[mix].run = (struct run){
+		all_series[mix].run = (struct run){
 			.exchange = EXCHANGE_PUT_BEHIND, .size = MESSAGE_SIZE, .depth = depth, .variant = mix};
-	measure_row(session, contestants, MIXES);
+	measure_row(session, all_series, MIXES);
 	for (uint32_t mix = 0; mix < MIXES; mix++) {
-		struct summary summary = summarise(&contestants[mix]);
+		struct summary summary = summarise(&all_series[mix]);
 		cells[COLUMN_MIX + 2 * mix].number = summary.median;
 		cells[COLUMN_MIX + 2 * mix + 1].number = summary.p99;
 		if (mix)

@@ -155,7 +155,7 @@ static double timed_batches(struct session *session, const struct run *run, stru
 	return (double)(start - first);
 }
 
-/* One process that is its own other side needs no orders and waits for nobody. */
+/* One process that is its own other side needs no orders and no waiting. */
 static bool is_alone(const struct session *session)
 {
 	return session->peers.control < 0;
@@ -227,46 +227,46 @@ static double trial(struct session *session, struct run run, uint32_t iterations
 }
 
 /* The first trial makes the connection and is kept short, the second warms up, but not for long. */
-static void warm_up(struct session *session, struct contestant *contestant, double budget)
+static void warm_up(struct session *session, struct series *series, double budget)
 {
-	double time = trial(session, contestant->run, 3);
+	double time = trial(session, series->run, 3);
 	double iterations = fmin(session->load.warmup, 0.1 * budget / time);
 
 	if (iterations >= 1)
-		time = trial(session, contestant->run, (uint32_t)iterations);
-	contestant->iteration_ns = time;
+		time = trial(session, series->run, (uint32_t)iterations);
+	series->iteration_ns = time;
 }
 
 /* Plans anew each time: how long an iteration takes depends on what else the machine does. */
-static void take_turn(struct session *session, struct contestant *contestant, double budget)
+static void take_turn(struct session *session, struct series *series, double budget)
 {
 	uint32_t turns = session->load.repeat, iterations = (session->load.iterations + turns - 1) / turns;
-	struct run *run = &contestant->run;
+	struct run *run = &series->run;
 	struct batch_limits limits = run->window ? (struct batch_limits){1, 1} : (struct batch_limits){10, 50};
-	struct plan plan = plan_batches(contestant->iteration_ns, budget, iterations, limits);
+	struct plan plan = plan_batches(series->iteration_ns, budget, iterations, limits);
 	struct usage before[2], after[2];
 
 	run->batch = plan.batch;
 	run->batches = plan.batches;
 	run->lead = (plan.batch + 4) / 5;
 	measure_usage(session, before);
-	double elapsed = measure_run(session, run, &contestant->samples);
+	double elapsed = measure_run(session, run, &series->samples);
 	measure_usage(session, after);
 	for (int role = INITIATOR; role <= TARGET; role++)
-		usage_add(&contestant->usage[role], &before[role], &after[role]);
-	contestant->iterations += run_iterations(run);
-	contestant->iteration_ns = elapsed / ((double)plan.batch * plan.batches);
+		usage_add(&series->usage[role], &before[role], &after[role]);
+	series->iterations += run_iterations(run);
+	series->iteration_ns = elapsed / ((double)plan.batch * plan.batches);
 }
 
-void measure_row(struct session *session, struct contestant *contestants, size_t count)
+void measure_row(struct session *session, struct series *all_series, size_t count)
 {
 	double budget = row_budget(&session->load) / (double)count;
 
 	for (size_t i = 0; i < count; i++)
-		warm_up(session, &contestants[i], budget);
+		warm_up(session, &all_series[i], budget);
 	for (uint32_t turn = 0; turn < session->load.repeat; turn++)
 		for (size_t i = 0; i < count; i++)
-			take_turn(session, &contestants[i], budget / session->load.repeat);
+			take_turn(session, &all_series[i], budget / session->load.repeat);
 }
 
 void measure_connect(struct session *session)

@@ -109,13 +109,13 @@ void measure_end(struct session *session);
  */
 double measure_run(struct session *session, const struct run *run, struct samples *samples);
 
-/* What a side has spent: CPU time of all its threads, and messages and completions handled by whom. */
+/* What a side has spent: CPU time of all its threads, and which side of the NIC handled messages and completions. */
 struct usage {
 	double cpu_ns, by_host, by_nic;
 };
 
-/* Who shares a row of a table.  `run` says what; lead, batch and batches are chosen by measure_row(). */
-struct contestant {
+/* A series of a row of a table.  `run` says what; lead, batch and batches are chosen by measure_row(). */
+struct series {
 	struct run run;
 	struct samples samples; /* nanoseconds per iteration */
 	double iteration_ns;    /* how long one took lately, on average */
@@ -123,8 +123,8 @@ struct contestant {
 	struct usage usage[2];
 };
 
-/* Warms up, then lets the contestants take turns so that the machine's moods hit them alike. */
-void measure_row(struct session *session, struct contestant *contestants, size_t count);
+/* Warms up, then lets the series take turns so that changes of the machine's speed affect them alike. */
+void measure_row(struct session *session, struct series *all_series, size_t count);
 
 /* A few round trips: the two sides know each other and everything is warm. */
 void measure_connect(struct session *session);

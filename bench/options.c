@@ -259,7 +259,7 @@ static const struct option_row {
 	[OPTION_DEPTHS] = {"--depths", "N,N,...", VALUE(set_depths),
 			   "match-depth: entries in front of the one that matches (0,10,100,1000,10000)"},
 	[OPTION_REPEAT] = {"--repeat", "N", VALUE(set_repeat),
-			   "how often the contestants of a row take turns (10; 5 with --quick)"},
+			   "how often the series of a row take turns (10; 5 with --quick)"},
 	[OPTION_RAW] = {"--raw", "KIND", VALUE(set_raw),
 			"also do it directly on libfabric, same provider: msg, tagged, rma; or in shared memory "
 			"without it: slots"},

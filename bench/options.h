@@ -23,7 +23,7 @@ struct workload {
 	uint32_t row_ms;             /* time for a row of the table; 0: the usual */
 	uint32_t warmup;             /* iterations */
 	uint32_t window;             /* operations in flight; 0: depends on the size */
-	uint32_t repeat;             /* how often the contestants of a row take turns */
+	uint32_t repeat;             /* how often the series of a row take turns */
 	uint32_t depth_count;
 	uint32_t depths[DEPTHS_MAX]; /* match entries in front of the one that matches */
 	uint32_t raw;                /* enum raw_kind */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * More processes than cores: pairs of processes play the ping-pong of put-latency at the same time.  What counts is how
- * many messages all of them exchange while the clock runs, so that nobody's starving is hidden by a median.
+ * many messages all of them exchange while the clock runs, so that no median hides a process that starves.
  */
 #include "tests.h"
 
@@ -28,15 +28,15 @@
 struct arrangement {
 	const char *name;
 	unsigned pairs;
-	enum { MATES_APART, MATES_FREE, MATES_TOGETHER } place;
+	enum { CORES_APART, CORES_FREE, CORES_TOGETHER } place;
 };
 
 /* The first one is what the others are compared with. */
 static const struct arrangement arrangements[] = {
-	{"1 pair; a core each", 1, MATES_APART},
-	{"1 pair; unpinned", 1, MATES_FREE},
-	{"2 pairs; unpinned", 2, MATES_FREE},
-	{"2 pairs; mates on one core", 2, MATES_TOGETHER},
+	{"1 pair; a core each", 1, CORES_APART},
+	{"1 pair; unpinned", 1, CORES_FREE},
+	{"2 pairs; unpinned", 2, CORES_FREE},
+	{"2 pairs; co-scheduled on one core", 2, CORES_TOGETHER},
 };
 
 #define ARRANGEMENTS (sizeof arrangements / sizeof arrangements[0])
@@ -73,7 +73,7 @@ static void play(struct session *session, struct peers *parent)
 	measure_end(session);
 }
 
-/* A pair whose mates share a core is started on it, as by taskset: its NIC threads stay there too. */
+/* A pair whose processes share a core is started on it, as by taskset: its NIC threads stay there too. */
 static void confine(const struct peers *place)
 {
 	struct peers one = *place;
@@ -89,8 +89,8 @@ be_pair(struct peers *parent, const struct options *options, const struct arrang
 	struct session session;
 
 	own.load.persistent = true;
-	own.unpinned = arrangement->place == MATES_FREE;
-	if (arrangement->place == MATES_TOGETHER)
+	own.unpinned = arrangement->place == CORES_FREE;
+	if (arrangement->place == CORES_TOGETHER)
 		confine(parent);
 	session_open(&session, &own);
 	if (session.peers.role == INITIATOR)

@@ -46,7 +46,7 @@ void peers_pin(const struct peers *peers)
 	sched_setaffinity(0, sizeof one, &one);
 }
 
-static volatile pid_t doomed; /* by us: its end is no failure */
+static volatile pid_t killed; /* by us: its end is no failure */
 
 /*
  * A target that fails says why itself and exits with 1; one that crashed cannot.  Either way the initiator would wait
@@ -59,7 +59,7 @@ static void target_ended(int signal_number)
 	pid_t pid;
 
 	(void)signal_number;
-	if ((pid = waitpid(-1, &status, WNOHANG)) <= 0 || pid == doomed)
+	if ((pid = waitpid(-1, &status, WNOHANG)) <= 0 || pid == killed)
 		return;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return;
@@ -222,7 +222,7 @@ uint64_t peers_kill(struct peers *peers)
 {
 	int status;
 
-	doomed = peers->child;
+	killed = peers->child;
 	uint64_t now = monotonic_ns();
 	kill(peers->child, SIGKILL);
 	while (waitpid(peers->child, &status, 0) < 0 && errno == EINTR)
@@ -231,7 +231,7 @@ uint64_t peers_kill(struct peers *peers)
 	return now;
 }
 
-/* The forked initiator has said on stderr why it ends; a stranger has not. */
+/* The forked initiator has said on stderr why it ends; another process has not. */
 static void __attribute__((noreturn)) other_side_gone(const struct peers *peers)
 {
 	if (peers->forked && peers->role == TARGET)

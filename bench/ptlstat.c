@@ -179,7 +179,7 @@ static struct stat_page *find_page(long pid)
 static bool ask(struct stat_page *page, const struct wish *wish)
 {
 	uint64_t until = monotonic_ns() + (uint64_t)(wish->timeout * 1e9);
-	const struct timespec nap = {.tv_nsec = 20000000};
+	const struct timespec pause = {.tv_nsec = 20000000};
 
 	if (wish->queues)
 		atomic_store_explicit(&page->wants_text, 1, memory_order_relaxed);
@@ -194,7 +194,7 @@ static bool ask(struct stat_page *page, const struct wish *wish)
 			return true;
 		if (monotonic_ns() >= until)
 			return false;
-		stat_page_sleep(&page->answered, answered, &nap);
+		stat_page_sleep(&page->answered, answered, &pause);
 	}
 }
 

@@ -71,7 +71,7 @@ void raw_set_peer(struct raw *raw, const struct raw_name *name);
 void raw_close(struct raw *raw);
 
 /* The exchange that does the same on libfabric, or -1 if --raw was not given or has none for this size. */
-int raw_rival(const struct session *session, enum exchange_id exchange, uint64_t size);
+int raw_counterpart(const struct session *session, enum exchange_id exchange, uint64_t size);
 
 /* Says above a table what the raw column is. */
 void raw_fact(const struct session *session);

@@ -189,7 +189,7 @@ void raw_close(struct raw *raw)
 	free(raw);
 }
 
-static const enum exchange_id rivals[][2] = {
+static const enum exchange_id candidates[][2] = {
 	[EXCHANGE_PUT] = {EXCHANGE_RAW_PUT, EXCHANGE_RMA_PUT},
 	[EXCHANGE_GET] = {EXCHANGE_RAW_GET, EXCHANGE_RMA_GET},
 	[EXCHANGE_PUT_WINDOW] = {EXCHANGE_RAW_PUT_WINDOW, EXCHANGE_RMA_PUT_WINDOW},
@@ -197,7 +197,7 @@ static const enum exchange_id rivals[][2] = {
 };
 
 /* Lines carry what fits beside their sequence word; a request and its answer are one line each. */
-static int slots_rival(enum exchange_id exchange, uint64_t size)
+static int slots_candidate(enum exchange_id exchange, uint64_t size)
 {
 	static const int in_slots[] = {
 		[EXCHANGE_PUT] = EXCHANGE_SLOTS,
@@ -209,13 +209,13 @@ static int slots_rival(enum exchange_id exchange, uint64_t size)
 	return size <= sizeof((struct slot *)0)->payload ? in_slots[exchange] : -1;
 }
 
-int raw_rival(const struct session *session, enum exchange_id exchange, uint64_t size)
+int raw_counterpart(const struct session *session, enum exchange_id exchange, uint64_t size)
 {
 	if (session->load.raw == RAW_SLOTS)
-		return slots_rival(exchange, size);
+		return slots_candidate(exchange, size);
 	if (!session->raw || (session->load.raw == RAW_RMA && !size))
 		return -1;
-	return (int)rivals[exchange][session->load.raw == RAW_RMA];
+	return (int)candidates[exchange][session->load.raw == RAW_RMA];
 }
 
 void raw_fact(const struct session *session)

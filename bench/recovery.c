@@ -27,7 +27,7 @@
 #define REPEAT_MS     100
 #define EVENT_WAIT_MS 100000
 
-/* Unless the environment says otherwise: nobody wants to watch the usual ones pass. */
+/* Unless the environment says otherwise: the usual ones are too long for a test. */
 #define CONNECT_TIMEOUT "2s"
 #define PEER_TIMEOUT    "5s"
 
@@ -63,7 +63,7 @@ static ptl_event_t take(struct session *session)
 	return event;
 }
 
-/* Entries that anybody may put to and get from. */
+/* Entries that every process may put to and get from. */
 static void show_memory(struct session *session)
 {
 	session->other = (ptl_process_id_t){PTL_NID_ANY, PTL_PID_ANY};
@@ -156,7 +156,7 @@ static void await_failure(struct session *session, struct outcome *outcome)
 
 /*
  * As a program would: again when a put has failed, or when nothing is heard of it.  One that arrives between the
- * successor's PtlNIInit and its PtlMDAttach is dropped, and Portals tells nobody.
+ * successor's PtlNIInit and its PtlMDAttach is dropped, and Portals reports nothing.
  */
 static void put_until_acknowledged(struct session *session, ptl_handle_md_t md, struct outcome *outcome)
 {

@@ -16,7 +16,7 @@ double scale_resident(void);            /* bytes of our own memory */
 void scale_show(const struct figure *); /* prints, and plots if asked to */
 
 /* Up to `most` peers or entries. */
-void scale_peers(uint32_t most, bool brief);
+void scale_peers(uint32_t most, bool compact);
 void scale_lists(uint32_t most);
 void scale_engine_lists(void);
 

@@ -10,7 +10,7 @@
 
 #include "fail.h"
 #include "offload/match.h"
-#include "scale_crowd.h"
+#include "synthetic.h"
 
 #define BATCH_NS      5e6
 #define LEAST         16u /* of anything in a batch */
@@ -194,10 +194,11 @@ static void attach_and_unlink(void *argument)
 	const struct attachment *list = argument;
 	const struct pattern *visitor = &list->visitor;
 	ptl_handle_me_t me;
-	int rc = list->beside == PTL_INVALID_HANDLE ? PtlMEAttach(list->ni, CROWD_INDEX, visitor->source, visitor->bits,
-								  visitor->ignore, PTL_RETAIN, list->position, &me)
-						    : PtlMEInsert(list->beside, visitor->source, visitor->bits,
-								  visitor->ignore, PTL_RETAIN, list->position, &me);
+	int rc = list->beside == PTL_INVALID_HANDLE
+			 ? PtlMEAttach(list->ni, SYNTHETIC_INDEX, visitor->source, visitor->bits, visitor->ignore,
+				       PTL_RETAIN, list->position, &me)
+			 : PtlMEInsert(list->beside, visitor->source, visitor->bits, visitor->ignore, PTL_RETAIN,
+				       list->position, &me);
 
 	if (rc || PtlMEUnlink(me))
 		fail("a match entry: %s", PtlNicErrorText());
@@ -209,8 +210,8 @@ static void fill(struct attachment *list, enum kind kind, uint32_t length)
 	for (uint32_t i = 0; i < length; i++) {
 		struct pattern pattern = pattern_of(kind, i);
 
-		pattern.source = pattern.source.nid == PTL_NID_ANY ? anyone : crowd_id(0);
-		if (PtlMEAttach(list->ni, CROWD_INDEX, pattern.source, pattern.bits, pattern.ignore, PTL_RETAIN,
+		pattern.source = pattern.source.nid == PTL_NID_ANY ? anyone : synthetic_id(0);
+		if (PtlMEAttach(list->ni, SYNTHETIC_INDEX, pattern.source, pattern.bits, pattern.ignore, PTL_RETAIN,
 				PTL_INS_AFTER, &list->entries[i]))
 			fail("match entry %u: %s", i, PtlNicErrorText());
 	}
@@ -227,7 +228,7 @@ static void open_behind(ptl_handle_ni_t ni)
 	ptl_handle_me_t me;
 	ptl_handle_md_t window;
 
-	if (PtlMEAttach(ni, CROWD_INDEX, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me) ||
+	if (PtlMEAttach(ni, SYNTHETIC_INDEX, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me) ||
 	    PtlMDAttach(me, md, PTL_RETAIN, &window))
 		fail("a window: %s", PtlNicErrorText());
 }
@@ -235,7 +236,7 @@ static void open_behind(ptl_handle_ni_t ni)
 static void put_once(void *unused)
 {
 	(void)unused;
-	crowd_put(PUTS, 1, 0, false);
+	synthetic_put(PUTS, 1, 0, false);
 }
 
 static double time_attached(struct attachment *list, ptl_handle_me_t beside, ptl_ins_pos_t position)
@@ -247,13 +248,14 @@ static double time_attached(struct attachment *list, ptl_handle_me_t beside, ptl
 
 static void measure_engine(enum kind kind, uint32_t length, double *puts, double *changes)
 {
-	struct attachment list = {.ni = crowd_open(1, true), .entries = calloc(length + 1, sizeof(ptl_handle_me_t))};
+	struct attachment list = {.ni = synthetic_open(1, true),
+				  .entries = calloc(length + 1, sizeof(ptl_handle_me_t))};
 
 	if (!list.entries)
 		fail("no memory for %u handles", length);
 	fill(&list, kind, length);
 	open_behind(list.ni);
-	crowd_greet(0, 1);
+	synthetic_greet(0, 1);
 	put_once(NULL);
 	puts[kind] = time_of(put_once, NULL) / PUTS;
 	if (kind == EXACT) {
@@ -262,7 +264,7 @@ static void measure_engine(enum kind kind, uint32_t length, double *puts, double
 			time_attached(&list, length ? list.entries[length / 2] : PTL_INVALID_HANDLE, PTL_INS_AFTER);
 		changes[2] = time_attached(&list, PTL_INVALID_HANDLE, PTL_INS_AFTER);
 	}
-	crowd_close();
+	synthetic_close();
 	free(list.entries);
 }
 

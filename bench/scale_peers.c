@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an engine pays for knowing many: for each message and for each of them.  All are made up (scale_crowd.c), so it is
+ * What an engine pays for knowing many: for each message and for each of them.  All are made up (synthetic.c), so it is
  * the engine's own time, and the script's, which is shown beside.  Messages of peers chosen at random find nothing of theirs
  * in the caches: from some number of peers on, that is what grows.
  */
@@ -9,7 +9,7 @@
 #include <portals3_nic.h>
 
 #include "fail.h"
-#include "scale_crowd.h"
+#include "synthetic.h"
 
 #define MESSAGES 200000u
 #define DRIVES   20000u
@@ -33,7 +33,7 @@ static void open_window(void)
 	ptl_handle_md_t window;
 
 	if (PtlEQAlloc(ni, EVENTS, PTL_EQ_HANDLER_NONE, &md.eq_handle) ||
-	    PtlMEAttach(ni, CROWD_INDEX, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me) ||
+	    PtlMEAttach(ni, SYNTHETIC_INDEX, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me) ||
 	    PtlMDAttach(me, md, PTL_RETAIN, &window))
 		fail("a window: %s", PtlNicErrorText());
 	md.eq_handle = PTL_EQ_NONE;
@@ -43,37 +43,37 @@ static void open_window(void)
 
 static void puts_of_anybody(uint32_t peers)
 {
-	crowd_put(MESSAGES, peers, 0, false);
+	synthetic_put(MESSAGES, peers, 0, false);
 }
 
 static void puts_of_few(uint32_t peers)
 {
-	crowd_put(MESSAGES, peers < FEW ? peers : FEW, 0, false);
+	synthetic_put(MESSAGES, peers < FEW ? peers : FEW, 0, false);
 }
 
 static void acknowledged_puts(uint32_t peers)
 {
-	crowd_put(MESSAGES, peers, 0, true);
+	synthetic_put(MESSAGES, peers, 0, true);
 }
 
 /* Evenly over all of them. */
 static void our_puts(uint32_t peers)
 {
 	for (uint64_t i = 0; i < MESSAGES; i++)
-		if (PtlPut(source, PTL_NO_ACK_REQ, crowd_id((uint32_t)(i * UINT64_C(2654435761) % peers)), 0, 0, 0, 0,
-			   0))
+		if (PtlPut(source, PTL_NO_ACK_REQ, synthetic_id((uint32_t)(i * UINT64_C(2654435761) % peers)), 0, 0, 0,
+			   0, 0))
 			fail("PtlPut: %s", PtlNicErrorText());
 }
 
 static void script_alone(uint32_t peers)
 {
-	crowd_rehearse(MESSAGES, peers);
+	synthetic_rehearse(MESSAGES, peers);
 }
 
 static void idle_drives(uint32_t peers)
 {
 	(void)peers;
-	crowd_idle(DRIVES);
+	synthetic_idle(DRIVES);
 }
 
 /* ns of one of `count` things. */
@@ -98,38 +98,38 @@ static double once(void (*act)(uint32_t, uint32_t), uint32_t peers)
 	return (scale_now() - began) / peers;
 }
 
-static void measure(uint32_t peers, bool brief, double *times, double *memory)
+static void measure(uint32_t peers, bool compact, double *times, double *memory)
 {
-	ni = crowd_open(peers, brief);
+	ni = synthetic_open(peers, compact);
 	open_window();
-	crowd_idle(1);
+	synthetic_idle(1);
 	double before = scale_resident();
 
-	times[CONTACT] = once(crowd_greet, peers);
+	times[CONTACT] = once(synthetic_greet, peers);
 	memory[0] = (scale_resident() - before) / peers;
-	if (crowd_accepted() != peers)
-		fail("of %u first puts the engine has accepted %llu", peers, (unsigned long long)crowd_accepted());
-	if (crowd_asked())
-		fail("every drive asks %u peers who have nothing to be sent", crowd_asked());
+	if (synthetic_accepted() != peers)
+		fail("of %u first puts the engine has accepted %llu", peers, (unsigned long long)synthetic_accepted());
+	if (synthetic_asked())
+		fail("every drive asks %u peers who have nothing to be sent", synthetic_asked());
 	times[PUT] = each(puts_of_anybody, peers, MESSAGES);
 	times[PUT_OF_FEW] = each(puts_of_few, peers, MESSAGES);
 	times[PUT_ACK] = each(acknowledged_puts, peers, MESSAGES);
 	times[OUR_PUT] = each(our_puts, peers, MESSAGES);
 	times[DRIVE] = each(idle_drives, peers, DRIVES);
 	times[SCRIPT] = each(script_alone, peers, MESSAGES);
-	if (crowd_accepted() != peers + UINT64_C(3) * SCALE_RUNS * MESSAGES)
+	if (synthetic_accepted() != peers + UINT64_C(3) * SCALE_RUNS * MESSAGES)
 		fail("the engine has dropped puts");
-	times[END] = once(crowd_leave, peers);
-	crowd_idle(DRIVES);
+	times[END] = once(synthetic_leave, peers);
+	synthetic_idle(DRIVES);
 	memory[1] = (scale_resident() - before) / 1024;
-	crowd_close();
+	synthetic_close();
 }
 
-void scale_peers(uint32_t most, bool brief)
+void scale_peers(uint32_t most, bool compact)
 {
-	struct figure times = {.name = brief ? "peers-node" : "peers-network",
-			       .title = brief ? "Time by peers met, messages as over node"
-					      : "Time by peers met, messages as over a network",
+	struct figure times = {.name = compact ? "peers-node" : "peers-network",
+			       .title = compact ? "Time by peers met, messages as over node"
+						: "Time by peers met, messages as over a network",
 			       .x_title = "peers",
 			       .unit = "ns each",
 			       .curves = {[CONTACT] = "first contact",
@@ -139,17 +139,17 @@ void scale_peers(uint32_t most, bool brief)
 					  [OUR_PUT] = "PtlPut to one",
 					  [DRIVE] = "idle drive",
 					  [SCRIPT] = "(script)",
-					  [END] = brief ? "an end" : NULL}};
+					  [END] = compact ? "an end" : NULL}};
 	struct figure memory = {
-		.name = brief ? "memory-node" : "memory-network",
+		.name = compact ? "memory-node" : "memory-network",
 		.title = "Memory by peers met",
 		.x_title = "peers",
-		.unit = brief ? "bytes, and KiB" : "bytes",
-		.curves = {"bytes a peer", brief ? "KiB, all gone" : NULL}}; /* no network tells who ends */
+		.unit = compact ? "bytes, and KiB" : "bytes",
+		.curves = {"bytes a peer", compact ? "KiB, all gone" : NULL}}; /* no network tells who ends */
 
 	for (uint32_t peers = 1000; peers <= most; peers *= 10) {
 		times.x[times.points] = memory.x[memory.points] = peers;
-		measure(peers, brief, times.y[times.points++], memory.y[memory.points++]);
+		measure(peers, compact, times.y[times.points++], memory.y[memory.points++]);
 	}
 	scale_show(&times);
 	scale_show(&memory);

@@ -85,16 +85,16 @@ static const struct column columns[] = {
 
 static void measure_segments(struct session *session, uint64_t size, uint32_t segments)
 {
-	struct contestant contestants[FORM_COUNT] = {0};
+	struct series all_series[FORM_COUNT] = {0};
 	double us[FORM_COUNT];
 
 	for (uint32_t form = 0; form < FORM_COUNT; form++)
-		contestants[form].run =
+		all_series[form].run =
 			(struct run){.exchange = EXCHANGE_SEGMENTS, .size = size, .depth = segments, .variant = form};
-	measure_row(session, contestants, FORM_COUNT);
+	measure_row(session, all_series, FORM_COUNT);
 	for (uint32_t form = 0; form < FORM_COUNT; form++) {
-		us[form] = samples_summary(&contestants[form].samples).median / 2000;
-		samples_free(&contestants[form].samples);
+		us[form] = samples_summary(&all_series[form].samples).median / 2000;
+		samples_free(&all_series[form].samples);
 	}
 	output_row((union cell[]){{(double)size},
 				  {segments},

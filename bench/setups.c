@@ -13,10 +13,10 @@ static void obey(struct session *session, struct peers *parent)
 
 	for (control_receive(parent, &size, sizeof size); size != NO_MORE;
 	     control_receive(parent, &size, sizeof size)) {
-		struct contestant contestant = {.run = {.exchange = EXCHANGE_PUT, .size = size}};
-		measure_row(session, &contestant, 1);
-		double us = samples_summary(&contestant.samples).median / 2000;
-		samples_free(&contestant.samples);
+		struct series series = {.run = {.exchange = EXCHANGE_PUT, .size = size}};
+		measure_row(session, &series, 1);
+		double us = samples_summary(&series.samples).median / 2000;
+		samples_free(&series.samples);
 		control_send(parent, &us, sizeof us);
 	}
 	measure_end(session);

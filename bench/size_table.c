@@ -48,34 +48,34 @@ static double rate(double nanoseconds, const struct run *run)
 	return run->window ? run->window * 1e9 / nanoseconds : NAN;
 }
 
-static struct summary summarise(struct contestant *contestant, double (*of)(double, const struct run *))
+static struct summary summarise(struct series *series, double (*of)(double, const struct run *))
 {
-	struct samples *samples = &contestant->samples;
+	struct samples *samples = &series->samples;
 
 	for (size_t i = 0; i < samples->count; i++)
-		samples->value[i] = of(samples->value[i], &contestant->run);
+		samples->value[i] = of(samples->value[i], &series->run);
 	return samples_summary(samples);
 }
 
 /* CPU time of all threads of a side for each message, whichever way that went, us. */
-static double cpu_per_message(const struct contestant *contestant, enum role role, const struct quantity *quantity)
+static double cpu_per_message(const struct series *series, enum role role, const struct quantity *quantity)
 {
-	double messages = quantity->windowed ? contestant->run.window : quantity->messages;
+	double messages = quantity->windowed ? series->run.window : quantity->messages;
 
-	return contestant->usage[role].cpu_ns / 1e3 / ((double)contestant->iterations * messages);
+	return series->usage[role].cpu_ns / 1e3 / ((double)series->iterations * messages);
 }
 
-static struct contestant new_contestant(const struct session *session, int exchange, const struct quantity *quantity,
-					uint64_t size)
+static struct series new_series(const struct session *session, int exchange, const struct quantity *quantity,
+				uint64_t size)
 {
 	struct run run = {.exchange = (uint32_t)exchange, .size = size};
 
 	if (quantity->windowed)
 		run.window = session_window(&session->load, size);
-	return (struct contestant){.run = run};
+	return (struct series){.run = run};
 }
 
-static void time_stages(struct session *session, const struct contestant *ours, struct timed_size *timed)
+static void time_stages(struct session *session, const struct series *ours, struct timed_size *timed)
 {
 	struct run run = ours->run;
 
@@ -90,12 +90,12 @@ static void time_stages(struct session *session, const struct contestant *ours, 
 static void measure_size(struct session *session, enum exchange_id exchange, const struct quantity *quantity,
 			 uint64_t size, struct timed_size *timed)
 {
-	int rival = raw_rival(session, exchange, size);
-	struct contestant contestants[] = {new_contestant(session, (int)exchange, quantity, size),
-					   new_contestant(session, rival, quantity, size)};
-	struct contestant *ours = &contestants[0], *raw = &contestants[1];
+	int candidate = raw_counterpart(session, exchange, size);
+	struct series all_series[] = {new_series(session, (int)exchange, quantity, size),
+				      new_series(session, candidate, quantity, size)};
+	struct series *ours = &all_series[0], *raw = &all_series[1];
 
-	measure_row(session, contestants, rival < 0 ? 1 : 2);
+	measure_row(session, all_series, candidate < 0 ? 1 : 2);
 	double messages = samples_summary(&ours->samples).median;
 	struct summary mine = summarise(ours, quantity->of), its = summarise(raw, quantity->of);
 	union cell cells[COLUMN_COUNT_TIMED] = {

@@ -70,12 +70,12 @@ static const struct bench_test tests[] = {
 	{"memory", NULL, memory, 64, PLACE | B(QUICK), "memory of an interface and of the peers it knows"},
 	{"recovery", NULL, recovery, 0, PLACE | B(ITERATIONS) | B(QUICK),
 	 "from a peer's death to the event that tells, and to a successor's first ACK"},
-	{"floor", NULL, machine_floor, 0, OPTIONS_ALWAYS, "limits of this machine, without Portals"},
+	{"limits", NULL, machine_limits, 0, OPTIONS_ALWAYS, "limits of this machine, without Portals"},
 	{"info", NULL, info, 0, PLACE,
 	 "versions, machine, limits, devices, settings, what an interface is made of, libfabric's providers"},
 	{"compare", NULL, compare, 0, OPTIONS_ALWAYS | B(ROWS) | B(AGAINST) | B(REPEAT) | B(ROW_TIME) | B(QUICK),
 	 "node and ofi beside MPI, UCX, raw libfabric and the bare limits, in turns; minutes, 10 s with --quick"},
-	{"rival", NULL, rival, 0, PLACE | B(RAW), "one contestant of compare, which starts it"},
+	{"rival", NULL, candidate, 0, PLACE | B(RAW), "one candidate of compare, which starts it"},
 	{"goals", NULL, goals, 0, OPTIONS_ALWAYS | B(TRANSPORT) | B(AGAINST) | B(STRICT) | B(QUICK),
 	 "what we promise, measured by the commands shown, and how much of it is met; minutes, 45 s with --quick"},
 };
@@ -91,6 +91,8 @@ void tests_print(FILE *out)
 
 static const struct bench_test *look_up(const char *name)
 {
+	if (!strcmp(name, "floor")) /* the old name, for one version */
+		name = "limits";
 	for (const struct bench_test *test = tests; test < tests + TESTS; test++)
 		if (!strcmp(test->name, name))
 			return test;

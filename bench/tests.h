@@ -51,7 +51,7 @@ int buffer_reuse(struct session *session);
 int segments(struct session *session);
 
 /* Of this machine alone. */
-int machine_floor(const struct options *options);
+int machine_limits(const struct options *options);
 int info(const struct options *options);
 int self_latency(const struct options *options);
 int open_close(const struct options *options);
@@ -68,7 +68,7 @@ int recovery(const struct options *options);
 
 /* Ours beside others. */
 int compare(const struct options *options);
-int rival(const struct options *options);
+int candidate(const struct options *options);
 
 /* Of all that other tests measure. */
 int goals(const struct options *options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The first message after a second of silence: both processes are idle, the target sleeps in Portals.  Its rival is the
- * bare wake: the target sleeps on a futex.  One way, by the clock that both processes share.
+ * The first message after a second of silence: both processes are idle, the target sleeps in Portals.  Its candidate is
+ * the bare wake: the target sleeps on a futex.  One way, by the clock that both processes share.
  */
 #include "tests.h"
 
@@ -90,28 +90,28 @@ const struct exchange wake_put_exchange = {wake_put_prepare, wake_put_initiate, 
 static void wake_futex_prepare(struct session *session, const struct run *run)
 {
 	(void)run;
-	atomic_store(&session->common->bell, 0);
+	atomic_store(&session->common->doorbell, 0);
 }
 
 static void wake_futex_initiate(struct session *session, const struct run *run, uint32_t iteration)
 {
-	_Atomic uint32_t *bell = &session->common->bell;
+	_Atomic uint32_t *doorbell = &session->common->doorbell;
 
 	(void)run;
 	keep_silence();
 	uint64_t start = monotonic_ns();
-	atomic_store(bell, iteration + 1);
-	syscall(SYS_futex, bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+	atomic_store(doorbell, iteration + 1);
+	syscall(SYS_futex, doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
 	sample_wake(session->common, start);
 }
 
 static void wake_futex_serve(struct session *session, const struct run *run, uint32_t iteration)
 {
-	_Atomic uint32_t *bell = &session->common->bell;
+	_Atomic uint32_t *doorbell = &session->common->doorbell;
 
 	(void)run;
-	while (atomic_load(bell) != iteration + 1)
-		syscall(SYS_futex, bell, FUTEX_WAIT, iteration, NULL, NULL, 0);
+	while (atomic_load(doorbell) != iteration + 1)
+		syscall(SYS_futex, doorbell, FUTEX_WAIT, iteration, NULL, NULL, 0);
 	say_awake(session->common);
 }
 

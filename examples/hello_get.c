@@ -15,7 +15,7 @@ static void target(FILE *address)
 	CHECK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));
 	CHECK(PtlEQAlloc(ni, 16, PTL_EQ_HANDLER_NONE, &queue));
 
-	/* PTL_MD_TRUNCATE: whoever asks for more than there is gets what there is. */
+	/* PTL_MD_TRUNCATE: a request for more than there is gets what there is. */
 	char text[] = "hello, get";
 	ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY}, self;
 	ptl_handle_me_t entry;

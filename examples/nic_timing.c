@@ -24,7 +24,7 @@ static void open_interface(void)
 	post_receive();
 }
 
-/* Waits for a message, and is ready for the next before anything is sent.  Returns from whom it was. */
+/* Waits for a message, and is ready for the next before anything is sent.  Returns its sender. */
 static ptl_process_id_t receive(void)
 {
 	ptl_event_t event;

@@ -22,7 +22,7 @@ static void target(FILE *address)
 	CHECK(PtlInit(&interfaces));
 	CHECK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));
 	CHECK(PtlGetId(ni, &self));
-	print_address(address, self); /* from now on somebody may put, and nothing is attached */
+	print_address(address, self); /* from now on a peer may put, and nothing is attached */
 
 	CHECK(PtlEQAlloc(ni, 16, PTL_EQ_HANDLER_NONE, &queue));
 	ptl_md_t md = {.start = window, .length = sizeof(window) - 1, .threshold = 1, .eq_handle = queue};

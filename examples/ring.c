@@ -6,7 +6,7 @@
  *     mpirun -n 4 --oversubscribe build/examples/ring
  *     srun --mpi=pmix -n 4 build/examples/ring
  *
- * A process that nobody launched is a ring of its own.
+ * A process that was not launched as part of a job is a ring of its own.
  */
 #include <p3rt/p3rt.h>
 
@@ -16,7 +16,7 @@
 #define BITS     0x1c6u
 #define RETRY_MS 20
 
-/* What goes around: counted up by everybody, so that the first can see that nobody was left out. */
+/* What goes around: incremented by every process, so that the first can see that none was left out. */
 static uint32_t token;
 
 /* The launcher's job, or a job of one. */

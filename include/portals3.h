@@ -25,7 +25,7 @@
  *   PtlInit and another pid.  The parent goes on undisturbed.  The child of a signal handler that interrupted a Portals
  *   call may only exec.  (Our reading.)
  * - Memory: to unmap or free memory while a descriptor covers it, to protect it from the access that the descriptor
- *   offers, or to cut off the file behind it, is undefined.  What is promised beyond that: a long message fails, and harms
+ *   offers, or to cut off the file behind it, is undefined.  What is guaranteed beyond that: a long message fails, and harms
  *   nothing else, if its source cannot be read (over a network: when it is offered, PTL_NI_FAIL), and within a node or a
  *   process (PTL_NI_PROTOCOL) also if its destination cannot be written.  Short messages are copied unseen, and over a
  *   network the destination is libfabric's business: there it is a SIGSEGV or SIGBUS.
@@ -422,8 +422,8 @@ typedef struct {
 
 /*
  * Options of other implementations that programs or in: distinct bits without effect, as every unknown bit is; but the
- * first asks for the UNLINK event where that comes on demand only (PTL_DIALECT=cray).
- * (Enumerators, so that programs that define the names themselves still compile.)
+ * first asks for the UNLINK event where that comes on request only (PTL_DIALECT=cray). (Enumerators, so that programs
+ * that define the names themselves still compile.)
  */
 enum {
 	PTL_MD_EVENT_AUTO_UNLINK_ENABLE = 0x0200,
@@ -798,7 +798,7 @@ int PtlGetRegion(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t 
 /*
  * Exchanges memory: the region of the put descriptor replaces as many bytes at the target, whose old contents arrive in the
  * region of the get descriptor.  Atomic against other getputs to the same bytes; against plain puts and the target's
- * processors nothing is promised.  If the target truncates, only the bytes it moves are exchanged.
+ * processors nothing is guaranteed.  If the target truncates, only the bytes it moves are exchanged.
  * SEND events on the put descriptor, REPLY events on the get descriptor, one of the threshold each; they may be the
  * same, which then needs 2.  Both should have the same length (our reading: a longer reply is truncated).
  *   PTL_OK               accepted
@@ -860,7 +860,8 @@ int PtlEQPeek(ptl_handle_eq_t eq_handle, ptl_event_t *event);
 int PtlProgress(ptl_handle_any_t handle, ptl_time_t timeout);
 
 /*
- * Prints the event queues of an interface on p3_out (p3utils.h): a moment's state, for people; the format is not promised.
+ * Prints the event queues of an interface on p3_out (p3utils.h): a moment's state, for people; the format is not
+ * guaranteed.
  *   PTL_OK
  *   PTL_NO_INIT
  *   PTL_NI_INVALID

@@ -167,9 +167,10 @@ typedef enum {
  * process has ended", "its port is closed", "silent for PTL_PEER_TIMEOUT", ...), else "": a constant text, for people.
  *
  * A peer's end is certain to be noticed if something is under way with it, after PTL_PEER_TIMEOUT at the latest; without that
- * it is if the kernel tells, as it does within a node.  The last 256 verdicts are remembered, each until the process or one that
- * follows it under the same id is met again; the id of one that was forgotten is UNKNOWN.  DEAD is also one that stood still
- * (SIGSTOP, a machine asleep) for longer than PTL_PEER_TIMEOUT; it is met again when it goes on and either has something to send.
+ * it is if the kernel tells, as it does within a node.  The last 256 failures are remembered, each until the process or
+ * one that follows it under the same id is met again; the id of one that was forgotten is UNKNOWN.  DEAD is also one
+ * that stood still (SIGSTOP, a machine asleep) for longer than PTL_PEER_TIMEOUT; it is met again when it goes on and
+ * either has something to send.
  */
 int PtlNicPeerState(ptl_handle_ni_t ni, ptl_process_id_t id, ptl_nic_peer_state_t *state, const char **evidence);
 

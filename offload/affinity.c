@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the NIC thread runs and how soon.  Measured on two cores: a woken NIC thread waits up to 3 ms behind a
- * computing host on its core with the default scheduling slice, 50 us with one of 100 us (Linux 6.6 and later take
- * it from sched_setattr without privilege; older kernels ignore or refuse it, which the info text shows).
+ * Where the NIC thread runs and how soon.  With the default scheduling slice a woken NIC thread waits for milliseconds
+ * behind a computing host on its core; with a short one it runs almost at once (Linux 6.6 and later take it from
+ * sched_setattr without privilege; older kernels ignore or refuse it, which the info text shows).
  *
  * A short slice makes sched_yield() worthless: the yielder's deadline moves by one slice only, so it is picked again until
  * it has used up what the host's long slice is worth.  A dedicated NIC thread, which yields all the time where it has no core
- * of its own, therefore has the short slice only while it sleeps.  (Measured, two processes with dedicated NIC threads
- * on two cores, half a round trip of 8 bytes: node 113 -> 1.0 us, ofi:tcp 125 -> 4.3 us.)
+ * of its own, therefore has the short slice only while it sleeps.
  */
 #include <errno.h>
 #include <sched.h>
@@ -37,7 +36,7 @@ __attribute__((constructor)) static void remember_affinity(void)
 		CPU_ZERO(&process_cpus);
 }
 
-const char *nic_thread_slice(bool brief)
+const char *nic_thread_slice(bool short_slice)
 {
 	struct {
 		uint32_t size, policy;
@@ -48,7 +47,7 @@ const char *nic_thread_slice(bool brief)
 	} attributes = {.size = sizeof(attributes),
 			.policy = SCHED_OTHER,
 			.nice = getpriority(PRIO_PROCESS, 0),
-			.runtime = brief ? SLICE_NS : 0}; /* 0: the system's */
+			.runtime = short_slice ? SLICE_NS : 0}; /* 0: the system's */
 
 	return syscall(SYS_sched_setattr, 0, &attributes, 0) ? strerror(errno) : NULL;
 }
@@ -118,7 +117,7 @@ static bool lock_cpu(struct nic *nic, int cpu)
 	return true;
 }
 
-/* Of those it can run on the first that is nobody else's, or just the first. */
+/* Of those it can run on the first that no other NIC thread has, or just the first. */
 static void claim_one(struct nic *nic, const struct topology *topology, const char *list)
 {
 	int cpus[CPU_SETSIZE];
@@ -138,7 +137,7 @@ static void claim_one(struct nic *nic, const struct topology *topology, const ch
 	if (i == count)
 		report(LOG_WARN, "PTL_NIC_CPUS=%s: every CPU of the list has a NIC thread already, sharing CPU %d",
 		       list, nic->affinity.cpu);
-	else if (topology_crowded(topology, nic->affinity.cpu))
+	else if (topology_oversubscribed(topology, nic->affinity.cpu))
 		report(LOG_WARN, "PTL_NIC_CPUS=%s: this process was given no CPU but the NIC thread's core, CPU %d",
 		       list, nic->affinity.cpu);
 }

@@ -16,7 +16,7 @@ struct affinity {
 };
 
 /* A short scheduling slice for the calling thread, or the system's.  NULL, or why not. */
-const char *nic_thread_slice(bool brief);
+const char *nic_thread_slice(bool short_slice);
 
 /* Name, affinity, scheduling slice, timer slack: of the calling thread. */
 void nic_thread_prepare(struct nic *);

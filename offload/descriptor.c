@@ -65,31 +65,31 @@ void descriptor_log_wanted(struct nic *nic, const struct descriptor *md, ptl_eve
 }
 
 /* Descriptors of short messages have none. */
-static void withdraw(struct descriptor *md)
+static void deregister(struct descriptor *md)
 {
 	if (unlikely(md->registrations != NULL))
-		registrations_withdraw(md);
+		registrations_deregister(md);
 }
 
-/* The last operation on memory that PtlMDUpdate replaced has ended: the heir is no longer pinned by it. */
-static void bury_predecessor(struct nic *nic, struct descriptor *md)
+/* The last operation on memory that PtlMDUpdate replaced has ended: the successor is no longer pinned by it. */
+static void reap_predecessor(struct nic *nic, struct descriptor *md)
 {
-	struct descriptor *heir = md->heir;
+	struct descriptor *successor = md->successor;
 
-	withdraw(md);
+	deregister(md);
 	region_clear(&md->region);
 	pool_give(&nic->descriptors, md);
-	heir->pending--;
-	descriptor_settle(nic, heir);
+	successor->pending--;
+	descriptor_settle(nic, successor);
 }
 
 void descriptor_settle_now(struct nic *nic, struct descriptor *md)
 {
-	if (md->heir) {
-		bury_predecessor(nic, md);
+	if (md->successor) {
+		reap_predecessor(nic, md);
 	} else {
 		timing_lap(&nic->timing, PTL_STAGE_EVENT);
-		withdraw(md); /* whoever sees the event may unmap the memory */
+		deregister(md); /* a thread that sees the event may unmap the memory */
 		if (tells_unlink(nic, md))
 			descriptor_log(nic, md, PTL_EVENT_UNLINK, &md->cause, PTL_NI_OK);
 		descriptor_unlink(nic, md, false);
@@ -145,7 +145,7 @@ int descriptor_create(struct nic *nic, const ptl_md_t *user, ptl_unlink_t unlink
  * Operations that are under way keep the memory and the queue they started with: they move to a copy of the old
  * descriptor, which pins the new one so that PtlMDUnlink cannot succeed before they have ended.
  */
-static void leave_to_heir(struct nic *nic, struct descriptor *md, struct descriptor *old)
+static void leave_to_successor(struct nic *nic, struct descriptor *md, struct descriptor *old)
 {
 	const struct pool_item item = old->item;
 	struct operation *op;
@@ -154,7 +154,7 @@ static void leave_to_heir(struct nic *nic, struct descriptor *md, struct descrip
 	old->item = item;
 	old->entry = NULL;
 	old->active = old->auto_unlink = old->unlink_due = false;
-	old->heir = md;
+	old->successor = md;
 	old->pending = 0;
 	for (uint32_t i = 0; (op = pool_next(&nic->operations, &i));) {
 		if (op->pinned == md) {
@@ -191,10 +191,10 @@ int descriptor_update(struct nic *nic, struct descriptor *md, const ptl_md_t *us
 			region_clear(&fresh.region);
 			return report_error(-ENOSPC, "no descriptor left for the operations pending on this one");
 		}
-		leave_to_heir(nic, md, old);
+		leave_to_successor(nic, md, old);
 		fresh.pending = md->pending;
 	}
-	withdraw(md);
+	deregister(md);
 	region_clear(&md->region);
 	fresh.registrations = NULL;
 	fresh.unlink_due = false;
@@ -221,7 +221,7 @@ void descriptor_unlink(struct nic *nic, struct descriptor *md, bool entry_too)
 
 	trace(nic, PTL_DBG_UNLINK, "md 0x%x%s", md->handle,
 	      entry && (entry_too || entry->unlink) ? " and its match entry" : "");
-	withdraw(md);
+	deregister(md);
 	region_clear(&md->region);
 	pool_give(&nic->descriptors, md);
 	if (!entry)

@@ -29,37 +29,37 @@ struct descriptor {
 	uint64_t local_offset, max_size;
 	struct event_queue *eq; /* or NULL: logs nothing */
 	struct region region;
-	struct registration *registrations; /* of the region (exposure.h); mostly none */
+	struct registration *registrations; /* of the region (memory_region.h); mostly none */
 	struct match_entry *entry;          /* or NULL: bound, initiator use only */
 	void *user_start, *user_ptr;
-	uint64_t user_length;    /* as the caller gave it: number of pieces with PTL_MD_IOVEC */
-	struct descriptor *heir; /* PtlMDUpdate replaced this one while operations were pending on it */
-	struct event_info cause; /* of the coming UNLINK */
+	uint64_t user_length;         /* as the caller gave it: number of pieces with PTL_MD_IOVEC */
+	struct descriptor *successor; /* PtlMDUpdate replaced this one while operations were pending on it */
+	struct event_info cause;      /* of the coming UNLINK */
 };
 
 /* What an incoming request asks of a descriptor, and what it gets. */
-struct demand {
+struct access {
 	uint32_t operations; /* PTL_MD_OP_PUT, PTL_MD_OP_GET or both */
 	uint64_t remote_offset, rlength;
 	uint64_t offset, mlength; /* results */
 };
 
 /* Would the descriptor respond?  Changes nothing but the results (Portals 3.3, rules of acceptance). */
-static inline bool descriptor_accepts(const struct descriptor *md, struct demand *demand)
+static inline bool descriptor_accepts(const struct descriptor *md, struct access *access)
 {
 	uint64_t length = md->region.length;
-	uint64_t offset = md->options & PTL_MD_MANAGE_REMOTE ? demand->remote_offset : md->local_offset;
+	uint64_t offset = md->options & PTL_MD_MANAGE_REMOTE ? access->remote_offset : md->local_offset;
 
-	if (!md->active || (md->options & demand->operations) != demand->operations)
+	if (!md->active || (md->options & access->operations) != access->operations)
 		return false;
 	if (offset > length)
 		return false;
-	demand->offset = offset;
-	demand->mlength = demand->rlength;
-	if (demand->rlength > length - offset) {
+	access->offset = offset;
+	access->mlength = access->rlength;
+	if (access->rlength > length - offset) {
 		if (!(md->options & PTL_MD_TRUNCATE))
 			return false;
-		demand->mlength = length - offset;
+		access->mlength = length - offset;
 	}
 	return true;
 }
@@ -103,7 +103,7 @@ void descriptor_settle_now(struct nic *, struct descriptor *);
 /* Unlinks the descriptor if that is due; it must not be used afterwards. */
 static inline void descriptor_settle(struct nic *nic, struct descriptor *md)
 {
-	if (md->pending == 0 && unlikely(md->heir || md->unlink_due))
+	if (md->pending == 0 && unlikely(md->successor || md->unlink_due))
 		descriptor_settle_now(nic, md);
 }
 

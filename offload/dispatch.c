@@ -16,7 +16,7 @@
 
 /* A response moves its operation on.  One whose operation is gone, or that its operation does not expect, is stale. */
 static void response_arrived(struct nic *nic, struct peer *peer, const struct wire_message *message,
-			     enum occurrence what)
+			     enum operation_event what)
 {
 	struct operation *op = operation_find(nic, message->token);
 
@@ -32,7 +32,7 @@ static void response_arrived(struct nic *nic, struct peer *peer, const struct wi
 }
 
 static void request_arrived(struct nic *nic, struct peer *peer, const struct wire_message *message,
-			    enum occurrence unused)
+			    enum operation_event unused)
 {
 	(void)unused;
 	nic->counters.requests_received++;
@@ -49,7 +49,8 @@ static void request_arrived(struct nic *nic, struct peer *peer, const struct wir
 	}
 }
 
-static void ping_arrived(struct nic *nic, struct peer *peer, const struct wire_message *message, enum occurrence unused)
+static void ping_arrived(struct nic *nic, struct peer *peer, const struct wire_message *message,
+			 enum operation_event unused)
 {
 	(void)unused;
 	nic->counters.notices_received++;
@@ -57,7 +58,8 @@ static void ping_arrived(struct nic *nic, struct peer *peer, const struct wire_m
 		peer_answer(nic, peer, WIRE_PONG, message->token, 0, 0);
 }
 
-static void pong_arrived(struct nic *nic, struct peer *peer, const struct wire_message *message, enum occurrence unused)
+static void pong_arrived(struct nic *nic, struct peer *peer, const struct wire_message *message,
+			 enum operation_event unused)
 {
 	(void)unused;
 	nic->counters.notices_received++;
@@ -71,8 +73,8 @@ static void pong_arrived(struct nic *nic, struct peer *peer, const struct wire_m
 
 /* What belongs to a conversation; everything without a row is a notice about conversations (contact.c). */
 static const struct {
-	void (*handle)(struct nic *, struct peer *, const struct wire_message *, enum occurrence);
-	enum occurrence occurrence;
+	void (*handle)(struct nic *, struct peer *, const struct wire_message *, enum operation_event);
+	enum operation_event event;
 } conversation[WIRE_OPERATION_COUNT] = {
 	[WIRE_PUT] = {request_arrived, 0},
 	[WIRE_PUT_LONG] = {request_arrived, 0},
@@ -117,8 +119,9 @@ static int decode(const struct transport *transport, transport_address from, con
 	}
 	int rc = wire_decode_apart(bytes, length, body, body_length, message);
 
-	return rc == 0 && message->brief && (from == TRANSPORT_ADDRESS_UNKNOWN || !transport->limits.brief) ? -EBADMSG
-													    : rc;
+	return rc == 0 && message->compact && (from == TRANSPORT_ADDRESS_UNKNOWN || !transport->limits.compact)
+		       ? -EBADMSG
+		       : rc;
 }
 
 static void arrived(void *owner, transport_address from, const void *bytes, size_t length, const void *body,
@@ -147,8 +150,9 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 		contact_notice(nic, &message, from);
 		return;
 	}
-	struct peer *peer = message.brief ? peer_met(nic, from)
-					  : peer_find(nic, (ptl_process_id_t){message.source_nid, message.source_pid});
+	struct peer *peer = message.compact
+				    ? peer_met(nic, from)
+				    : peer_find(nic, (ptl_process_id_t){message.source_nid, message.source_pid});
 
 	if (unlikely(!belongs(nic, peer, &message, from))) {
 		timing_dismiss(&nic->timing);
@@ -157,20 +161,21 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 		return;
 	}
 	peer_note_arrival(peer, message.operation);
-	if (unlikely(peer->stranger))
+	if (unlikely(peer->unverified))
 		peer_prove(nic, peer);
 	trace(nic, PTL_DBG_PARSE, "%s from " ID_TEXT ", %zu bytes", wire_operation_name(message.operation),
 	      ID_PARTS(peer->id), length + body_length);
 	if (timing_on(&nic->timing))
 		flow_arrived(nic, peer, &message);
 	timing_lap(&nic->timing, PTL_STAGE_INSPECT);
-	conversation[message.operation].handle(nic, peer, &message, conversation[message.operation].occurrence);
+	conversation[message.operation].handle(nic, peer, &message, conversation[message.operation].event);
 	timing_end(&nic->timing);
 }
 
 /*
  * Several ids may share an address while they are being looked for there; only a peer that was met can be gone.  Whom we met
- * is found by its address where messages are brief; elsewhere among those with anything under way, which peer_met() misses.
+ * is found by its address where messages are compact; elsewhere among those with anything under way, which peer_met()
+ * misses.
  */
 static void peer_gone(void *owner, transport_address address)
 {
@@ -180,7 +185,7 @@ static void peer_gone(void *owner, transport_address address)
 	/* Though nothing is under way: what is sent next is for its successor, so that it begins with HELLO. */
 	if (met && peer_met_us(met))
 		contact_give_up(nic, met, "its process has ended");
-	if (nic->transports[nic->polling]->limits.brief)
+	if (nic->transports[nic->polling]->limits.compact)
 		return;
 	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
 		if (peer_met_us(peer) && peer->address == address && peer->path == nic->polling)

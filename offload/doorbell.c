@@ -16,23 +16,23 @@ void nic_ring(struct nic *nic, int event)
 	const uint64_t one = 1;
 	uint64_t start = timing_start(&nic->timing);
 
-	atomic_store_explicit(&nic->kicked_at, start, memory_order_relaxed);
-	atomic_fetch_add_explicit(&nic->kicks, 1, memory_order_relaxed);
+	atomic_store_explicit(&nic->woken_at, start, memory_order_relaxed);
+	atomic_fetch_add_explicit(&nic->wakes, 1, memory_order_relaxed);
 	/* Cannot fail: the counter would have to overflow. */
 	if (write(event, &one, sizeof(one)) != sizeof(one))
 		report(LOG_ERROR, "cannot ring the doorbell of interface %u: %s", nic->index, strerror(errno));
 	timing_stop(&nic->timing, PTL_STAGE_DOORBELL, start);
 }
 
-void nic_kick(struct nic *nic)
+void nic_wake(struct nic *nic)
 {
 	if (atomic_load(&nic->sleeper) == SLEEPER_HOST)
 		nic_ring(nic, nic->doorbells.host);
-	else if (atomic_exchange(&nic->nic_asleep, false)) /* one kick a sleep: from here on it counts as awake */
+	else if (atomic_exchange(&nic->nic_asleep, false)) /* one wake-up a sleep: from here on it counts as awake */
 		nic_ring(nic, nic->doorbells.nic);
 }
 
-void nic_rouse(struct nic *nic)
+void nic_wake_all(struct nic *nic)
 {
 	nic_ring(nic, nic->doorbells.host);
 	nic_ring(nic, nic->doorbells.nic);
@@ -41,10 +41,12 @@ void nic_rouse(struct nic *nic)
 /* poll() ignores negative descriptors. */
 static int watched_fd(struct nic *nic, int path, enum nic_watch watch)
 {
-	/* Acquire pairs with the release in nic_attach(), after which nic_rouse() makes us look again. */
+	/* Acquire pairs with the release in nic_attach(), after which nic_wake_all() makes us look again. */
 	int fd = atomic_load_explicit(&nic->doorbells.wait_fds[path], memory_order_acquire) - 1;
 
-	return fd >= 0 && (watch == WATCH_TRANSPORTS || (watch == WATCH_RINGS && nic->doorbells.rings[path])) ? fd : -1;
+	return fd >= 0 && (watch == WATCH_TRANSPORTS || (watch == WATCH_LATE_DOORBELL && nic->doorbells.rings[path]))
+		       ? fd
+		       : -1;
 }
 
 bool nic_sleep(struct nic *nic, int event, enum nic_watch watch, uint64_t until)

@@ -15,19 +15,22 @@ struct nic;
 struct doorbells {
 	int nic, host;
 	_Atomic int wait_fds[NIC_TRANSPORTS]; /* plus one; 0: none */
-	bool rings[NIC_TRANSPORTS];           /* limits.rings; written before the descriptor */
+	bool rings[NIC_TRANSPORTS];           /* limits.late_doorbell; written before the descriptor */
 };
 
 /* Wakes the thread that sleeps for the engine, so that it looks again. */
-void nic_kick(struct nic *);
+void nic_wake(struct nic *);
 
-/* Rings both doorbells, whoever sleeps or is about to. */
-void nic_rouse(struct nic *);
+/* Writes to both doorbells, also those that are about to sleep. */
+void nic_wake_all(struct nic *);
 
 /* Whose descriptors a sleeper watches besides its doorbell. */
-enum nic_watch { WATCH_NOTHING, WATCH_RINGS, WATCH_TRANSPORTS };
+enum nic_watch { WATCH_NOTHING, WATCH_LATE_DOORBELL, WATCH_TRANSPORTS };
 
-/* Sleeps until what is watched is ready, the doorbell rings, or `until`; empties the doorbell.  True: the former. */
+/*
+ * Sleeps until what is watched is ready, the doorbell is written to, or `until`; empties the doorbell.  True: the
+ * former.
+ */
 bool nic_sleep(struct nic *, int event, enum nic_watch, uint64_t until);
 
 #endif

@@ -31,10 +31,10 @@ static bool run_timers(struct nic *nic)
 
 int nic_drive(struct nic *nic)
 {
-	bool doubtful = nic->doubtful; /* if it arises below, what was polled before proves nothing */
+	bool was_suspended = nic->was_suspended; /* if it arises below, what was polled before proves nothing */
 	int work = 0;
 
-	nic->unsettled = true;
+	nic->needs_rearm = true;
 	for (int i = 0; i < NIC_TRANSPORTS; i++) {
 		struct transport *transport = nic->transports[i];
 
@@ -58,8 +58,8 @@ int nic_drive(struct nic *nic)
 		work += peers_flush(nic);
 	if (nic->timer != NIC_NEVER && ++nic->drives % TIMER_DRIVES == 0)
 		run_timers(nic);
-	if (unlikely(doubtful) && work == 0)
-		nic->doubtful = false;
+	if (unlikely(was_suspended) && work == 0)
+		nic->was_suspended = false;
 	return work;
 }
 
@@ -80,12 +80,12 @@ int nic_arm(struct nic *nic, uint64_t *until)
 
 		if (rc < 0)
 			return -EAGAIN;
-		uint64_t nap = transport->limits.nap * (uint64_t)1000;
+		uint64_t interval = transport->limits.poll_interval * (uint64_t)1000;
 
 		if (rc > 0 || nic->stalled || !transport->limits.sleepable)
-			nap = BACKOFF_NS;
-		if (nap && monotonic_ns() + nap < *until)
-			*until = monotonic_ns() + nap;
+			interval = BACKOFF_NS;
+		if (interval && monotonic_ns() + interval < *until)
+			*until = monotonic_ns() + interval;
 	}
 	return 0;
 }
@@ -95,10 +95,10 @@ void nic_attach(struct nic *nic, enum nic_path path)
 	struct transport *transport = nic->claimed[path];
 
 	nic->transports[path] = transport;
-	nic->doorbells.rings[path] = transport->limits.rings;
+	nic->doorbells.rings[path] = transport->limits.late_doorbell;
 	/* Pairs with the acquire in nic_sleep(). */
 	atomic_store_explicit(&nic->doorbells.wait_fds[path], transport->ops->wait_fd(transport) + 1,
 			      memory_order_release);
-	nic->unsettled = true; /* whoever sleeps has not armed it yet */
+	nic->needs_rearm = true; /* the sleeper has not armed it yet */
 	nic_timer_at(nic, 0);
 }

@@ -92,10 +92,10 @@ static void explain_refusal(struct text *text, const struct nic *nic, const stru
 /* --- match lists --- */
 
 /* An entry matches, and its descriptor does not accept: the tests of descriptor_accepts(), in their order. */
-static void explain_descriptor(struct text *text, const struct descriptor *md, const struct demand *demand)
+static void explain_descriptor(struct text *text, const struct descriptor *md, const struct access *access)
 {
-	uint64_t offset = md->options & PTL_MD_MANAGE_REMOTE ? demand->remote_offset : md->local_offset;
-	uint32_t missing = demand->operations & ~md->options;
+	uint64_t offset = md->options & PTL_MD_MANAGE_REMOTE ? access->remote_offset : md->local_offset;
+	uint32_t missing = access->operations & ~md->options;
 
 	add(text, "its descriptor 0x%" PRIx32 " ", md->handle);
 	if (!md->active && md->threshold == 0)
@@ -123,13 +123,13 @@ static const struct match_entry *first_match(const struct match_entry *me, ptl_p
 
 /* All that match refuse: says why the first does, and which others do. */
 static void explain_entries(struct text *text, const struct match_entry *me, ptl_process_id_t from, uint64_t bits,
-			    const struct demand *demand)
+			    const struct access *access)
 {
 	unsigned others = 0;
 
 	add(text, "match entry 0x%" PRIx32 " matches, but ", me->handle);
 	if (me->descriptor)
-		explain_descriptor(text, me->descriptor, demand);
+		explain_descriptor(text, me->descriptor, access);
 	else
 		add(text, "has no descriptor");
 	while ((me = first_match(me->next, from, bits)))
@@ -174,7 +174,7 @@ static void explain_no_match(struct text *text, const struct nic *nic, ptl_proce
 /* --- */
 
 void drop_explain(const struct nic *nic, const struct peer *peer, const struct wire_message *message,
-		  const struct demand *demand, bool granted)
+		  const struct access *access, bool granted)
 {
 	struct text text = {.used = 0};
 	const struct match_entry *me;
@@ -187,7 +187,7 @@ void drop_explain(const struct nic *nic, const struct peer *peer, const struct w
 	if (!granted)
 		explain_refusal(&text, nic, peer, message);
 	else if ((me = first_match(nic->portals[message->pt_index].head, peer->id, message->match_bits)))
-		explain_entries(&text, me, peer->id, message->match_bits, demand);
+		explain_entries(&text, me, peer->id, message->match_bits, access);
 	else
 		explain_no_match(&text, nic, peer->id, message);
 	print(nic, &text);

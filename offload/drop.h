@@ -9,8 +9,8 @@
 void drop_count(struct nic *, uint64_t length);
 
 /* Tells people, if any listen, why that request was dropped, or why something else was (drop.c). */
-struct demand;
-void drop_explain(const struct nic *, const struct peer *, const struct wire_message *, const struct demand *,
+struct access;
+void drop_explain(const struct nic *, const struct peer *, const struct wire_message *, const struct access *,
 		  bool granted);
 #define OPERATIONS_OWED_TEXT "no more operations are held for this peer"
 void drop_tell(const struct nic *, const struct peer *, enum wire_operation what, const char *why);

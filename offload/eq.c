@@ -38,8 +38,8 @@ int eq_free(struct nic *nic, void *argument)
 	for (uint32_t i = eq->waiters; i > 0; i--)
 		waiters_notify(nic, eq);
 	event_fd_close(eq);
-	if (nic->verdicts.eq == eq)
-		nic->verdicts.eq = NULL;
+	if (nic->failures.eq == eq)
+		nic->failures.eq = NULL;
 	arguments->ring = atomic_exchange_explicit(&eq->ring, NULL, memory_order_relaxed);
 	pool_give(&nic->queues, eq);
 	return PTL_OK;

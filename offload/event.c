@@ -151,7 +151,8 @@ static bool same_generation(struct event_queue *eq, uint32_t generation)
 
 /*
  * Finds the oldest event still there: copies it and says which number it has and how many were consumed before.  These
- * numbers are the queue's of that generation, no other's: whoever moves `taken` from there has not taken its successor's.
+ * numbers are the queue's of that generation, no other's: a reader that moves `taken` from there has not taken its
+ * successor's.
  */
 static inline int event_find(struct event_queue *eq, uint32_t generation, uint64_t words[EVENT_WORDS], uint64_t *taken,
 			     uint64_t *number)
@@ -200,7 +201,7 @@ int event_peek(struct event_queue *eq, uint32_t generation, ptl_event_t *event)
 		int rc = event_find(eq, generation, words, &taken, &number);
 		if (rc)
 			return rc;
-		/* Behind the fence in copy_slot(): if nobody took one meanwhile, it is the oldest still. */
+		/* Behind the fence in copy_slot(): if no reader took one meanwhile, it is the oldest still. */
 	} while (atomic_load_explicit(&eq->taken, memory_order_relaxed) != taken);
 	if (!same_generation(eq, generation))
 		return -EBADF; /* as in event_take() */

@@ -13,8 +13,8 @@
  * HAND-OVER.  An event for which a thread waits that drives the engine itself, and which it would take next, never sees the
  * ring: the owner writes it where that thread wants it, and moves `taken` and `posted` past it.  It may store `taken`
  * although readers move it by compare-and-swap: while nothing is unread there is no event for which one could.  It stores `taken`
- * first, so that no reader looks for the event in its slot; who comes between the two stores finds more taken than
- * posted, and that is nothing unread.
+ * first, so that no reader looks for the event in its slot; a reader that comes between the two stores finds more taken
+ * than posted, and that is nothing unread.
  *
  * Rings stay mapped until PtlFini, and queues while a reader may have found their interface (portals/hazard.c): one that
  * races PtlEQFree or PtlNIFini reads old or empty slots,
@@ -186,7 +186,7 @@ static inline void event_post(struct event_queue *eq, const struct event_record 
 	atomic_store_explicit(&eq->posted, number + 1, memory_order_release);
 }
 
-/* Engine only: gives the event to whoever waits for it.  False: others come before it, nothing was done. */
+/* Engine only: gives the event to a waiter.  False: others come before it, nothing was done. */
 static inline bool event_hand_over(struct event_queue *eq, const struct event_record *record, ptl_event_t *event)
 {
 	uint64_t number = atomic_load_explicit(&eq->posted, memory_order_relaxed), words[EVENT_WORDS];
@@ -197,7 +197,7 @@ static inline bool event_hand_over(struct event_queue *eq, const struct event_re
 	event_pack(record, words);
 	event_expand(words, eq->handle, number, event);
 	atomic_store_explicit(&eq->taken, number + 1, memory_order_release);
-	/* Release: whoever sees it sees `taken` too; pairs with the acquire loads of `posted`. */
+	/* Release: a thread that sees it sees `taken` too; pairs with the acquire loads of `posted`. */
 	atomic_store_explicit(&eq->posted, number + 1, memory_order_release);
 	return true;
 }

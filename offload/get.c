@@ -163,7 +163,7 @@ int get_issue(struct nic *nic, const struct put_arguments *get)
 
 static void answer_ended(struct nic *nic, struct operation *op, ptl_ni_fail_t failure)
 {
-	operation_withdraw(op);
+	operation_deregister(op);
 	operation_unpin(nic, op, PTL_EVENT_GET_END, failure);
 }
 

@@ -40,21 +40,21 @@ bool get_line(struct nic *nic, struct operation *op)
 
 /* The answer's words go, with what they have no room for behind them.  False: they do not, and nothing has happened. */
 static inline bool answer(struct nic *nic, const struct peer *peer, const struct wire_line *get,
-			  const struct descriptor *md, const struct demand *demand)
+			  const struct descriptor *md, const struct access *access)
 {
 	const struct transport *transport = peer->transport;
 	uint64_t words[WIRE_LINE_WORDS];
 
-	if (unlikely(demand->mlength + WIRE_BRIEF_SIZE > transport->limits.line_max ||
-		     demand->mlength > nic->settings->short_max || md->region.count != 1))
+	if (unlikely(access->mlength + WIRE_COMPACT_SIZE > transport->limits.line_max ||
+		     access->mlength > nic->settings->short_max || md->region.count != 1))
 		return false;
 	/* What is empty may be nowhere. */
 	const uint8_t *payload =
-		demand->mlength > 0 ? (const uint8_t *)md->region.whole.iov_base + demand->offset : NULL;
-	const uint8_t *rest = demand->mlength > WIRE_REPLY_PAYLOAD ? payload + WIRE_REPLY_PAYLOAD : NULL;
+		access->mlength > 0 ? (const uint8_t *)md->region.whole.iov_base + access->offset : NULL;
+	const uint8_t *rest = access->mlength > WIRE_REPLY_PAYLOAD ? payload + WIRE_REPLY_PAYLOAD : NULL;
 
-	wire_write_reply(peer->local_tag, peer->remote_tag, get->token, payload, demand->mlength, words);
-	return transport->ops->send_line(peer->transport, peer->address, words, WIRE_BRIEF_SIZE + demand->mlength,
+	wire_write_reply(peer->local_tag, peer->remote_tag, get->token, payload, access->mlength, words);
+	return transport->ops->send_line(peer->transport, peer->address, words, WIRE_COMPACT_SIZE + access->mlength,
 					 rest) == 0;
 }
 
@@ -69,18 +69,18 @@ bool get_line_arrived(struct nic *nic, transport_address from, const void *bytes
 	if (unlikely(!peer || !peer_takes_responses(peer) || !peer->transport->ops->send_line ||
 		     !receive_granted(nic, peer, get.pt_index, get.ac_index)))
 		return false;
-	struct demand demand = {.operations = PTL_MD_OP_GET, .remote_offset = get.offset, .rlength = get.length};
+	struct access access = {.operations = PTL_MD_OP_GET, .remote_offset = get.offset, .rlength = get.length};
 	struct match_search search;
 
 	match_begin(&search, &nic->portals[get.pt_index], peer->id, get.match_bits);
-	struct descriptor *md = receive_find(&search, &demand);
+	struct descriptor *md = receive_find(&search, &access);
 
-	if (unlikely(!md || !answer(nic, peer, &get, md, &demand)))
+	if (unlikely(!md || !answer(nic, peer, &get, md, &access)))
 		return false;
 	match_end(&search); /* as in put_line_arrived() */
 	peer->source_shown[nic->polling] = true;
 	peer_note_arrival(peer, WIRE_GET);
-	peer_note_reply(nic, peer, demand.mlength);
+	peer_note_reply(nic, peer, access.mlength);
 	nic->counters.requests_received++;
 	struct event_info info = {.initiator = peer->id,
 				  .uid = peer->uid,
@@ -88,7 +88,7 @@ bool get_line_arrived(struct nic *nic, transport_address from, const void *bytes
 				  .pt_index = get.pt_index,
 				  .match_bits = get.match_bits};
 
-	receive_start(nic, md, &demand, &info);
+	receive_start(nic, md, &access, &info);
 	descriptor_log(nic, md, PTL_EVENT_GET_START, &info, PTL_NI_OK);
 	operation_end(nic, md, PTL_EVENT_GET_END, &info, PTL_NI_OK);
 	return true;

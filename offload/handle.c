@@ -28,7 +28,7 @@ struct descriptor *handle_md(struct nic *nic, ptl_handle_md_t handle)
 {
 	struct descriptor *md = find(nic, &nic->descriptors, HANDLE_MD, handle);
 
-	return md && !md->heir ? md : NULL; /* what an update replaced has no handle of its own */
+	return md && !md->successor ? md : NULL; /* what an update replaced has no handle of its own */
 }
 
 struct event_queue *handle_eq(struct nic *nic, ptl_handle_eq_t handle)

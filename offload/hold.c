@@ -4,15 +4,15 @@
  *
  * What is put between PtlNIInit and the first match entry matches nothing and is dropped, as Portals wants it; programs
  * of a job that know each other from their launcher lose their first messages so.  An interface that holds asks its peers
- * to keep their requests: every HELLO and WELCOME that it sends says WIRE_HOLDS.  Whoever reads that is in conversation
- * with us, but takes us for PEER_HOLDING, not PEER_READY: responses and notices flow in both directions, and so do our own
- * requests; its requests wait in its own queue, where they would wait for first contact.  So nothing is stored here,
- * nothing that arrives is left unread, and a sender is held back by its own limits.
+ * to keep their requests: every HELLO and WELCOME that it sends says WIRE_HOLDS.  A peer that reads that is in
+ * conversation with us, but takes us for PEER_HOLDING, not PEER_READY: responses and notices flow in both directions,
+ * and so do our own requests; its requests wait in its own queue, where they would wait for first contact.  So nothing
+ * is stored here, nothing that arrives is left unread, and a sender is held back by its own limits.
  *
  * The hold ends once, for good: when the program finds an event queue empty, says PtlNicReadyToReceive, or
- * PTL_CONNECT_TIMEOUT after it began.  Then everybody who was told of it is sent a WELCOME without the bit, on the ordered
- * path behind what was said before; any introduction without the bit releases, and none makes a READY peer hold again.
- * Two may be missed at that moment, and are told another way:
+ * PTL_CONNECT_TIMEOUT after it began.  Then every peer that was told of it is sent a WELCOME without the bit, on the
+ * ordered path behind what was said before; any introduction without the bit releases, and none makes a READY peer hold
+ * again.  Two may be missed at that moment, and are told another way:
  *   - a peer that we have greeted, saying WIRE_HOLDS, and whose WELCOME has not come yet: we cannot say WELCOME to
  *     it before we know its tag.  contact.c releases it when its WELCOME comes, or says HELLO again without the bit;
  *   - a peer whose release was lost with a connection, or found no room here: a HOLDING peer is sent HELLO

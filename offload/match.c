@@ -9,7 +9,7 @@
  */
 #define INDEX_PAYS  16
 #define INDEX_FROM  (4 * MATCH_GLANCE)
-#define NO_PATIENCE 32 /* doublings of the price after which nobody tries again */
+#define NO_PATIENCE 32 /* doublings of the price after which no more is tried */
 
 /* Room left between neighbours, so that about 2^32 appends and 32 bisections of one gap need no relabelling. */
 #define LABEL_GAP   (UINT64_C(1) << 31)

@@ -17,7 +17,7 @@
 #include "base/arch.h"
 #include "offload/pool.h"
 
-/* Entries that a search may walk without anybody taking note. */
+/* Entries that a search may walk without a note of it. */
 #define MATCH_GLANCE 8
 
 /* Classes of entries that an index tells apart; the rest of the list it walks. */

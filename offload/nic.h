@@ -19,9 +19,9 @@
 #include "offload/event.h"
 #include "offload/match.h"
 #include "offload/open.h"
+#include "offload/peer/peer_failure.h"
 #include "offload/peer/peer_table.h"
-#include "offload/peer/stranger.h"
-#include "offload/peer/verdict.h"
+#include "offload/peer/unverified.h"
 #include "offload/pool.h"
 #include "offload/timing.h"
 #include "transports/transport.h"
@@ -83,14 +83,14 @@ struct nic {
 	_Atomic uint32_t sleeper;
 	_Atomic bool nic_asleep; /* the NIC thread is, or is about to be, in poll() with every transport armed */
 	_Atomic bool stop;
-	_Atomic uint64_t kicks, kicked_at; /* how often a doorbell was rung, and (timing) when last */
-	_Atomic bool closing;              /* nobody may begin to sleep for events any more */
+	_Atomic uint64_t wakes, woken_at; /* how often a doorbell was written to, and (timing) when last */
+	_Atomic bool closing;             /* no thread may begin to sleep for events any more */
 
 	/* From here on: owner only, unless said otherwise. */
 	_Alignas(CACHE_LINE) struct command *backlog; /* taken, oldest first, and not run yet; FREE implies none */
 	struct transport *transports[NIC_TRANSPORTS]; /* by path; NULL: not usable (yet) */
 	enum nic_path polling;                        /* whose arrivals are being handled */
-	bool unsettled;           /* since ownership was taken something happened that arm() has to be asked about */
+	bool needs_rearm;         /* since ownership was taken something happened that arm() has to be asked about */
 	uint64_t own_ticks;       /* timing: what taking ownership cost this time, */
 	uint64_t own_start;       /* when that began, */
 	pthread_t own_thread;     /* and in which thread: another one may give it back */
@@ -109,7 +109,7 @@ struct nic {
 	struct peer *busy;          /* peers with anything under way */
 	struct peer *unsent;        /* those of them that every drive asks: see note_unsent() in peer.c */
 	uint64_t clock_at;          /* when we last looked at the clock: see nic_note_time() */
-	bool doubtful;              /* and then we had stood still, and have not caught up yet */
+	bool was_suspended;         /* and then we had stood still, and have not caught up yet */
 	uint64_t hold_until;        /* while holding */
 	uint64_t severed_at;        /* when we last looked for connections with peers given up */
 	struct operation *stalled, **stalled_end; /* transfers that wait for room in their transport */
@@ -125,9 +125,9 @@ struct nic {
 	struct acl_entry acl[NIC_ACL_ENTRIES];
 	struct pool entries, descriptors, queues, operations;
 	struct peer_table peers;
-	struct strangers strangers;
-	struct verdicts verdicts;
-	struct peer_addresses met[NIC_TRANSPORTS]; /* of brief transports: true if peer->address says so too */
+	struct unverified unverified;
+	struct failures failures;
+	struct peer_addresses met[NIC_TRANSPORTS]; /* of compact transports: true if peer->address says so too */
 
 	/* Constant after nic_open(). */
 	struct transport *claimed[NIC_TRANSPORTS]; /* by path; the network's may still be opening, or have failed to */
@@ -210,11 +210,11 @@ static inline bool nic_hosts_drive(const struct nic *nic)
  */
 #define NIC_DOUBT_NS 500000000u
 
-/* What has come by now may be older than a peer's verdict about us, until a drive finds nothing more. */
+/* What has come by now may be older than a peer's decision to give us up, until a drive finds nothing more. */
 static inline void nic_note_time(struct nic *nic, uint64_t now)
 {
 	if (now - nic->clock_at >= NIC_DOUBT_NS)
-		nic->doubtful = true;
+		nic->was_suspended = true;
 	nic->clock_at = now;
 }
 
@@ -226,6 +226,6 @@ static inline void nic_timer_at(struct nic *nic, uint64_t when)
 }
 
 /* Ends the engine: later calls get -ESHUTDOWN, every waiter has left when it returns.  No NIC thread any more. */
-void nic_bury(struct nic *);
+void nic_reap(struct nic *);
 
 #endif

@@ -157,7 +157,7 @@ static int claim_transports(struct nic *nic, ptl_pid_t pid, struct address_book 
 					  .nid = nic->id.nid,
 					  .pid = pid,
 					  .book = book,
-					  .lends = nic->mode == NIC_MODE_SHARED,
+					  .host_polled = nic->mode == NIC_MODE_SHARED,
 					  .home = nic->affinity.home,
 					  .sink = &dispatch_sink,
 					  .owner = nic};
@@ -210,7 +210,7 @@ static void *open_network(void *argument)
 		report(LOG_ERROR, "interface %u (%s): %s", nic->index, nic->iface, nic->opening.text);
 	}
 	nic_call(nic, opened, rc ? nic : NULL);
-	nic_rouse(nic); /* whoever sleeps now does not watch its descriptor */
+	nic_wake_all(nic); /* a thread that sleeps now does not watch its descriptor */
 	return NULL;
 }
 
@@ -484,7 +484,7 @@ static void free_objects(struct nic *nic)
 	for (uint32_t i = 0; nic->operations.objects && (op = pool_next(&nic->operations, &i));)
 		operation_free(nic, op);
 	for (uint32_t i = 0; nic->descriptors.objects && (md = pool_next(&nic->descriptors, &i));) {
-		registrations_withdraw(md);
+		registrations_deregister(md);
 		region_clear(&md->region);
 	}
 	note_spent(nic);
@@ -523,7 +523,7 @@ void nic_close(struct nic *nic)
 {
 	nic_stop_threads(nic);
 	nic_call(nic, fail_everything, NULL);
-	nic_bury(nic);
+	nic_reap(nic);
 	event_fds_close(nic);
 	results_write(nic);
 	free_objects(nic);
@@ -597,7 +597,7 @@ static int describe(struct nic *nic, void *argument)
 	out->length = snprintf(
 		out->text, out->size,
 		"id: %u.%u.%u.%u (nid %u), pid %u\ninterface: %s\nmode: %s\nNIC thread: %s\n"
-		"NIC slice: %s\nclock: %s\nwire header: %zu bytes for a put (%zu in brief), version %d\n",
+		"NIC slice: %s\nclock: %s\nwire header: %zu bytes for a put (%zu in compact form), version %d\n",
 		nic->id.nid >> 24, nic->id.nid >> 16 & 255, nic->id.nid >> 8 & 255, nic->id.nid & 255, nic->id.nid,
 		nic->id.pid, nic->iface, modes[nic->mode], nic->thread_running ? cpu : "none",
 		!nic->thread_running              ? "none"

@@ -113,13 +113,14 @@ static void operation_leave(struct nic *nic, struct operation *op)
 void operation_free(struct nic *nic, struct operation *op)
 {
 	operation_leave(nic, op);
-	operation_withdraw(op);
+	operation_deregister(op);
 	if (op->transfer.segments != &op->transfer.one)
 		free(op->transfer.segments);
 	pool_give(&nic->operations, op);
 }
 
-int operation_advance(struct nic *nic, struct operation *op, enum occurrence what, const struct wire_message *message)
+int operation_advance(struct nic *nic, struct operation *op, enum operation_event what,
+		      const struct wire_message *message)
 {
 	const struct transition *transition = &op->protocol->on[op->state][what];
 	bool done = transition->next == STATE_DONE;
@@ -160,13 +161,13 @@ void operation_unpin(struct nic *nic, struct operation *op, ptl_event_kind_t kin
 /* --- exposing --- */
 
 static int expose_pieces(struct nic *nic, struct operation *op, const struct iovec *pieces, unsigned count,
-			 enum exposure_use use)
+			 enum memory_region_use use)
 {
 	struct transport *transport = op->peer->transport;
-	int rc = exposures_make(nic, transport, pieces, count, use, &op->exposures);
+	int rc = memory_regions_make(nic, transport, pieces, count, use, &op->memory_regions);
 
 	if (unlikely(rc != 0) && transport->limits.pins && registrations_make_room(nic))
-		rc = exposures_make(nic, transport, pieces, count, use, &op->exposures);
+		rc = memory_regions_make(nic, transport, pieces, count, use, &op->memory_regions);
 	return rc;
 }
 
@@ -206,7 +207,8 @@ static int report_unexposed(struct nic *nic, const struct operation *op, int rc,
 	return rc;
 }
 
-int operation_expose(struct nic *nic, struct operation *op, uint64_t offset, uint64_t length, enum exposure_use use)
+int operation_expose(struct nic *nic, struct operation *op, uint64_t offset, uint64_t length,
+		     enum memory_region_use use)
 {
 	struct transport *transport = op->peer->transport;
 	struct iovec iov[REGION_MAX_PIECES];
@@ -240,7 +242,7 @@ static int expose_packed(struct nic *nic, struct operation *op)
 		return report_error(-ENOMEM, "no memory to pack %llu bytes", (unsigned long long)op->payload_length);
 	region_read(&op->pinned->region, op->payload_offset, piece.iov_base, op->payload_length);
 	op->packed = piece.iov_base;
-	int rc = expose_pieces(nic, op, &piece, 1, EXPOSE_READ);
+	int rc = expose_pieces(nic, op, &piece, 1, REGION_READ);
 
 	return rc ? report_unexposed(nic, op, rc, op->payload_offset, op->payload_length) : 0;
 }
@@ -250,24 +252,24 @@ int operation_expose_source(struct nic *nic, struct operation *op)
 	const struct transport *transport = op->peer->transport;
 	size_t room = transport->limits.short_max - WIRE_MAX_HEADER;
 
-	if (op->payload_length == 0 || operation_exposures(op)->transport == transport)
+	if (op->payload_length == 0 || operation_memory_regions(op)->transport == transport)
 		return 0;
-	operation_withdraw(op); /* what was exposed for a way that was given up: its keys mean nothing here */
+	operation_deregister(op); /* what was exposed for a way that was given up: its keys mean nothing here */
 	int rc = op->pinned->region.count <= room / WIRE_SEGMENT_SIZE
-			 ? operation_expose(nic, op, op->payload_offset, op->payload_length, EXPOSE_READ)
+			 ? operation_expose(nic, op, op->payload_offset, op->payload_length, REGION_READ)
 			 : expose_packed(nic, op);
 
 	if (rc)
-		operation_withdraw(op);
+		operation_deregister(op);
 	return rc;
 }
 
-void operation_withdraw(struct operation *op)
+void operation_deregister(struct operation *op)
 {
 	if (op->registration)
 		registration_leave(op->pinned, op->registration, op->failure != PTL_NI_OK);
-	else if (op->exposures.transport)
-		exposures_end(&op->exposures);
+	else if (op->memory_regions.transport)
+		memory_regions_end(&op->memory_regions);
 	free(op->packed);
 	op->registration = NULL;
 	op->exposed_from = 0;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Operations under way: whatever outlives the call or the arrival that began it.  An operation belongs to one peer,
- * runs one protocol, and stands in one state of it; occurrences move it on through the protocol's table.
+ * runs one protocol, and stands in one state of it; events move it on through the protocol's table.
  */
 #ifndef PORTALS_OFFLOAD_OPERATION_H
 #define PORTALS_OFFLOAD_OPERATION_H
 
 #include "offload/descriptor.h"
-#include "offload/exposure.h"
+#include "offload/memory_region.h"
 #include "offload/nic.h"
 #include "offload/registration.h"
 #include "offload/wire.h"
 
 /* What can happen to an operation. */
-enum occurrence {
+enum operation_event {
 	OP_SENT,        /* its message has been accepted by the transport */
 	OP_ACK,         /* ACK arrived */
 	OP_SOURCE_FREE, /* SOURCE_FREE arrived: nobody reads the exposed memory any more */
@@ -22,7 +22,7 @@ enum occurrence {
 	OP_DISCARDED,   /* DISCARDED arrived: no other answer will come */
 	OP_PULLED,      /* our reads of its data have ended, well or badly */
 	OP_FAILED,      /* its peer is dead or gone; see operation.failure */
-	OCCURRENCES
+	OPERATION_EVENTS
 };
 
 /* A protocol's states are its own enumeration; these two are common. */
@@ -47,7 +47,7 @@ struct transition {
 
 struct protocol {
 	const char *name;
-	struct transition on[STATES][OCCURRENCES];
+	struct transition on[STATES][OPERATION_EVENTS];
 };
 
 /* Whose operation it is, while it occupies a place in its peer's account. */
@@ -65,10 +65,10 @@ struct transfer {
 	unsigned in_flight;
 	int status;
 	bool stalled;
-	bool doubtful;    /* the source may have given us up before we asked: see transfer.c */
-	bool unconfirmed; /* all is read, and the source asked whether it was still its memory */
-	uint64_t started; /* timing */
-	uint64_t began;   /* monotonic_ns */
+	bool was_suspended; /* the source may have given us up before we asked: see transfer.c */
+	bool unconfirmed;   /* all is read, and the source asked whether it was still its memory */
+	uint64_t started;   /* timing */
+	uint64_t began;     /* monotonic_ns */
 	struct operation *next_stalled;
 };
 
@@ -93,7 +93,7 @@ struct operation {
 	struct wire_message message;             /* what is to be sent */
 	uint64_t payload_offset, payload_length; /* part of md's region sent behind the header */
 	uint16_t inline_length;                  /* or this many bytes of `inline_data` */
-	struct exposures exposures;              /* of this operation alone, */
+	struct memory_regions memory_regions;    /* of this operation alone, */
 	struct registration *registration;       /* or its descriptor's */
 	uint64_t exposed_from;                   /* where in either the operation's bytes begin */
 	void *packed; /* a copy of the source, if its pieces are too many for one message to name */
@@ -121,7 +121,7 @@ struct operation *operation_for_notice(struct nic *, struct peer *, const struct
 void operation_free(struct nic *, struct operation *);
 
 /* Moves the operation on.  -EPROTO if its state does not expect this. */
-int operation_advance(struct nic *, struct operation *, enum occurrence, const struct wire_message *);
+int operation_advance(struct nic *, struct operation *, enum operation_event, const struct wire_message *);
 
 static inline uint32_t operation_token(const struct operation *op)
 {
@@ -135,14 +135,14 @@ struct operation *operation_find(struct nic *, uint32_t token);
 struct descriptor *operation_live_md(struct descriptor *, uint32_t generation);
 
 /* Exposes a range of the pinned descriptor's region to the peer's transport; reports why it cannot. */
-int operation_expose(struct nic *, struct operation *, uint64_t offset, uint64_t length, enum exposure_use);
+int operation_expose(struct nic *, struct operation *, uint64_t offset, uint64_t length, enum memory_region_use);
 /* Exposes the payload to be read, or a contiguous copy if its pieces are more than a message can name. */
 int operation_expose_source(struct nic *, struct operation *);
-void operation_withdraw(struct operation *);
+void operation_deregister(struct operation *);
 
-static inline const struct exposures *operation_exposures(const struct operation *op)
+static inline const struct memory_regions *operation_memory_regions(const struct operation *op)
 {
-	return op->registration ? &op->registration->exposures : &op->exposures;
+	return op->registration ? &op->registration->memory_regions : &op->memory_regions;
 }
 
 /* --- the protocols --- */

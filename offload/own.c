@@ -35,20 +35,20 @@
  *       for their events or for the role (wait.c);
  *     - else the NIC thread (`nic_asleep`).
  * The NIC thread may still be asleep when a host takes the role; then both wake for an arrival, and the NIC thread
- * parks.  The two have a doorbell each, because a kick must reach the one it is meant for.  They use poll() on the
+ * parks.  The two have a doorbell each, because a wake-up must reach the one it is meant for.  They use poll() on the
  * doorbell and the transports' descriptors: an epoll object, in the kernel's way even while everybody polls, costs
  * every message of tcp;ofi_rxm another walk through nested wait queues.  No wake-up is lost:
  *     (1) arrivals: arm() and the decision to sleep are one critical section.  Whoever drives after it, while the
  *         sleeper is still in poll(), may consume what the descriptor announced and leave the transport unarmed; it
- *         therefore arms again before it releases, and kicks the sleeper if that fails (settle_sleeper()).  The same
- *         goes for what we send to ourselves, which no descriptor announces, and a transport that attaches rings both
- *         doorbells, because neither sleeper watches its descriptor yet.
- *     (2) timers: each sleeper's `..._sleeps_until` is what it believes; whoever sets an earlier timer kicks it.
+ *         therefore arms again before it releases, and wakes the sleeper if that fails (rearm_sleeper()).  The same
+ *         goes for what we send to ourselves, which no descriptor announces, and a transport that attaches wakes
+ *         both, because neither sleeper watches its descriptor yet.
+ *     (2) timers: each sleeper's `..._sleeps_until` is what it believes; a thread that sets an earlier timer wakes it.
  *         Timers that arm() finds due may post events, so it then says "drive again".
  *     (3) commands: the engine is FREE while somebody sleeps for it, so callers run their commands themselves.  Only
  *         in dedicated mode the sleeping NIC thread still owns: state SLEEPING.  It enters it by compare-and-swap
  *         from NIC_THREAD without commands, so either a push came first and the thread does not sleep, or the pusher
- *         finds SLEEPING, changes it to NIC_THREAD with its command, and kicks: exactly one kick for one sleep.
+ *         finds SLEEPING, changes it to NIC_THREAD with its command, and wakes: exactly one wake-up for one sleep.
  *     (4) events: a waiter registers under ownership, after looking at its queues; events are posted under
  *         ownership.  So either it sees the event, or the poster sees the waiter.
  *
@@ -58,18 +58,19 @@
  * other trace) means that they compute, and it takes over.  That bounds how long a message waits for a host that has
  * just begun to compute.
  *
- * It need not wait so long on a transport whose peers ring for what nobody looks at (limits.rings): while parked the
- * NIC thread watches the descriptors of these, and if one becomes readable with no host inside PtlEQWait it takes over
- * at once.  (A host may have driven meanwhile and emptied the descriptor: then there is nothing to do, no harm.)  If
- * a host is inside, it will look, and the thread watches again a tick later.  Rings do not become a storm: a take-over
- * that a host ended within a tick was in vain, and for twice as many ticks as after the last such one, up to
- * DEAF_TICKS, the thread does not listen.
+ * It need not wait so long on a transport whose peers write to a late doorbell for what nobody looks at
+ * (limits.late_doorbell): while parked the NIC thread watches the descriptors of these, and if one becomes readable
+ * with no host inside PtlEQWait it takes over at once.  (A host may have driven meanwhile and emptied the descriptor:
+ * then there is nothing to do, no harm.)  If a host is inside, it will look, and the thread watches again a tick
+ * later.  Late doorbells do not become a storm: a take-over that a host ended within a tick was in vain, and for twice
+ * as many ticks as after the last such one, up to DEAF_TICKS, the thread does not listen.
  *
- * If a host sleeps for the engine, rings are for that host, and the ticks would only burn power: after DEEP_TICKS of
- * them the thread parks without a timer (lease = DEEP), watching nothing but its doorbell.  The host that ends that
- * sleep rings it: the thread stores DEEP, then looks at `sleeper`; the host stores `sleeper` = NONE, then looks at
- * `lease`; a sequentially consistent fence between store and load on both sides makes it impossible that both see the
- * old value.  The doorbell counts, so it does not matter whether it is rung before or after the thread sleeps on it.
+ * If a host sleeps for the engine, late doorbells are for that host, and the ticks would only burn power: after
+ * DEEP_TICKS of them the thread parks without a timer (lease = DEEP), watching nothing but its doorbell.  The host that
+ * ends that sleep wakes it: the thread stores DEEP, then looks at `sleeper`; the host stores `sleeper` = NONE, then
+ * looks at `lease`; a sequentially consistent fence between store and load on both sides makes it impossible that both
+ * see the old value.  The doorbell counts, so it does not matter whether it is written to before or after the thread
+ * sleeps on it.
  *
  * A drive and arm() are in drive.c, the NIC thread in thread.c, waiting hosts in wait.c and waiters.c, doorbells in doorbell.c.  Models of the
  * ownership word and of the hand-over between sleepers, with store buffers, are in tests/models.
@@ -118,15 +119,15 @@ _Static_assert(_Alignof(struct command) > NIC_OWNER_MASK, "a command's address l
 /* The engine this thread is inside of, set before it takes ownership: a signal handler must not find less than that. */
 static HOT_THREAD_LOCAL const struct nic *volatile inside;
 
-/* Sees to it that whoever sleeps for the engine still may: see (1) and (2) above.  True: it has to be kicked. */
-static bool settle_sleeper(struct nic *nic)
+/* Sees to it that the thread that sleeps for the engine still may: see (1) and (2) above.  True: it has to be woken. */
+static bool rearm_sleeper(struct nic *nic)
 {
 	bool host = atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST;
 	uint64_t believed = host ? nic->host_sleeps_until : nic->nic_sleeps_until, until;
 
 	if (!host && !atomic_load_explicit(&nic->nic_asleep, memory_order_relaxed))
 		return false;
-	if (!nic->unsettled)
+	if (!nic->needs_rearm)
 		return nic->timer < believed;
 	if (!host && ++nic->drives_past_sleeper > REARM_DRIVES)
 		return true;
@@ -177,12 +178,13 @@ static struct command *oldest_command(struct nic *nic, enum nic_owner owner)
 /* There is a command.  Whoever is pushing one meanwhile leaves the state as it is. */
 static void hand_on(struct nic *nic, enum nic_owner owner)
 {
-	struct command *heir = oldest_command(nic, owner);
+	struct command *successor = oldest_command(nic, owner);
 
-	nic->backlog = heir->next;
-	if (heir->owner != owner)
-		atomic_fetch_add_explicit(&nic->own, (uintptr_t)heir->owner - (uintptr_t)owner, memory_order_relaxed);
-	tell(heir, COMMAND_GRANTED);
+	nic->backlog = successor->next;
+	if (successor->owner != owner)
+		atomic_fetch_add_explicit(&nic->own, (uintptr_t)successor->owner - (uintptr_t)owner,
+					  memory_order_relaxed);
+	tell(successor, COMMAND_GRANTED);
 }
 
 static void serve(struct nic *nic, struct command *command)
@@ -223,7 +225,7 @@ int own_serve(struct nic *nic, enum nic_owner owner)
 
 static void note_owned(struct nic *nic, uint64_t start)
 {
-	nic->unsettled = false;
+	nic->needs_rearm = false;
 	if (unlikely(start != 0)) {
 		nic->own_ticks = cycle_clock() - start;
 		nic->own_start = start;
@@ -318,15 +320,15 @@ static __attribute__((noinline)) void settle_and_give_back(struct nic *nic, enum
 
 	do {
 		if (unlikely(own_wanted(nic)) && !serve_patiently(nic, owner, &until))
-			break; /* whoever owns now settles the rest */
-		bool kick = settle_sleeper(nic);
+			break; /* the present owner settles the rest */
+		bool wake_sleeper = rearm_sleeper(nic);
 		while (nic->waiters &&
 		       (count += waiters_collect(nic, words + count, WAKE_BATCH - count)) == WAKE_BATCH) {
 			wake(words, count);
 			count = 0;
 		}
-		if (kick)
-			nic_kick(nic);
+		if (wake_sleeper)
+			nic_wake(nic);
 		note_released(nic, start);
 	} while (!let_go(nic, owner));
 	wake(words, count);
@@ -521,7 +523,7 @@ void nic_leave(void)
 	inside = NULL;
 }
 
-void nic_bury(struct nic *nic)
+void nic_reap(struct nic *nic)
 {
 	uintptr_t word = NIC_HOST;
 

@@ -26,7 +26,7 @@ void own_wake_waiters(struct nic *);
 /* Runs the last commands, settles with whoever sleeps, lets go, wakes; or hands on to one who wants it. */
 void own_give_back(struct nic *, enum nic_owner owner);
 
-/* Rings one of the two doorbells (doorbell.c). */
+/* Writes to one of the two doorbells (doorbell.c). */
 void nic_ring(struct nic *, int event);
 
 #endif

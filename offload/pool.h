@@ -10,7 +10,8 @@
  * goes through all generations, and then it rests: for POOL_REST_NS, and until all others that are free have had theirs.
  * So a dead number does not name anything else before that time is over, nor before `generations` allocations for each
  * index that is free, but for POOL_RESERVE: capacity * generations where few objects live.  If every free index has rested
- * less than that, no object is to be had: for who keeps nearly all and replaces the rest thousands of times a second.
+ * less than that, no object is to be had: for a program that keeps nearly all and replaces the rest thousands of times
+ * a second.
  *
  * Within its turn an index is reused first-in first-out, once POOL_RESERVE of them wait.  What is in its turn is
  * therefore few and close together.  When a whole group of neighbours rests its memory goes back to the system.  Each index

@@ -21,7 +21,7 @@ enum { PUT_QUEUED = STATE_QUEUED, PUT_EXPOSED, PUT_ACK_DUE, PUT_PULLING = STATE_
 
 static void send_ended(struct nic *nic, struct operation *op, ptl_ni_fail_t failure)
 {
-	operation_withdraw(op);
+	operation_deregister(op);
 	operation_unpin(nic, op, PTL_EVENT_SEND_END, failure);
 }
 

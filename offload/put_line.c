@@ -17,7 +17,7 @@ bool put_line(struct nic *nic, const struct put_arguments *put)
 	struct peer *peer = peer_find(nic, put->target);
 
 	/* In the middle of a conversation, and nothing waits that has to go first. */
-	if (unlikely(!peer || peer->stranger || !peer_takes_requests(peer) || !peer->transport->ops->send_line))
+	if (unlikely(!peer || peer->unverified || !peer_takes_requests(peer) || !peer->transport->ops->send_line))
 		return false;
 	/* Small enough for a few lines and for PTL_SHORT_MAX; in one piece; nobody will answer; indexes have one byte. */
 	if (put->length + WIRE_LINE_HEADER > peer->transport->limits.line_max ||
@@ -67,13 +67,13 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 
 	if (unlikely(!peer || !receive_granted(nic, peer, put.pt_index, put.ac_index)))
 		return false;
-	struct demand demand = {.operations = PTL_MD_OP_PUT,
+	struct access access = {.operations = PTL_MD_OP_PUT,
 				.remote_offset = put.offset,
 				.rlength = body ? body_length : length - WIRE_LINE_HEADER};
 	struct match_search search;
 
 	match_begin(&search, &nic->portals[put.pt_index], peer->id, put.match_bits);
-	struct descriptor *md = receive_find(&search, &demand);
+	struct descriptor *md = receive_find(&search, &access);
 
 	if (unlikely(!md))
 		return false;
@@ -88,14 +88,14 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 				  .match_bits = put.match_bits,
 				  .hdr_data = put.hdr_data};
 
-	receive_start(nic, md, &demand, &info);
+	receive_start(nic, md, &access, &info);
 	descriptor_log(nic, md, PTL_EVENT_PUT_START, &info, PTL_NI_OK);
 	const char *payload = body ? body : (const char *)bytes + WIRE_LINE_HEADER;
 
-	if (likely(md->region.count == 1 && demand.mlength > 0))
-		memcpy((char *)md->region.whole.iov_base + demand.offset, payload, demand.mlength);
+	if (likely(md->region.count == 1 && access.mlength > 0))
+		memcpy((char *)md->region.whole.iov_base + access.offset, payload, access.mlength);
 	else
-		region_write(&md->region, demand.offset, payload, demand.mlength);
+		region_write(&md->region, access.offset, payload, access.mlength);
 	operation_end(nic, md, PTL_EVENT_PUT_END, &info, PTL_NI_OK);
 	return true;
 }

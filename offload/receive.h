@@ -21,10 +21,10 @@ static inline bool receive_granted(const struct nic *nic, const struct peer *pee
 }
 
 /* The descriptor of the first entry that matches and whose descriptor responds, or NULL. */
-static inline struct descriptor *receive_find(struct match_search *search, struct demand *demand)
+static inline struct descriptor *receive_find(struct match_search *search, struct access *access)
 {
 	for (struct match_entry *me; (me = match_next(search));)
-		if (me->descriptor && descriptor_accepts(me->descriptor, demand))
+		if (me->descriptor && descriptor_accepts(me->descriptor, access))
 			return me->descriptor;
 	return NULL;
 }
@@ -35,22 +35,22 @@ static inline struct peer *receive_line_from(const struct nic *nic, transport_ad
 {
 	struct peer *peer = peer_met(nic, from);
 
-	return likely(peer && peer_met_us(peer) && !peer->stranger && peer->remote_tag == line->source_tag &&
+	return likely(peer && peer_met_us(peer) && !peer->unverified && peer->remote_tag == line->source_tag &&
 		      peer->local_tag == line->target_tag)
 		       ? peer
 		       : NULL;
 }
 
 /* The operation has found its descriptor, and starts: `info` says whose it is, this what it gets. */
-static inline void receive_start(struct nic *nic, struct descriptor *md, const struct demand *demand,
+static inline void receive_start(struct nic *nic, struct descriptor *md, const struct access *access,
 				 struct event_info *info)
 {
-	uint64_t written = demand->operations & PTL_MD_OP_PUT ? demand->mlength : 0;
+	uint64_t written = access->operations & PTL_MD_OP_PUT ? access->mlength : 0;
 
 	info->link = event_link(nic);
-	info->rlength = demand->rlength;
-	info->mlength = demand->mlength;
-	info->offset = demand->offset;
+	info->rlength = access->rlength;
+	info->mlength = access->mlength;
+	info->offset = access->offset;
 	descriptor_start(md, info, true);
 	nic->counters.bytes_received += written;
 	nic->receive_length += written;

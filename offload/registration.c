@@ -22,7 +22,7 @@ static bool worth_whole(const struct region *region, uint64_t moved)
 }
 
 static struct registration *find_registration(const struct descriptor *md, const struct transport *transport,
-					      enum exposure_use use)
+					      enum memory_region_use use)
 {
 	struct registration *registration = md->registrations;
 
@@ -33,7 +33,7 @@ static struct registration *find_registration(const struct descriptor *md, const
 }
 
 static struct registration *make_registration(struct nic *nic, struct descriptor *md, struct transport *transport,
-					      enum exposure_use use)
+					      enum memory_region_use use)
 {
 	struct registration *registration = calloc(1, sizeof(*registration));
 	struct iovec iov[REGION_MAX_PIECES];
@@ -42,21 +42,21 @@ static struct registration *make_registration(struct nic *nic, struct descriptor
 		return NULL;
 	registration->transport = transport;
 	registration->use = use;
-	exposures_make(nic, transport, iov, (unsigned)region_range(&md->region, 0, md->region.length, iov), use,
-		       &registration->exposures);
+	memory_regions_make(nic, transport, iov, (unsigned)region_range(&md->region, 0, md->region.length, iov), use,
+			    &registration->memory_regions);
 	registration->next = md->registrations;
 	md->registrations = registration;
 	return registration;
 }
 
 struct registration *registration_take(struct nic *nic, struct descriptor *md, struct transport *transport,
-				       enum exposure_use use, uint64_t moved)
+				       enum memory_region_use use, uint64_t moved)
 {
 	struct registration *registration = find_registration(md, transport, use);
 
 	if (!registration && worth_whole(&md->region, moved))
 		registration = make_registration(nic, md, transport, use);
-	if (!registration || registration->exposures.count == 0)
+	if (!registration || registration->memory_regions.count == 0)
 		return NULL;
 	registration->users++;
 	return registration;
@@ -67,7 +67,7 @@ static void end_registration(struct registration **link)
 	struct registration *registration = *link;
 
 	*link = registration->next;
-	exposures_end(&registration->exposures);
+	memory_regions_end(&registration->memory_regions);
 	free(registration);
 }
 
@@ -76,7 +76,7 @@ void registration_leave(struct descriptor *md, struct registration *registration
 	struct registration **link = &md->registrations;
 
 	registration->users--;
-	registration->given_up |= given_up && registration->use == EXPOSE_READ; /* a reader knows no other key */
+	registration->given_up |= given_up && registration->use == REGION_READ; /* a reader knows no other key */
 	if (likely(!registration->given_up) || registration->users > 0)
 		return;
 	while (*link != registration)
@@ -84,20 +84,20 @@ void registration_leave(struct descriptor *md, struct registration *registration
 	end_registration(link);
 }
 
-void registrations_withdraw(struct descriptor *md)
+void registrations_deregister(struct descriptor *md)
 {
 	while (md->registrations)
 		end_registration(&md->registrations);
 }
 
 /* Those that could not be made are remembered: what is registered piece by piece goes on like that. */
-static bool withdraw_idle(struct descriptor *md)
+static bool deregister_idle(struct descriptor *md)
 {
 	struct registration **link = &md->registrations;
 	bool any = false;
 
 	while (*link) {
-		if ((*link)->users > 0 || (*link)->exposures.count == 0) {
+		if ((*link)->users > 0 || (*link)->memory_regions.count == 0) {
 			link = &(*link)->next;
 			continue;
 		}
@@ -113,6 +113,6 @@ bool registrations_make_room(struct nic *nic)
 	bool any = false;
 
 	for (uint32_t i = 0; (md = pool_next(&nic->descriptors, &i));)
-		any |= withdraw_idle(md);
+		any |= deregister_idle(md);
 	return any;
 }

@@ -23,7 +23,7 @@ static void sleep_until(struct nic *nic, uint64_t until)
 	timing_stop(&nic->timing, PTL_STAGE_IDLE, start);
 	if (timing_on(&nic->timing))
 		timing_stop(&nic->timing, PTL_STAGE_WAKE,
-			    atomic_exchange_explicit(&nic->kicked_at, 0, memory_order_relaxed));
+			    atomic_exchange_explicit(&nic->woken_at, 0, memory_order_relaxed));
 }
 
 static bool host_waits(const struct nic *nic)
@@ -80,8 +80,8 @@ static void serve(struct nic *nic)
 		nic->nic_sleeps_until = until;
 		nic->drives_past_sleeper = 0;
 		nic->counters.sleeps++;
-		nic->unsettled = false;
-		/* Before ownership is released: whoever owns next sees it in settle_sleeper(). */
+		nic->needs_rearm = false;
+		/* Before ownership is released: the next owner sees it in rearm_sleeper(). */
 		atomic_store(&nic->nic_asleep, true);
 		own_give_back(nic, NIC_THREAD);
 		sleep_until(nic, until);
@@ -91,7 +91,7 @@ static void serve(struct nic *nic)
 	own_give_back(nic, NIC_THREAD);
 }
 
-/* Parks without a timer if a host sleeps for the engine: see LEASES above. */
+/* Parks without a timer if a host sleeps for the engine: see LEASES in own.c. */
 static bool go_deep(struct nic *nic)
 {
 	atomic_store_explicit(&nic->lease, LEASE_DEEP, memory_order_relaxed);
@@ -116,20 +116,20 @@ void nic_end_deep(struct nic *nic)
 
 /* What the NIC thread remembers from one lease to the next. */
 struct hearing {
-	uint64_t rung_at; /* when a ring ended the last lease, or 0 */
-	unsigned deaf;    /* so many ticks of a lease it does not listen */
+	uint64_t woken_at; /* when a late doorbell ended the last lease, or 0 */
+	unsigned deaf;     /* so many ticks of a lease it does not listen */
 };
 
 /* Hosts drive again: was it in vain that we listened?  Returns how many ticks not to. */
 static unsigned note_return(const struct nic *nic, struct hearing *hearing)
 {
-	if (hearing->rung_at && monotonic_ns() - hearing->rung_at >= nic->settings->tick)
+	if (hearing->woken_at && monotonic_ns() - hearing->woken_at >= nic->settings->tick)
 		hearing->deaf = 0;
-	else if (hearing->rung_at)
+	else if (hearing->woken_at)
 		hearing->deaf = hearing->deaf ? hearing->deaf * 2 : 1;
 	if (hearing->deaf > DEAF_TICKS)
 		hearing->deaf = DEAF_TICKS;
-	hearing->rung_at = 0;
+	hearing->woken_at = 0;
 	return hearing->deaf;
 }
 
@@ -138,7 +138,10 @@ static void pause_for(struct nic *nic, uint64_t ns)
 	nic_sleep(nic, nic->doorbells.nic, WATCH_NOTHING, monotonic_ns() + ns);
 }
 
-/* Sleeps for one tick, or until the host that sleeps for the engine has stopped to.  True: a peer rings. */
+/*
+ * Sleeps for one tick, or until the host that sleeps for the engine has stopped to.  True: a peer writes to the late
+ * doorbell.
+ */
 static bool park(struct nic *nic, unsigned *ticks, bool listen)
 {
 	bool host_sleeps = atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST;
@@ -149,7 +152,7 @@ static bool park(struct nic *nic, unsigned *ticks, bool listen)
 		atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
 		return false;
 	}
-	return nic_sleep(nic, nic->doorbells.nic, listen && !host_sleeps ? WATCH_RINGS : WATCH_NOTHING,
+	return nic_sleep(nic, nic->doorbells.nic, listen && !host_sleeps ? WATCH_LATE_DOORBELL : WATCH_NOTHING,
 			 monotonic_ns() + nic->settings->tick);
 }
 
@@ -161,15 +164,15 @@ static void lease(struct nic *nic, struct hearing *hearing)
 
 	atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
 	for (unsigned ticks = 1;; ticks++) {
-		bool rung = park(nic, &ticks, ticks > deaf);
+		bool called = park(nic, &ticks, ticks > deaf);
 
 		if (stopping(nic))
 			break;
-		if (rung && !host_waits(nic)) {
-			hearing->rung_at = monotonic_ns();
+		if (called && !host_waits(nic)) {
+			hearing->woken_at = monotonic_ns();
 			break;
 		}
-		if (rung)
+		if (called)
 			deaf = ticks + 1;
 		if (!hosts_drive(nic, &seen))
 			break;
@@ -196,7 +199,7 @@ static void shared_mode(struct nic *nic)
 	}
 }
 
-/* Sleeps without giving ownership away: see (3) above. */
+/* Sleeps without giving ownership away: see (3) in own.c. */
 static void dedicated_sleep(struct nic *nic, uint64_t until)
 {
 	uintptr_t word = NIC_THREAD;
@@ -270,7 +273,7 @@ void nic_thread_stop(struct nic *nic)
 {
 	if (!nic->thread_running)
 		return;
-	/* Pairs with stopping(); the doorbell is rung after it, so one of them is seen. */
+	/* Pairs with stopping(); the doorbell is written to after it, so one of them is seen. */
 	atomic_store(&nic->stop, true);
 	nic_ring(nic, nic->doorbells.nic);
 	pthread_join(nic->thread, NULL);

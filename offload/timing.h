@@ -4,9 +4,8 @@
  * the stages of a message add up to its total by construction, and a stage costs one reading of the clock.
  * Off: one predicted branch a lap.
  *
- * Laps are recorded by the owner of the engine; host stages by any thread, hence relaxed atomic adds everywhere
- * (uncontended they cost 6 ns, and only while timing is on).  Reading while others record gives a slightly torn
- * picture, never a wrong address.
+ * Laps are recorded by the owner of the engine; host stages by any thread, hence relaxed atomic adds everywhere, while
+ * timing is on.  Reading while others record gives a slightly torn picture, never a wrong address.
  */
 #ifndef PORTALS_OFFLOAD_TIMING_H
 #define PORTALS_OFFLOAD_TIMING_H

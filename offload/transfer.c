@@ -2,8 +2,8 @@
 /*
  * Long data is always read by the side it goes to: the target of a put reads the exposed source, the initiator of a
  * get reads the exposed answer.  Only that side knows that its own memory is still meant to be written, so nothing
- * can land after PtlMDUnlink; and a key is withdrawn only when its reader has said that it is done.  (Measured with
- * libfabric 1.17, tcp and net: using a withdrawn key costs the whole connection and silently loses the messages
+ * can land after PtlMDUnlink; and a key is deregistered only when its reader has said that it is done.  (Measured with
+ * libfabric 1.17, tcp and net: using a deregistered key costs the whole connection and silently loses the messages
  * behind it, and closing a registration does not stop a write in progress.  Hence no writes by the target of a get.)
  *
  * CONFIRMING.  A source that has given us up (we stood still, or the network did, for its PTL_PEER_TIMEOUT) has its SEND_END
@@ -39,9 +39,9 @@ static int keep_segments(struct transfer *transfer, const struct wire_message *m
 }
 
 /* For providers that register local buffers too. */
-static const struct exposure *local_exposure(const struct operation *op)
+static const struct memory_region *local_memory_region(const struct operation *op)
 {
-	return exposures_at(operation_exposures(op), op->exposed_from + op->transfer.asked);
+	return memory_regions_at(operation_memory_regions(op), op->exposed_from + op->transfer.asked);
 }
 
 /* Asks for the next piece that is contiguous on both sides. */
@@ -62,7 +62,7 @@ static int ask_piece(struct operation *op)
 	const struct transport_read read = {.peer = op->peer->address,
 					    .local = local,
 					    .length = length,
-					    .exposure = local_exposure(op),
+					    .memory_region = local_memory_region(op),
 					    .remote = segment->address + transfer->within,
 					    .key = segment->key,
 					    .context = op};
@@ -97,7 +97,7 @@ static bool needs_confirmation(const struct nic *nic, const struct operation *op
 
 	return transfer->status == 0 && transfer->total > 0 && nic->mode != NIC_MODE_HOST &&
 	       op->peer->path != PATH_SELF &&
-	       (transfer->doubtful || nic->doubtful || monotonic_ns() - transfer->began >= NIC_DOUBT_NS);
+	       (transfer->was_suspended || nic->was_suspended || monotonic_ns() - transfer->began >= NIC_DOUBT_NS);
 }
 
 static void ask_whether_valid(struct nic *nic, struct operation *op)
@@ -108,7 +108,7 @@ static void ask_whether_valid(struct nic *nic, struct operation *op)
 static void transfer_end(struct nic *nic, struct operation *op)
 {
 	op->transfer.unconfirmed = false;
-	operation_withdraw(op);
+	operation_deregister(op);
 	operation_advance(nic, op, OP_PULLED, NULL);
 }
 
@@ -176,10 +176,10 @@ void transfer_start(struct nic *nic, struct operation *op, const struct wire_mes
 	transfer->started = timing_start(&nic->timing);
 	transfer->began = monotonic_ns();
 	nic_note_time(nic, transfer->began);
-	transfer->doubtful = nic->doubtful;
+	transfer->was_suspended = nic->was_suspended;
 	nic->counters.long_messages++;
 	if (!rc && total > 0 && op->peer->transport->limits.local_registration &&
-	    operation_expose(nic, op, op->info.offset, total, EXPOSE_LOCAL))
+	    operation_expose(nic, op, op->info.offset, total, REGION_LOCAL))
 		rc = -ENOMEM; /* whatever the reason, which is reported: the trouble is ours */
 	transfer->status = rc;
 	transfer_progress(nic, op);

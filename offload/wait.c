@@ -6,10 +6,11 @@
  *
  * Registration and posting both happen under ownership, so an event is either seen by the waiter before it sleeps or
  * wakes a waiter of its queue.  One event wakes one waiter, and none if it was found by a host that waits for it
- * itself and looks next: it is promised to that host.  Whoever was woken or has a promise looks at its queues, takes one event
- * and returns; it then sees to two things, if others are still blocked: that what else is unread in its queues (it may
- * have found another event than the one it was woken for) wakes one of them, and that one of them sleeps for the
- * engine.  Not before it returns: what it was woken for is unread until then, and would wake another one in vain.
+ * itself and looks next: that host has claimed it.  A woken waiter, or one that has claimed an event, polls its queues,
+ * takes one event and returns; it then sees to two things, if others are still blocked: that what else is unread in its
+ * queues (it may have found another event than the one it was woken for) wakes one of them, and that one of them sleeps
+ * for the engine.  Not before it returns: what it was woken for is unread until then, and would wake another one in
+ * vain.
  */
 #include <errno.h>
 
@@ -77,11 +78,11 @@ static int wait_enter(struct nic *nic, void *argument)
 			return -EALREADY;
 		waiter->sleeper = true;
 		nic->host_sleeps_until = waiter->sleep_until;
-		nic->unsettled = false;
+		nic->needs_rearm = false;
 		atomic_store(&nic->sleeper, SLEEPER_HOST);
 	}
 	nic->counters.sleeps++;
-	waiter->promised = false; /* somebody else took what was promised: its queues are empty */
+	waiter->claimed = false; /* another waiter took what was claimed: its queues are empty */
 	waiter->next = nic->waiters;
 	nic->waiters = waiter;
 	for (int i = 0; i < waiter->count; i++)
@@ -120,8 +121,8 @@ static int wait_leave(struct nic *nic, void *argument)
 			waiter->queues[i]->waiters--;
 	if (waiter->sleeper)
 		atomic_store(&nic->sleeper, SLEEPER_NONE);
-	nic->unsettled = true; /* the transports are armed no longer for anybody */
-	waiter->heirs = nic->waiters != NULL;
+	nic->needs_rearm = true; /* the transports are armed no longer for anybody */
+	waiter->others_blocked = nic->waiters != NULL;
 	return 0;
 }
 
@@ -273,7 +274,7 @@ static bool any_unread(const struct waiter *waiter)
 
 static void leave_in_order(struct nic *nic, struct waiter *waiter)
 {
-	if ((waiter->heirs || waiter->promised) && (nic_hosts_drive(nic) || any_unread(waiter)))
+	if ((waiter->others_blocked || waiter->claimed) && (nic_hosts_drive(nic) || any_unread(waiter)))
 		nic_call(nic, wait_return, waiter);
 }
 

@@ -22,8 +22,8 @@ void waiters_notify(struct nic *nic, struct event_queue *eq)
 		waiter = waiter->next;
 	if (!waiter)
 		return;
-	if (looking && !looking->promised && waits_for(looking, eq))
-		looking->promised = true;
+	if (looking && !looking->claimed && waits_for(looking, eq))
+		looking->claimed = true;
 	else
 		waiter->notified = true;
 }
@@ -37,7 +37,7 @@ int waiters_collect(struct nic *nic, _Atomic uint32_t **words, int room)
 			continue;
 		waiter->collected = true;
 		if (waiter->sleeper) {
-			nic_kick(nic);
+			nic_wake(nic);
 		} else {
 			/* Pairs with the futex system call, which compares under the kernel's lock. */
 			atomic_store_explicit(&waiter->woken, 1, memory_order_release);

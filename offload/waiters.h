@@ -12,8 +12,8 @@ struct waiter {
 	int count;
 	uint64_t deadline, sleep_until;
 	bool sleeper, notified, collected;
-	bool promised;          /* an event that others wait for as well was left to it since it last blocked */
-	bool heirs;             /* others were blocked when it left */
+	bool claimed;           /* an event that others wait for as well was left to it since it last blocked */
+	bool others_blocked;    /* others were blocked when it left */
 	_Atomic uint32_t woken; /* a futex */
 };
 

@@ -55,11 +55,11 @@ enum { SIZE_index = 1, SIZE_u16 = 2, SIZE_u32 = 4, SIZE_u64 = 8 };
 		(void)message;                                                                                         \
 		fields(FIELD_GET) return from;                                                                         \
 	}
-#define CODEC_FULL(name, body, fields, ...)   CODEC(name, WIRE_PREFIX_SIZE, fields)
-#define CODEC_BRIEF(name, body, full, fields) CODEC(brief_##name, WIRE_BRIEF_SIZE, fields)
+#define CODEC_FULL(name, body, fields, ...)     CODEC(name, WIRE_PREFIX_SIZE, fields)
+#define CODEC_COMPACT(name, body, full, fields) CODEC(compact_##name, WIRE_COMPACT_SIZE, fields)
 WIRE_CONVERSATION(CODEC_FULL)
 WIRE_NOTICES(CODEC_FULL)
-WIRE_CONVERSATION(CODEC_BRIEF)
+WIRE_CONVERSATION(CODEC_COMPACT)
 
 struct codec {
 	const char *name;
@@ -69,19 +69,19 @@ struct codec {
 	const uint8_t *(*decode)(const uint8_t *, struct wire_message *);
 };
 
-#define ROW(name, what, body)      [WIRE_##name] = {#name, SIZE_##what, body, encode_##what, decode_##what},
-#define ROW_FULL(name, body, ...)  ROW(name, name, body)
-#define ROW_BRIEF(name, body, ...) ROW(name, brief_##name, body)
+#define ROW(name, what, body)        [WIRE_##name] = {#name, SIZE_##what, body, encode_##what, decode_##what},
+#define ROW_FULL(name, body, ...)    ROW(name, name, body)
+#define ROW_COMPACT(name, body, ...) ROW(name, compact_##name, body)
 static const struct codec full_codecs[] = {WIRE_CONVERSATION(ROW_FULL) WIRE_NOTICES(ROW_FULL)};
-static const struct codec brief_codecs[] = {WIRE_CONVERSATION(ROW_BRIEF)};
+static const struct codec compact_codecs[] = {WIRE_CONVERSATION(ROW_COMPACT)};
 
-_Static_assert(sizeof(brief_codecs) / sizeof(brief_codecs[0]) == WIRE_BRIEF_COUNT, "notices come last");
-_Static_assert(WIRE_BRIEF_COUNT <= 1 << WIRE_BRIEF_SHIFT, "operation and flags share a byte");
-_Static_assert(WIRE_ALL_FLAGS < 1 << (8 - WIRE_BRIEF_SHIFT), "operation and flags share a byte");
-_Static_assert(SIZE_brief_GET == (int)WIRE_LINE_HEADER, "wire_read_line() reads both");
-_Static_assert(4 + (int)SIZE_brief_REPLY + WIRE_REPLY_PAYLOAD == WIRE_LINE_WORDS * (int)sizeof(uint64_t),
+_Static_assert(sizeof(compact_codecs) / sizeof(compact_codecs[0]) == WIRE_COMPACT_COUNT, "notices come last");
+_Static_assert(WIRE_COMPACT_COUNT <= 1 << WIRE_COMPACT_SHIFT, "operation and flags share a byte");
+_Static_assert(WIRE_ALL_FLAGS < 1 << (8 - WIRE_COMPACT_SHIFT), "operation and flags share a byte");
+_Static_assert(SIZE_compact_GET == (int)WIRE_LINE_HEADER, "wire_read_line() reads both");
+_Static_assert(4 + (int)SIZE_compact_REPLY + WIRE_REPLY_PAYLOAD == WIRE_LINE_WORDS * (int)sizeof(uint64_t),
 	       "the words are full");
-_Static_assert(SIZE_brief_PUT == (int)WIRE_LINE_HEADER, "with its payload it has to fit a cache line");
+_Static_assert(SIZE_compact_PUT == (int)WIRE_LINE_HEADER, "with its payload it has to fit a cache line");
 
 static uint8_t *encode_full_prefix(const struct wire_message *message, uint8_t *to)
 {
@@ -93,17 +93,17 @@ static uint8_t *encode_full_prefix(const struct wire_message *message, uint8_t *
 	return put_u32(to, message->source_pid);
 }
 
-static uint8_t *encode_brief_prefix(const struct wire_message *message, uint8_t *to)
+static uint8_t *encode_compact_prefix(const struct wire_message *message, uint8_t *to)
 {
-	*to++ = WIRE_MAGIC_BRIEF;
-	*to++ = (uint8_t)(message->operation | message->flags << WIRE_BRIEF_SHIFT);
+	*to++ = WIRE_MAGIC_COMPACT;
+	*to++ = (uint8_t)(message->operation | message->flags << WIRE_COMPACT_SHIFT);
 	return to;
 }
 
 size_t wire_encode(const struct wire_message *message, uint8_t *start)
 {
-	const struct codec *codec = &(message->brief ? brief_codecs : full_codecs)[message->operation];
-	uint8_t *to = message->brief ? encode_brief_prefix(message, start) : encode_full_prefix(message, start);
+	const struct codec *codec = &(message->compact ? compact_codecs : full_codecs)[message->operation];
+	uint8_t *to = message->compact ? encode_compact_prefix(message, start) : encode_full_prefix(message, start);
 
 	to = put_u16(to, message->source_tag);
 	to = put_u16(to, message->target_tag);
@@ -170,7 +170,7 @@ static int decode_full_prefix(const uint8_t *from, size_t length, struct wire_me
 {
 	if (length < WIRE_PREFIX_SIZE || from[0] != WIRE_MAGIC)
 		return -EBADMSG;
-	message->brief = false;
+	message->compact = false;
 	message->version = from[1];
 	message->operation = from[2];
 	message->flags = from[3] & ((1 << WIRE_ATTEMPT_SHIFT) - 1);
@@ -186,18 +186,18 @@ static int decode_full_prefix(const uint8_t *from, size_t length, struct wire_me
 	return message->flags & ~WIRE_ALL_FLAGS ? -EBADMSG : 0;
 }
 
-static int decode_brief_prefix(const uint8_t *from, size_t length, struct wire_message *message)
+static int decode_compact_prefix(const uint8_t *from, size_t length, struct wire_message *message)
 {
-	message->brief = true;
-	message->operation = from[1] & ((1 << WIRE_BRIEF_SHIFT) - 1);
-	message->flags = from[1] >> WIRE_BRIEF_SHIFT;
-	if (message->operation >= WIRE_BRIEF_COUNT || length < brief_codecs[message->operation].size)
+	message->compact = true;
+	message->operation = from[1] & ((1 << WIRE_COMPACT_SHIFT) - 1);
+	message->flags = from[1] >> WIRE_COMPACT_SHIFT;
+	if (message->operation >= WIRE_COMPACT_COUNT || length < compact_codecs[message->operation].size)
 		return -EBADMSG;
 	decode_tags(from + 2, message);
 	return 0;
 }
 
-/* Lengths that the brief form leaves to the body. */
+/* Lengths that the compact form leaves to the body. */
 static void set_length(struct wire_message *message, enum wire_body body)
 {
 	if (body == BODY_LENGTH)
@@ -210,14 +210,14 @@ int wire_decode_apart(const void *header, size_t length, const void *body, size_
 		      struct wire_message *message)
 {
 	const uint8_t *from = header;
-	bool brief = length > 1 && from[0] == WIRE_MAGIC_BRIEF;
-	int rc = (brief ? decode_brief_prefix : decode_full_prefix)(from, length, message);
+	bool compact = length > 1 && from[0] == WIRE_MAGIC_COMPACT;
+	int rc = (compact ? decode_compact_prefix : decode_full_prefix)(from, length, message);
 
 	if (rc)
 		return rc;
-	const struct codec *codec = &(brief ? brief_codecs : full_codecs)[message->operation];
+	const struct codec *codec = &(compact ? compact_codecs : full_codecs)[message->operation];
 
-	message->body = codec->decode(from + (brief ? WIRE_BRIEF_SIZE : WIRE_PREFIX_SIZE), message);
+	message->body = codec->decode(from + (compact ? WIRE_COMPACT_SIZE : WIRE_PREFIX_SIZE), message);
 	message->body_length = length - codec->size;
 	if (body && message->body_length > 0)
 		return -EBADMSG;
@@ -225,7 +225,7 @@ int wire_decode_apart(const void *header, size_t length, const void *body, size_
 		message->body = body;
 		message->body_length = body_length;
 	}
-	if (brief)
+	if (compact)
 		set_length(message, codec->body);
 	return body_fits(message, codec->body) ? 0 : -EBADMSG;
 }
@@ -239,16 +239,16 @@ bool wire_names_segments(const void *header, size_t length)
 {
 	const uint8_t *from = header;
 
-	if (length < WIRE_BRIEF_SIZE)
+	if (length < WIRE_COMPACT_SIZE)
 		return false;
-	unsigned operation = from[0] == WIRE_MAGIC_BRIEF ? from[1] & ((1 << WIRE_BRIEF_SHIFT) - 1) : from[2];
+	unsigned operation = from[0] == WIRE_MAGIC_COMPACT ? from[1] & ((1 << WIRE_COMPACT_SHIFT) - 1) : from[2];
 
 	return operation < WIRE_OPERATION_COUNT && full_codecs[operation].body == BODY_SEGMENTS;
 }
 
-size_t wire_header_size(enum wire_operation operation, bool brief)
+size_t wire_header_size(enum wire_operation operation, bool compact)
 {
-	return brief ? brief_codecs[operation].size : full_codecs[operation].size;
+	return compact ? compact_codecs[operation].size : full_codecs[operation].size;
 }
 
 const char *wire_operation_name(enum wire_operation operation)

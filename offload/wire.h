@@ -2,16 +2,16 @@
 /*
  * What travels between NICs.  This file and wire.c are the only places that know the layout: little-endian, packed,
  * a prefix, then the fields of the operation in the order of its list below, then payload or segments.  wire_decode()
- * is the only code that looks at raw bytes, but for wire_read_line(), which knows two kinds of message; whatever it accepts
- * is consistent in itself (lengths add up, indexes fit), and it accepts or refuses any bytes without reading past them.
+ * reads every message; wire_read_line() reads two kinds of one line faster.  Whatever they accept is consistent in
+ * itself (lengths add up, indexes fit), and both accept or refuse any bytes without reading past them.
  *
  * There are two forms.  The prefix of the full form has 20 bytes, never changes between versions, and names the sender.
- * The brief form is for transports that vouch for the sender (limits.brief), and for what belongs to a conversation:
- * its prefix of 10 bytes names nobody, its lengths of payload are the payload's, and its indexes are one byte, so that
- * the header of a put has 36 bytes.
+ * The compact form is for transports that vouch for the sender (limits.compact), and for what belongs to a
+ * conversation: its prefix of 10 bytes names no process, its lengths of payload are the payload's, and its indexes are
+ * one byte, so that the header of a put has 36 bytes.
  *
  * Both prefixes carry two tags: a random number for this conversation that each side chose when first contact was made
- * (peer.c).  A message whose tags do not fit belongs to an earlier incarnation of somebody.
+ * (peer.c).  A message whose tags do not fit belongs to an earlier incarnation of a process.
  */
 #ifndef PORTALS_OFFLOAD_WIRE_H
 #define PORTALS_OFFLOAD_WIRE_H
@@ -23,15 +23,15 @@
 
 #include "base/bytes.h"
 
-#define WIRE_MAGIC        0xE3
-#define WIRE_MAGIC_BRIEF  0xE4
-#define WIRE_VERSION      2
-#define WIRE_PREFIX_SIZE  20
-#define WIRE_BRIEF_SIZE   10 /* the prefix of the brief form */
-#define WIRE_SEGMENT_SIZE 24
-#define WIRE_MAX_SEGMENTS 256
-#define WIRE_MAX_HEADER   64  /* checked in wire.c */
-#define WIRE_SWAP_MAX     256 /* most bytes of a getput */
+#define WIRE_MAGIC         0xE3
+#define WIRE_MAGIC_COMPACT 0xE4
+#define WIRE_VERSION       2
+#define WIRE_PREFIX_SIZE   20
+#define WIRE_COMPACT_SIZE  10 /* the prefix of the compact form */
+#define WIRE_SEGMENT_SIZE  24
+#define WIRE_MAX_SEGMENTS  256
+#define WIRE_MAX_HEADER    64  /* checked in wire.c */
+#define WIRE_SWAP_MAX      256 /* most bytes of a getput */
 
 /*
  * F(type, field).  token: whose operation it is at the receiver of a response.  `length` is the requested length,
@@ -50,19 +50,19 @@
 #define WIRE_COUNT_FIELDS(F)   F(u32, said)
 #define WIRE_NO_FIELDS(F)
 
-#define BRIEF_ADDRESS(F)     F(index, pt_index) F(index, ac_index) F(u64, match_bits) F(u64, offset)
-#define BRIEF_PUT_FIELDS(F)  BRIEF_ADDRESS(F) F(u64, hdr_data)
-#define BRIEF_GET_FIELDS(F)  BRIEF_ADDRESS(F) F(u64, length)
-#define BRIEF_LONG_FIELDS(F) BRIEF_PUT_FIELDS(F) F(u64, length) F(u16, segment_count)
+#define COMPACT_ADDRESS(F)     F(index, pt_index) F(index, ac_index) F(u64, match_bits) F(u64, offset)
+#define COMPACT_PUT_FIELDS(F)  COMPACT_ADDRESS(F) F(u64, hdr_data)
+#define COMPACT_GET_FIELDS(F)  COMPACT_ADDRESS(F) F(u64, length)
+#define COMPACT_LONG_FIELDS(F) COMPACT_PUT_FIELDS(F) F(u64, length) F(u16, segment_count)
 
 enum wire_body { BODY_NONE, BODY_LENGTH, BODY_MLENGTH, BODY_SEGMENTS };
 
-/* X(name, what follows the fields, fields, fields of the brief form) */
+/* X(name, what follows the fields, fields, fields of the compact form) */
 #define WIRE_CONVERSATION(X)                                                                                           \
-	X(PUT, BODY_LENGTH, WIRE_PUT_FIELDS, BRIEF_PUT_FIELDS)                                                         \
-	X(PUT_LONG, BODY_SEGMENTS, WIRE_LONG_FIELDS, BRIEF_LONG_FIELDS)                                                \
-	X(GET, BODY_NONE, WIRE_REQUEST, BRIEF_GET_FIELDS)                                                              \
-	X(GETPUT, BODY_LENGTH, WIRE_PUT_FIELDS, BRIEF_PUT_FIELDS)                                                      \
+	X(PUT, BODY_LENGTH, WIRE_PUT_FIELDS, COMPACT_PUT_FIELDS)                                                       \
+	X(PUT_LONG, BODY_SEGMENTS, WIRE_LONG_FIELDS, COMPACT_LONG_FIELDS)                                              \
+	X(GET, BODY_NONE, WIRE_REQUEST, COMPACT_GET_FIELDS)                                                            \
+	X(GETPUT, BODY_LENGTH, WIRE_PUT_FIELDS, COMPACT_PUT_FIELDS)                                                    \
 	X(ACK, BODY_NONE, WIRE_ACK_FIELDS, WIRE_ACK_FIELDS)                                                            \
 	X(REPLY, BODY_MLENGTH, WIRE_ACK_FIELDS, WIRE_NO_FIELDS)                                                        \
 	X(REPLY_LONG, BODY_SEGMENTS, WIRE_REPLY_LONG_FIELDS, WIRE_REPLY_LONG_FIELDS)                                   \
@@ -83,13 +83,13 @@ enum wire_operation {
 	WIRE_CONVERSATION(WIRE_ENUM) WIRE_NOTICES(WIRE_ENUM)
 #undef WIRE_ENUM
 		WIRE_OPERATION_COUNT,
-	WIRE_BRIEF_COUNT = WIRE_HELLO /* operations before it have a brief form */
+	WIRE_COMPACT_COUNT = WIRE_HELLO /* operations before it have a compact form */
 };
 
 /* Is it one of those that PING and PONG count? */
 static inline bool wire_is_counted(unsigned operation)
 {
-	return operation < WIRE_BRIEF_COUNT;
+	return operation < WIRE_COMPACT_COUNT;
 }
 
 /* flags: the low bits of a byte whose three high bits say at which of its addresses the sender can be reached */
@@ -98,7 +98,7 @@ static inline bool wire_is_counted(unsigned operation)
 #define WIRE_FAILED        4 /* on SOURCE_FREE: the data could not be moved */
 #define WIRE_ALL_FLAGS     7
 #define WIRE_ATTEMPT_SHIFT 5
-#define WIRE_BRIEF_SHIFT   5 /* the brief form has them above the operation, in the same byte */
+#define WIRE_COMPACT_SHIFT 5 /* the compact form has them above the operation, in the same byte */
 
 /* abilities */
 #define WIRE_HAS_NIC_THREAD 1 /* answers a PING without help of its application */
@@ -113,7 +113,7 @@ struct wire_segment {
 /* A message as code sees it.  Only the fields of its operation mean anything. */
 struct wire_message {
 	uint8_t operation, flags;
-	bool brief;               /* in which form */
+	bool compact;             /* in which form */
 	uint8_t version, attempt; /* these four: of the full form only */
 	uint32_t source_nid, source_pid;
 	uint16_t source_tag, target_tag;
@@ -132,7 +132,10 @@ struct wire_message {
 	size_t body_length;
 };
 
-/* Writes prefix and fields (at most WIRE_MAX_HEADER bytes, no body), in full or brief form, and returns how many bytes. */
+/*
+ * Writes prefix and fields (at most WIRE_MAX_HEADER bytes, no body), in full or compact form, and returns how many
+ * bytes.
+ */
 size_t wire_encode(const struct wire_message *, uint8_t *start);
 
 /* Writes `count` segments behind a header; returns bytes. */
@@ -153,8 +156,9 @@ bool wire_names_segments(const void *header, size_t length);
 struct wire_segment wire_segment(const struct wire_message *, unsigned index);
 
 /*
- * A put without flags, or a get, in brief form, which begins in registers and goes from there to the receiver's queue: words whose
- * little-endian bytes are four that belong to the transport, then what wire_encode() writes, then the payload, or its beginning.
+ * A put without flags, or a get, in compact form, which begins in registers and goes from there to the receiver's
+ * queue: words whose little-endian bytes are four that belong to the transport, then what wire_encode() writes, then
+ * the payload, or its beginning.
  */
 #define WIRE_LINE_WORDS   7
 #define WIRE_LINE_HEADER  36
@@ -174,7 +178,7 @@ struct wire_line {
 static inline void wire_write_line(enum wire_operation operation, const struct wire_line *line, const uint8_t *payload,
 				   size_t length, uint64_t words[WIRE_LINE_WORDS])
 {
-	words[0] = (uint64_t)WIRE_MAGIC_BRIEF << 32 | (uint64_t)operation << 40 | (uint64_t)line->source_tag << 48;
+	words[0] = (uint64_t)WIRE_MAGIC_COMPACT << 32 | (uint64_t)operation << 40 | (uint64_t)line->source_tag << 48;
 	words[1] = line->target_tag | (uint64_t)line->token << 16 | (uint64_t)line->pt_index << 48 |
 		   (uint64_t)line->ac_index << 56;
 	words[2] = line->match_bits;
@@ -200,7 +204,7 @@ static inline void wire_write_line(enum wire_operation operation, const struct w
 static inline bool wire_read_line(const uint8_t *bytes, size_t length, enum wire_operation operation,
 				  struct wire_line *line)
 {
-	if (length < WIRE_LINE_HEADER || bytes[0] != WIRE_MAGIC_BRIEF || bytes[1] != operation ||
+	if (length < WIRE_LINE_HEADER || bytes[0] != WIRE_MAGIC_COMPACT || bytes[1] != operation ||
 	    (operation == WIRE_GET && length != WIRE_LINE_HEADER))
 		return false;
 	line->source_tag = load_u16(bytes + 2);
@@ -214,7 +218,7 @@ static inline bool wire_read_line(const uint8_t *bytes, size_t length, enum wire
 	return true;
 }
 
-/* A reply in brief form, as wire_write_line() writes a put. */
+/* A reply in compact form, as wire_write_line() writes a put. */
 #define WIRE_REPLY_PAYLOAD 42 /* bytes that the words have room for */
 
 static inline void wire_write_reply(uint16_t source_tag, uint16_t target_tag, uint32_t token, const uint8_t *payload,
@@ -224,14 +228,14 @@ static inline void wire_write_reply(uint16_t source_tag, uint16_t target_tag, ui
 
 	if (length > 0)
 		memcpy(padded + 6, payload, length < WIRE_REPLY_PAYLOAD ? length : WIRE_REPLY_PAYLOAD);
-	words[0] = (uint64_t)WIRE_MAGIC_BRIEF << 32 | (uint64_t)WIRE_REPLY << 40 | (uint64_t)source_tag << 48;
+	words[0] = (uint64_t)WIRE_MAGIC_COMPACT << 32 | (uint64_t)WIRE_REPLY << 40 | (uint64_t)source_tag << 48;
 	words[1] = target_tag | (uint64_t)token << 16 | load_u64(padded);
 	for (unsigned i = 2; i < WIRE_LINE_WORDS; i++)
 		words[i] = load_u64(padded + (i - 1) * sizeof(uint64_t));
 }
 
 /* Size of a message's prefix and fields. */
-size_t wire_header_size(enum wire_operation, bool brief);
+size_t wire_header_size(enum wire_operation, bool compact);
 const char *wire_operation_name(enum wire_operation);
 
 #endif

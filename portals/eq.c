@@ -10,7 +10,7 @@
 #include "portals/process.h"
 #include "portals/refuse.h"
 
-/* Not under ownership, because giving much memory back takes its time; but rings have a lock of their own. */
+/* Not under ownership, because giving much memory back takes its time; but event rings have a lock of their own. */
 static void give_ring_back(const struct nic *nic, struct event_ring *ring)
 {
 	bool entered = nic_enter(nic);

@@ -64,7 +64,7 @@ int PtlNicTimingPrint(ptl_handle_ni_t ni, FILE *out)
 
 static int read_counters(struct nic *nic, void *counters)
 {
-	nic->counters.kicks = atomic_load_explicit(&nic->kicks, memory_order_relaxed);
+	nic->counters.kicks = atomic_load_explicit(&nic->wakes, memory_order_relaxed);
 	*(ptl_nic_counters_t *)counters = nic->counters;
 	return PTL_OK;
 }
@@ -114,7 +114,7 @@ static int peer_state(struct nic *nic, void *argument)
 						      [PEER_READY] = PTL_NIC_PEER_CONNECTED};
 	struct peer_question *question = argument;
 	const struct peer *peer = peer_find(nic, question->id);
-	const char *why = verdict_on(nic, question->id);
+	const char *why = peer_failure_of(nic, question->id);
 
 	question->state = peer ? states[peer->state] : PTL_NIC_PEER_UNKNOWN;
 	if (question->state == PTL_NIC_PEER_UNKNOWN && why)
@@ -144,7 +144,7 @@ static int set_peer_events(struct nic *nic, void *argument)
 
 	if (!eq && handle != PTL_EQ_NONE)
 		return handle_refuse(PTL_EQ_INVALID, handle);
-	nic->verdicts.eq = eq;
+	nic->failures.eq = eq;
 	return PTL_OK;
 }
 

@@ -11,7 +11,7 @@ struct process_table process_table = {
 	.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER, .job = PTL_JID_ANY};
 
 /* What a signal handler of this thread may have interrupted. */
-static _Thread_local volatile bool holds_lock, lends_lock;
+static _Thread_local volatile bool holds_lock, skips_lock;
 static _Thread_local bool could_be_cancelled; /* before it took the lock */
 
 bool process_ready(void)
@@ -29,7 +29,7 @@ void process_lock_outside(void)
 
 bool process_lock(void)
 {
-	if (holds_lock || lends_lock || nic_inside()) {
+	if (holds_lock || skips_lock || nic_inside()) {
 		nic_refuse_reentry();
 		return false;
 	}
@@ -53,14 +53,14 @@ bool process_holds_lock(void)
 
 void process_lend_lock(void)
 {
-	lends_lock = true;
+	skips_lock = true;
 	process_unlock();
 }
 
 void process_reclaim_lock(void)
 {
 	process_lock_outside();
-	lends_lock = false;
+	skips_lock = false;
 }
 
 int process_set_job(ptl_jid_t jid)

@@ -55,7 +55,7 @@ static int read_numbers(struct nic *nic, void *argument)
 				       .queues = nic->queues.live,
 				       .operations = nic->operations.live,
 				       .peers = nic->peers.count};
-	nic->counters.kicks = atomic_load_explicit(&nic->kicks, memory_order_relaxed);
+	nic->counters.kicks = atomic_load_explicit(&nic->wakes, memory_order_relaxed);
 	out->counters = nic->counters;
 	for (uint32_t i = 0; (eq = pool_next(&nic->queues, &i));)
 		out->unread += event_unread(eq);
@@ -146,7 +146,7 @@ static void answer(struct stat_page *page, uint32_t request)
 
 	write_answer(page, text);
 	free(text);
-	/* Release: whoever sees it sees the answer. */
+	/* Release: a thread that sees it sees the answer. */
 	atomic_store_explicit(&page->answered, request, memory_order_release);
 	stat_page_wake(&page->answered);
 }
@@ -204,7 +204,7 @@ static int publish(void)
 	return rc;
 }
 
-static void withdraw(void)
+static void deregister(void)
 {
 	if (own.page)
 		munmap(own.page, sizeof(*own.page));
@@ -222,7 +222,7 @@ void stat_open(bool wanted)
 	if (!wanted || own.page || private_file_forbidden("PTL_STAT") || (rc = publish()) == 0)
 		return;
 	report(LOG_WARN, "PTL_STAT: nothing is published: %s%s", strerror(-rc), report_descriptor_hint(rc));
-	withdraw();
+	deregister();
 }
 
 void stat_close(bool forked)
@@ -236,12 +236,12 @@ void stat_close(bool forked)
 	atomic_fetch_add_explicit(&own.page->request, 1, memory_order_release);
 	stat_page_wake(&own.page->request);
 	pthread_join(own.thread, NULL);
-	withdraw();
+	deregister();
 }
 
 void stat_forked(void)
 {
 	/* Its memory was not inherited, and whatever is at that address now is another's. */
 	own.page = NULL;
-	withdraw();
+	deregister();
 }

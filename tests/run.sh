@@ -39,13 +39,13 @@ usage()
 	               with --nightly five million peers of one server on node, 20 000 over tcp and net, and 256 processes
 	  crash        processes of a node killed or stopped at every step of their transport, 60 s (1500 runs with --nightly)
 	  containers   what containers forbid: tracing, user ids, pid namespaces; needs root for most of it
-	  security     strangers and liars at the doors of processes that talk, over ofi:tcp, ofi:net and node; what keys
+	  security     outsiders and liars at the doors of processes that talk, over ofi:tcp, ofi:net and node; what keys
 	               (ofi:udp too) and user ids are worth. (Other users on a node: containers.)
 	  hosts        processes on two or three hosts (network namespaces; needs root): conformance over the network
 	               between them, node and network at once, delay, loss, a link that fails, a host that vanishes
 	  spin         models: nobody sleeps through work, whoever owns the NIC, nothing in shared memory is lost;
 	               and the same broken on purpose
-	  fuzz         malformed bytes against the decoders of messages, shared memory, letters, settings and tuning files, well-formed
+	  fuzz         malformed bytes against the decoders of messages, shared memory, control messages, settings and tuning files, well-formed
 	               lies against the engine, half a minute each, ten with --nightly (libFuzzer)
 	  lint         format, clang-tidy, cppcheck, shellcheck, licences, settings and documentation
 	  install      an installed library found by pkg-config, shared and static, and the examples; Debian packages
@@ -419,7 +419,7 @@ group_containers()
 	suite address containers
 }
 
-# Release measures, and prints, how long strangers held up honest processes; under the sanitizer they must do no harm.
+# Release measures, and prints, how long outsiders held up honest processes; under the sanitizer they must do no harm.
 group_security()
 {
 	local chosen=()

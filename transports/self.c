@@ -61,7 +61,7 @@ static int self_claim(struct transport_config *config, struct transport **out)
 		.rma_depth = 1,
 		.verified_uid = true,
 		.sleepable = true,
-		.brief = true,
+		.compact = true,
 		.tells_gone = true,
 	};
 	self->config = *config;
@@ -147,19 +147,20 @@ static int self_read(struct transport *transport, const struct transport_read *r
 	return 0;
 }
 
-static int self_expose(struct transport *transport, void *base, size_t length, unsigned uses, struct exposure *exposure)
+static int self_register(struct transport *transport, void *base, size_t length, unsigned uses,
+			 struct memory_region *memory_region)
 {
 	(void)transport;
 	(void)length;
 	(void)uses;
-	*exposure = (struct exposure){.address = (uintptr_t)base};
+	*memory_region = (struct memory_region){.address = (uintptr_t)base};
 	return 0;
 }
 
-static void self_withdraw(struct transport *transport, struct exposure *exposure)
+static void self_deregister(struct transport *transport, struct memory_region *memory_region)
 {
 	(void)transport;
-	exposure->address = 0;
+	memory_region->address = 0;
 }
 
 /* What is long enough to be copied is long enough to look at first. */
@@ -216,7 +217,7 @@ static unsigned self_unsent(const struct transport *transport)
 	return ((const struct self *)transport)->messages;
 }
 
-/* Nothing can arrive while nobody drives. */
+/* Nothing can arrive while no thread drives. */
 static int self_wait_fd(const struct transport *transport)
 {
 	(void)transport;
@@ -246,8 +247,8 @@ const struct transport_ops transport_self = {
 	.own_attempt = self_own_attempt,
 	.send = self_send,
 	.read = self_read,
-	.expose = self_expose,
-	.withdraw = self_withdraw,
+	.register_memory = self_register,
+	.deregister = self_deregister,
 	.poll = self_poll,
 	.arm = self_arm,
 	.unsent = self_unsent,

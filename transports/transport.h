@@ -30,15 +30,15 @@ typedef uint64_t transport_address;
 #define TRANSPORT_LINE_WORDS 7
 
 /* Memory that RDMA can reach.  `region` belongs to the transport. */
-struct exposure {
+struct memory_region {
 	uint64_t address; /* what the other side passes as `remote`: virtual address or offset, the provider's choice */
 	uint64_t key;
 	void *region;
 };
 
-enum exposure_use {
-	EXPOSE_READ = 1,  /* the other side reads it */
-	EXPOSE_LOCAL = 2, /* our own end of a read; needed only if limits.local_registration */
+enum memory_region_use {
+	REGION_READ = 1,  /* the other side reads it */
+	REGION_LOCAL = 2, /* our own end of a read; needed only if limits.local_registration */
 };
 
 struct transport_limits {
@@ -47,15 +47,15 @@ struct transport_limits {
 	size_t behind_max;       /* greatest payload worth a send() to a peer that is behind(); 0: as all others */
 	size_t rma_chunk;        /* preferred size of one read, bytes */
 	size_t rma_depth;        /* reads worth having in flight for one message */
-	bool local_registration; /* read() needs an exposure of the local buffer (FI_MR_LOCAL) */
-	bool pins;               /* expose() pins pages by a system call: worth doing once in a descriptor's life */
-	bool verified_uid;       /* the transport proves the peer's uid */
-	bool sleepable;          /* wait_fd() works; otherwise the engine polls with a back-off */
-	bool brief;              /* arrivals name their sender beyond doubt: messages may leave out who they are from */
-	uint32_t nap;        /* sleepers look again after so many microseconds whatever wait_fd() says; 0: no need */
-	uint64_t ping_pause; /* ns between two PINGs at least: what answers may put off a lost packet's repetition */
-	bool tells_gone;     /* peer_gone() is called for whoever ends, though nothing is under way with it */
-	bool rings; /* wait_fd() becomes readable for whatever nobody has looked at for a while, armed or not */
+	bool local_registration; /* read() needs a memory region of the local buffer (FI_MR_LOCAL) */
+	bool pins;         /* register_memory() pins pages by a system call: worth doing once in a descriptor's life */
+	bool verified_uid; /* the transport proves the peer's uid */
+	bool sleepable;    /* wait_fd() works; otherwise the engine polls with a back-off */
+	bool compact;      /* arrivals name their sender beyond doubt: messages may leave out who they are from */
+	uint32_t poll_interval; /* sleepers look again after so many microseconds whatever wait_fd() says; 0: no need */
+	uint64_t ping_pause;    /* ns between two PINGs at least: what answers may put off a lost packet's repetition */
+	bool tells_gone;        /* peer_gone() is called for whoever ends, though nothing is under way with it */
+	bool late_doorbell; /* wait_fd() becomes readable for whatever nobody has looked at for a while, armed or not */
 };
 
 /* What poll() hands to the engine, with the `owner` given to open().  Called under ownership, from poll() only. */
@@ -107,20 +107,20 @@ struct transport_config {
 	const char *iface;         /* device name, for messages to humans */
 	uint32_t nid, pid;         /* pid 0xffffffff: claim() chooses */
 	struct address_book *book; /* NULL: nobody launched this process */
-	bool lends; /* hosts drive in turn with the NIC thread: at times nobody looks, though nobody sleeps */
+	bool host_polled; /* hosts drive in turn with the NIC thread: at times nobody looks, though nobody sleeps */
 	unsigned
 		home; /* NUMA node, plus one, for memory that others write and we read; 0: whoever touches it first decides */
 	const struct transport_sink *sink;
 	void *owner;
 };
 
-/* One read of exposed memory.  `exposure` covers the local buffer, or is NULL unless limits.local_registration. */
+/* One read of exposed memory.  `memory_region` covers the local buffer, or is NULL unless limits.local_registration. */
 struct transport_read {
 	transport_address peer;
 	void *local;
 	size_t length;
-	const struct exposure *exposure;
-	uint64_t remote, key; /* as the peer's struct exposure says */
+	const struct memory_region *memory_region;
+	uint64_t remote, key; /* as the peer's struct memory region says */
 	void *context;
 };
 
@@ -137,7 +137,9 @@ struct transport_ops {
 	/* The slow part of starting: opens the provider.  After it limits are valid and messages can arrive. */
 	int (*open)(struct transport *);
 
-	/* Withdraws everything; contexts of unfinished operations are forgotten.  Works at any stage after claim(). */
+	/*
+	 * Deregisters everything; contexts of unfinished operations are forgotten.  Works at any stage after claim().
+	 */
 	void (*close)(struct transport *);
 
 	/* In a forked child: closes our own descriptors there, so that the parent's claim ends with the parent. */
@@ -152,9 +154,9 @@ struct transport_ops {
 
 	/*
 	 * Takes back one success of resolve().  An address that is in use no longer is the transport's own again: it may
-	 * recycle the entry and the number, at once, later (whoever answers a stranger, or tries one candidate after the
-	 * other, resolves it again soon: keep what is connecting) or never, and while it keeps it, resolve() may yield it
-	 * as before.  The engine remembers nothing of it and asks nothing of it.
+	 * recycle the entry and the number, at once, later (whoever answers an unverified peer, or tries one candidate
+	 * after the other, resolves it again soon: keep what is connecting) or never, and while it keeps it, resolve()
+	 * may yield it as before.  The engine remembers nothing of it and asks nothing of it.
 	 *
 	 * What the transport still says of an address in use no longer is legal and finds nobody: messages may arrive
 	 * from it, to be answered within that call, and peer_gone() may name it.  But all that it has to say of one
@@ -203,12 +205,12 @@ struct transport_ops {
 	int (*read)(struct transport *, const struct transport_read *);
 
 	/*
-	 * Registers memory for the uses (enum exposure_use).  0, -ENOMEM (RLIMIT_MEMLOCK), -EFAULT (not mapped) ..., but
-	 * never -EAGAIN, which would be taken for a full queue.  Whoever asks reports the failure, because it may try
-	 * with less.
+	 * Registers memory for the uses (enum memory_region_use).  0, -ENOMEM (RLIMIT_MEMLOCK), -EFAULT (not mapped)
+	 * ..., but never -EAGAIN, which would be taken for a full queue.  Whoever asks reports the failure, because it
+	 * may try with less.
 	 */
-	int (*expose)(struct transport *, void *base, size_t length, unsigned uses, struct exposure *);
-	void (*withdraw)(struct transport *, struct exposure *);
+	int (*register_memory)(struct transport *, void *base, size_t length, unsigned uses, struct memory_region *);
+	void (*deregister)(struct transport *, struct memory_region *);
 
 	/* Hands at most about `budget` arrivals and completions to the sink.  Returns how many, or a negative errno. */
 	int (*poll)(struct transport *, int budget);

@@ -16,8 +16,8 @@
  * more preferred way wins.  Who is on it already ignores the WELCOME; the other one moves, and what it had under way
  * fails as if the connection had broken.  A HELLO of the conversation we are in, over another way, is an old one.
  *
- * A process can be reachable at one of several addresses (its preferred port may have been taken by a stranger), so
- * HELLO goes to candidate 0 half of the time and to the others in turn, in slices of SLICE_NS: 0 1 0 2 0 3 ...
+ * A process can be reachable at one of several addresses (its preferred port may have been taken by another process),
+ * so HELLO goes to candidate 0 half of the time and to the others in turn, in slices of SLICE_NS: 0 1 0 2 0 3 ...
  * Whoever lives at a wrong candidate answers REFUSED, which ends the slice at once.
  */
 #include <errno.h>
@@ -319,8 +319,8 @@ static bool is_cut(const struct nic *nic, const struct peer *peer, const struct 
 void contact_give_up(struct nic *nic, struct peer *peer, const char *why)
 {
 	peer_fail(nic, peer, PTL_NI_PEER_DIED, why);
-	if (!peer->stranger)
-		verdict_pass(nic, peer->id, peer->uid, peer->jid, why);
+	if (!peer->unverified)
+		peer_failure_record(nic, peer->id, peer->uid, peer->jid, why);
 	cut(nic, peer);
 }
 
@@ -393,8 +393,8 @@ static void begin_anew(struct nic *nic, struct peer *peer, const struct wire_mes
 	peer_reset(nic, peer);
 	peer->local_tag = tag;
 	contact_cut_reads(nic, peer);
-	if (!peer->stranger && !same_process(peer, message))
-		verdict_pass(nic, peer->id, peer->uid, peer->jid, "another process has its id");
+	if (!peer->unverified && !same_process(peer, message))
+		peer_failure_record(nic, peer->id, peer->uid, peer->jid, "another process has its id");
 }
 
 /* What was said to the tag that it answered belongs to no conversation any more: it is told so (STALE). */
@@ -458,7 +458,7 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 	peer->state = message->abilities & WIRE_HOLDS && peer->state != PEER_READY ? PEER_HOLDING : PEER_READY;
 	trace(nic, PTL_DBG_SETUP, "met " ID_TEXT " over %s%s", ID_PARTS(peer->id), peer->transport->ops->name,
 	      peer->state == PEER_HOLDING ? ", which wants no requests yet" : "");
-	verdict_withdraw(nic, peer->id);
+	peer_failure_clear(nic, peer->id);
 	peer->refusals = 0;
 	peer->retry_at = 0;
 	peer->arrivals++;
@@ -475,7 +475,7 @@ static void answer(struct nic *nic, const struct peer *peer, const struct wire_m
 	bool resolved = from == TRANSPORT_ADDRESS_UNKNOWN;
 
 	if (resolved &&
-	    ((!peer && !stranger_affordable(nic)) ||
+	    ((!peer && !unverified_affordable(nic)) ||
 	     transport->ops->resolve(transport, message->source_nid, message->source_pid, message->attempt, &from)))
 		return;
 	reply->source_nid = nic->id.nid;
@@ -579,7 +579,7 @@ static bool any_exposed(const struct peer *peer)
 {
 	const struct operation *op = peer->active.head;
 
-	while (op && !operation_exposures(op)->transport)
+	while (op && !operation_memory_regions(op)->transport)
 		op = op->next;
 	return op != NULL;
 }
@@ -618,7 +618,7 @@ void contact_notice(struct nic *nic, const struct wire_message *message, transpo
 		[WIRE_STALE] = stale_arrived,
 	};
 	const ptl_process_id_t id = {message->source_nid, message->source_pid};
-	struct peer *peer = message->operation == WIRE_HELLO ? stranger_admit(nic, id) : peer_find(nic, id);
+	struct peer *peer = message->operation == WIRE_HELLO ? unverified_admit(nic, id) : peer_find(nic, id);
 	bool self = id.nid == nic->id.nid && id.pid == nic->id.pid;
 
 	/* Only ourselves speak with our own id. */

@@ -170,7 +170,7 @@ void liveness_tick(struct nic *nic, struct peer *peer, uint64_t now)
 	bool silent = now - peer->silent_since >= interval;
 
 	if (!transport || peer->address == TRANSPORT_ADDRESS_UNKNOWN || peer->path == PATH_SELF ||
-	    !(silent || transport->limits.rings))
+	    !(silent || transport->limits.late_doorbell))
 		return;
 	if (probably_dead(peer)) {
 		contact_give_up(nic, peer, "its port is closed");

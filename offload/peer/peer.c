@@ -41,7 +41,7 @@
 #include "offload/trace.h"
 
 #define PATIENT_REFUSALS     256 /* retried at every poll; after that with growing pauses */
-#define STRANGER_TRIES       12
+#define UNVERIFIED_TRIES     12
 #define PAUSE_MIN_NS         50000u
 #define PAUSE_MAX_NS         50000000u
 #define SHORT_BEFORE_OPENING 1024 /* what every transport takes: for peers whose transport is still opening */
@@ -80,12 +80,12 @@ static void count_sent(struct nic *nic, const struct wire_message *message)
 }
 
 /*
- * Whoever said HELLO is perhaps not there, and every try may cost an attempt to connect: after STRANGER_TRIES, 150 ms, we
- * wait until it says so again.
+ * The sender of a HELLO is perhaps not there, and every try may cost an attempt to connect: after UNVERIFIED_TRIES, 150
+ * ms, we wait until it says so again.
  */
-static void doubt_stranger(struct nic *nic, struct peer *peer)
+static void doubt_unverified(struct nic *nic, struct peer *peer)
 {
-	if (peer->refusals < STRANGER_TRIES) {
+	if (peer->refusals < UNVERIFIED_TRIES) {
 		uint64_t pause = (uint64_t)PAUSE_MIN_NS << peer->refusals;
 
 		peer->retry_at = monotonic_ns() + (pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS);
@@ -138,8 +138,8 @@ static void note_refusal(struct nic *nic, struct peer *peer, int rc)
 {
 	nic->counters.retries++;
 	peer->refusals++;
-	if (peer->stranger)
-		doubt_stranger(nic, peer);
+	if (peer->unverified)
+		doubt_unverified(nic, peer);
 	else if (rc == -ENOBUFS)
 		note_full(nic, peer);
 	else
@@ -157,9 +157,9 @@ static int note_gone(struct nic *nic, struct peer *peer)
 	return -EAGAIN;
 }
 
-static bool in_brief(const struct transport *transport, enum wire_operation operation)
+static bool in_compact_form(const struct transport *transport, enum wire_operation operation)
 {
-	return transport->limits.brief && operation < WIRE_BRIEF_COUNT;
+	return transport->limits.compact && operation < WIRE_COMPACT_COUNT;
 }
 
 static int transmit(struct nic *nic, struct peer *peer, struct wire_message *message, const struct iovec *payload,
@@ -170,8 +170,8 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 	message->source_tag = peer->local_tag;
 	message->target_tag = peer->remote_tag;
 	message->said = peer->said;
-	message->brief = in_brief(peer->transport, message->operation);
-	if (!message->brief) {
+	message->compact = in_compact_form(peer->transport, message->operation);
+	if (!message->compact) {
 		message->source_nid = nic->id.nid;
 		message->source_pid = nic->id.pid;
 		message->attempt = (uint8_t)peer->transport->ops->own_attempt(peer->transport);
@@ -186,7 +186,7 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 	peer_note_sent(peer, message->operation);
 	peer->reached = true;
 	if (peer->path == PATH_SELF)
-		nic->unsettled = true; /* what we send ourselves makes no descriptor readable */
+		nic->needs_rearm = true; /* what we send ourselves makes no descriptor readable */
 	count_sent(nic, message);
 	if (unlikely(start != 0))
 		flow_sent(nic, peer, message, start);
@@ -215,7 +215,7 @@ uint64_t peer_short_max(const struct nic *nic, const struct peer *peer, enum wir
 {
 	uint64_t room = likely(peer->state == PEER_READY)
 				? peer->transport->limits.short_max -
-					  wire_header_size(operation, in_brief(peer->transport, operation))
+					  wire_header_size(operation, in_compact_form(peer->transport, operation))
 				: least_room(nic, peer, operation);
 
 	return room < nic->settings->short_max ? room : nic->settings->short_max;
@@ -270,7 +270,8 @@ static int expose_source(struct nic *nic, struct operation *op, uint8_t *bytes, 
 
 	if (rc)
 		return rc;
-	unsigned count = exposures_name(operation_exposures(op), op->exposed_from, op->payload_length, segments);
+	unsigned count =
+		memory_regions_name(operation_memory_regions(op), op->exposed_from, op->payload_length, segments);
 
 	op->message.segment_count = (uint16_t)count;
 	*iov = (struct iovec){bytes, wire_encode_segments(segments, count, bytes)};

@@ -73,10 +73,10 @@ struct peer {
 	bool examined; /* nothing is under way, but is it still there? */
 	bool source_shown
 		[NIC_TRANSPORTS]; /* the transport has named it as the source of a message: it can be told apart */
-	uint16_t stranger;  /* place on nic->strangers + 1; 0: it has proven to be there, or we have asked for it */
-	bool reached;       /* its transport has taken a message for it: somebody is at its address */
-	unsigned owed;      /* operations held for what it has sent, at most PEER_OWED_MAX */
-	unsigned requested; /* operations towards it that are ours */
+	uint16_t unverified; /* place on nic->unverified + 1; 0: it has proven to be there, or we have asked for it */
+	bool reached;        /* its transport has taken a message for it: somebody is at its address */
+	unsigned owed;       /* operations held for what it has sent, at most PEER_OWED_MAX */
+	unsigned requested;  /* operations towards it that are ours */
 	uint64_t cut_at[NIC_TRANSPORTS];            /* when we severed what connects us last, by path; 0: never */
 	uint64_t silent_since, pinged_at, asked_at; /* asked_at: what unconfirmed transfers want to know */
 	unsigned pings, refused_probes;
@@ -148,13 +148,13 @@ static inline void peer_note_reply(struct nic *nic, struct peer *peer, uint64_t 
 
 /* --- conversations (peer.c) --- */
 
-/* Whom we met at that address, if at any of a brief transport. */
+/* The peer that we met at that address, if at any of a transport with compact headers. */
 static inline struct peer *peer_met_at(const struct nic *nic, enum nic_path path, transport_address address)
 {
 	return address < nic->met[path].room ? nic->met[path].peers[address] : NULL;
 }
 
-/* Of the brief transport being polled: whom we met there, or NULL. */
+/* Of the transport with compact headers being polled: the peer that we met there, or NULL. */
 static inline struct peer *peer_met(const struct nic *nic, transport_address address)
 {
 	struct peer *peer = peer_met_at(nic, nic->polling, address);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who is known: by (nid, pid), by the address that a brief transport names, and for how long.
+ * Which peers are known: by (nid, pid), by the address that a transport with compact headers names, and for how long.
  *
  * HOW LONG.  A server meets millions in its life, so a peer is known as long as forgetting it would lose something, and
  * no longer.  What would be lost is the conversation: the other side would go on with it, and its next message be
- * dropped as STALE.  So a peer is forgotten when there is no conversation and nothing waits for one: after the verdict
+ * dropped as STALE.  So a peer is forgotten when there is no conversation and nothing waits for one: after the failure
  * that it is gone, after a contact that failed, after a STALE.  Then nobody names it: operations are in its lists or
  * nowhere, and the tables of addresses below are cleared when an address is given up.  The sweep is peers_tick(), outside
  * of transports' calls.  A conversation's end puts the peer on nic->busy, whoever ends it.
  *
- * Who is only silent is not gone.  A transport that tells of every end (limits.tells_gone) makes sure that a verdict
- * comes; elsewhere nobody says so when a process ends that owes nothing.  So each newcomer pays for a few others: a
- * hand goes round the table, and those who have said nothing since it passed are examined as if they owed something
- * (liveness_tick): their port is probed, then they are asked, and the verdict is the usual one.  Without newcomers
- * nobody is disturbed, and nothing grows.  With them, the hand passes everybody once while the table grows by a part of
- * itself, so that the gone are never more than in proportion to the living.
+ * A peer that is only silent is not gone.  A transport that tells of every end (limits.tells_gone) makes sure that a
+ * failure comes; elsewhere nobody says so when a process ends that owes nothing.  So each newcomer pays for a few
+ * others: a hand goes round the table, and those who have said nothing since it passed are examined as if they owed
+ * something (liveness_tick): their port is probed, then they are asked, and the outcome is the usual one.  Without
+ * newcomers nobody is disturbed, and nothing grows.  With them, the hand passes everybody once while the table grows by
+ * a part of itself, so that the gone are never more than in proportion to the living.
  *
  * ADDRESSES.  A peer holds one address of each path, the one that was resolved last: `address` is that of its path.  It
  * counts as one use at the transport (resolve, forget).  Who has been met holds one only.
@@ -108,7 +108,7 @@ int peer_meet(struct nic *nic, struct peer *peer)
 	uint32_t room = nic->met[peer->path].room;
 	struct peer **peers = nic->met[peer->path].peers;
 
-	if (!peer->transport->limits.brief)
+	if (!peer->transport->limits.compact)
 		return 0;
 	if (peer->address >= room) {
 		uint32_t more = room ? room : FIRST_BUCKETS;
@@ -283,11 +283,11 @@ struct peer *peer_create(struct nic *nic, ptl_process_id_t id)
 
 void peer_prove(struct nic *nic, struct peer *peer)
 {
-	if (!peer->stranger)
+	if (!peer->unverified)
 		return;
-	nic->strangers.ring[peer->stranger - 1] = NULL;
-	nic->strangers.credit++; /* an honest one costs the others nothing */
-	peer->stranger = 0;
+	nic->unverified.ring[peer->unverified - 1] = NULL;
+	nic->unverified.credit++; /* an honest one costs the others nothing */
+	peer->unverified = 0;
 }
 
 struct peer *peer_get(struct nic *nic, ptl_process_id_t id)
@@ -296,7 +296,7 @@ struct peer *peer_get(struct nic *nic, ptl_process_id_t id)
 
 	if (unlikely(!peer) && !(peer = peer_create(nic, id)))
 		return NULL;
-	if (unlikely(peer->stranger))
+	if (unlikely(peer->unverified))
 		peer_prove(nic, peer);
 	if (unlikely(peer->state == PEER_UNKNOWN))
 		peer_mark_busy(nic, peer); /* forgotten by the next tick, if nothing comes of it */
@@ -327,8 +327,8 @@ void peer_forget(struct nic *nic, struct peer *peer)
 		let_go(nic, peer, path);
 	peer_let_lost_go(peer);
 	peer_unlist_unsent(peer);
-	if (peer->stranger)
-		nic->strangers.ring[peer->stranger - 1] = NULL;
+	if (peer->unverified)
+		nic->unverified.ring[peer->unverified - 1] = NULL;
 	free(peer);
 	if (nic->peers.mask >= FIRST_BUCKETS && nic->peers.count < (nic->peers.mask + 1) / SPARSE)
 		rehash(nic, (nic->peers.mask + 1) / 2);

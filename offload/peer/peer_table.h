@@ -51,7 +51,7 @@ void peer_settle(struct nic *, struct peer *);
 void peer_take_back(struct transport *, transport_address);
 void peers_free(struct nic *);
 
-/* Finds or creates; NULL: no memory.  We have business with it: it is no stranger any more. */
+/* Finds or creates; NULL: no memory.  We have business with it: it is no unverified peer any more. */
 struct peer *peer_get(struct nic *, ptl_process_id_t);
 /* A message came that only somebody who has read our WELCOME can have sent. */
 void peer_prove(struct nic *, struct peer *);
@@ -63,7 +63,7 @@ void peer_unlist_unsent(struct peer *);
 /* Where its reads hung: they have ended. */
 void peer_let_lost_go(struct peer *);
 /*
- * What the peer was promised cannot be done.  Nothing more of this conversation is heard, so that it ends at the other side
+ * What the peer was told cannot be done.  Nothing more of this conversation is heard, so that it ends at the other side
  * too; ours ends when contact_end_broken() is called, because we may be in the middle of anything.
  */
 void peer_break(struct nic *, struct peer *);

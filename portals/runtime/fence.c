@@ -21,7 +21,7 @@
 #include "offload/futex.h"
 #include "portals/runtime/launcher.h"
 
-#define NAP_NS 1000000u /* between two steps of an engine that nobody else drives */
+#define POLL_INTERVAL_NS 1000000u /* between two steps of an engine that nobody else drives */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of begun and told; not held while the launcher is called */
 static uint32_t begun, told;
@@ -79,7 +79,8 @@ int fence_wait(uint64_t timeout_ns, void (*progress)(void *), void *argument)
 		now = monotonic_ns();
 		if (now >= deadline)
 			return -ETIMEDOUT;
-		futex_wait(&ended, seen, progress && deadline - now > NAP_NS ? now + NAP_NS : deadline);
+		futex_wait(&ended, seen,
+			   progress && deadline - now > POLL_INTERVAL_NS ? now + POLL_INTERVAL_NS : deadline);
 	}
 	tell(number);
 	int rc = atomic_load_explicit(&result, memory_order_relaxed);

@@ -6,11 +6,11 @@
  * collective, and a job may come up in any order.
  *
  * ADDRESSES.  A transport knows a peer as (nid, pid), the launcher as a rank.  Whoever asked PtlGetRankId has taught us
- * which rank that is; who is greeted by a stranger has not: then all ranks are asked who they are, once, some at a time.
- * The NIC asks, and must not wait: a question goes to the launcher, its answer comes on one of the launcher's threads, and
- * the NIC, which repeats itself anyway, finds it the next time.  A launcher may keep a question until the rank has said
- * what is asked for (seen on one host), or answer at once that it has not (seen between hosts): then it is asked again,
- * less and less often.
+ * which rank that is; who is greeted by another process has not: then all ranks are asked who they are, once, some at a
+ * time.  The NIC asks, and must not wait: a question goes to the launcher, its answer comes on one of the launcher's
+ * threads, and the NIC, which repeats itself anyway, finds it the next time.  A launcher may keep a question until the
+ * rank has said what is asked for (seen on one host), or answer at once that it has not (seen between hosts): then it
+ * is asked again, less and less often.
  *
  * What was published once may be kept by launchers for ever, so an address has a key for each life of its interface.  An
  * id has not: a process that opens its interface again is expected to ask for the same pid.

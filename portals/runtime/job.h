@@ -2,7 +2,7 @@
 /*
  * What the processes of a launched job tell each other about an interface: its id, and, if its transport cannot compute
  * addresses, where it is (struct address_book, transports/transport.h).
- * Threads: any; job_look_up() waits and is not to be called under process_lock().
+ * Threads: any; job_look_up_id() waits and is not to be called under process_lock().
  */
 #ifndef PORTALS_RUNTIME_JOB_H
 #define PORTALS_RUNTIME_JOB_H

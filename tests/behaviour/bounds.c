@@ -17,7 +17,7 @@ static unsigned wait_for_nobody(void)
 	return count;
 }
 
-static void converse(size_t length)
+static void exchange(size_t length)
 {
 	ptl_handle_eq_t eq = new_eq(16);
 	char *bytes = memory(length);
@@ -42,13 +42,13 @@ static void who_waits_for_nobody_serves_and_asks_everybody_else(void)
 	open_door();
 	barrier();
 	if (am_initiator())
-		knock_until_heard(target_id());
+		ping_until_answered(target_id());
 	barrier();
 	CHECK_EQUAL(wait_for_nobody(), 1u << 18);
 	barrier();
 	if (am_initiator())
 		for (int i = 0; i < 2; i++)
-			converse(short_and_long[i]);
+			exchange(short_and_long[i]);
 	barrier();
 }
 

@@ -264,7 +264,7 @@ static void sources_lost_under_way_end_at_both_ends(void)
 	open_door();
 	barrier();
 	if (my_rank != 2)
-		knock(id_of[2]);
+		ping(id_of[2]);
 	barrier();
 	for (enum harm harm = 0; harm < HARMS; harm++) {
 		struct window window = {0};
@@ -277,14 +277,14 @@ static void sources_lost_under_way_end_at_both_ends(void)
 			lose_source_while_target_stands_still(harm, eq);
 		if (my_rank == 1)
 			for (int i = 0; i < 20; i++)
-				knock(id_of[i % 2 * 2]);
+				ping(id_of[i % 2 * 2]);
 		if (am_target()) {
 			CHECK_EQUAL(take_failed(eq, PTL_EVENT_PUT_END).mlength, LONG);
 			close_window(window);
 		}
 		barrier();
 		if (am_initiator())
-			knock_until_heard(target_id());
+			ping_until_answered(target_id());
 		barrier();
 	}
 }

@@ -94,15 +94,15 @@ static void waiting_for_nobody_disturbs_nobody_else(void)
 	open_door();
 	barrier();
 	if (am_initiator()) {
-		knock_until_heard(target_id());
+		ping_until_answered(target_id());
 		ptl_handle_md_t md = bind_md(md_over(bytes, 8, PTL_MD_EVENT_START_DISABLE, eq));
 		for (int i = 0; i < 20; i++) {
 			CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, nobody(), INDEX, 0, BITS, 0, 0));
-			knock(target_id());
+			ping(target_id());
 		}
 		for (int i = 0; i < 20; i++)
 			take_failed(eq, PTL_EVENT_SEND_END);
-		knock(target_id());
+		ping(target_id());
 	}
 	barrier();
 }
@@ -116,7 +116,7 @@ static void a_process_that_reopens_its_interface_can_be_reached_again(void)
 		open_door();
 		barrier();
 		if (am_initiator())
-			knock_until_heard(id_of[1]);
+			ping_until_answered(id_of[1]);
 		barrier();
 		if (am_target()) {
 			harness_while_waiting(NULL);
@@ -138,7 +138,7 @@ static void a_process_restarted_under_the_same_pid_can_be_talked_to_again(void)
 	}
 	barrier();
 	if (my_rank == 0)
-		knock_until_heard(id_of[1]);
+		ping_until_answered(id_of[1]);
 	barrier();
 	if (my_rank == 1) {
 		expect_death(1);
@@ -152,9 +152,9 @@ static void a_process_restarted_under_the_same_pid_can_be_talked_to_again(void)
 	}
 	barrier();
 	if (my_rank == 0)
-		knock_until_heard(id_of[1]);
+		ping_until_answered(id_of[1]);
 	if (my_rank == 2)
-		knock_until_heard(id_of[0]);
+		ping_until_answered(id_of[0]);
 }
 
 /* What network providers say of their peers' users is a claim, what node says comes from the kernel. */

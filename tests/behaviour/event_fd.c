@@ -114,7 +114,7 @@ static void put_quietly(ptl_process_id_t to, unsigned count)
 static void all_has_arrived(void)
 {
 	if (am_initiator())
-		knock(target_id());
+		ping(target_id());
 	barrier();
 }
 

@@ -26,7 +26,7 @@ static void a_stopped_peer_is_not_dead(ptl_time_t stop_ms)
 		ptl_handle_md_t md = bind_md(md_over(near, LONG, PTL_MD_EVENT_START_DISABLE, eq));
 		ptl_event_t event;
 		int which, acks = 0, sends = 0, replies = 0;
-		knock(target_id());
+		ping(target_id());
 		stop_process(1);
 		CHECK_OK(PtlPutRegion(md, 0, 8, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
 		CHECK_OK(PtlPut(md, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
@@ -41,7 +41,7 @@ static void a_stopped_peer_is_not_dead(ptl_time_t stop_ms)
 			sends += event.type == PTL_EVENT_SEND_END;
 			replies += event.type == PTL_EVENT_REPLY_END;
 		}
-		knock(target_id());
+		ping(target_id());
 	}
 	barrier();
 	if (am_target())
@@ -96,7 +96,7 @@ static void reads_end_though_a_program_keeps_the_dead_ones_connections(void)
 	open_door();
 	barrier();
 	if (am_target())
-		knock(initiator_id());
+		ping(initiator_id());
 	barrier();
 	expect_death(1);
 	if (am_target()) {
@@ -139,7 +139,7 @@ static void who_stood_still_too_long_takes_nothing_wrong_for_right(void)
 	barrier();
 	if (am_target())
 		/* It makes the connection, which the initiator cannot tell from others'. */
-		knock_until_heard(initiator_id());
+		ping_until_answered(initiator_id());
 	barrier();
 	if (am_initiator()) {
 		CHECK_OK(PtlPut(bind_md(md_over(bytes, LENGTH, PTL_MD_EVENT_START_DISABLE, eq)), PTL_NO_ACK_REQ,
@@ -203,7 +203,7 @@ static void a_peer_is_known_to_be_unknown_connected_or_dead_and_an_event_tells_o
 			lend_time(); /* where there is no NIC thread */
 	}
 	CHECK_OK(PtlNicPeerEvents(ni, deaths));
-	knock(target_id());
+	ping(target_id());
 	CHECK_EQUAL(known_of(target_id(), &evidence), PTL_NIC_PEER_CONNECTED);
 	CHECK_STRING(evidence, "");
 	stop_process(1);
@@ -281,7 +281,7 @@ static void what_is_lost_with_a_connection_fails(int deaf)
 	ptl_handle_md_t md = bind_md(md_over(memory(LONG), LONG, PTL_MD_EVENT_START_DISABLE, eq));
 	barrier();
 	if (am_initiator())
-		knock_until_heard(target_id());
+		ping_until_answered(target_id());
 	barrier();
 	if (my_rank == deaf)
 		for_each_connection(make_deaf);

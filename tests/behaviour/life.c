@@ -82,7 +82,7 @@ static void an_interface_can_be_closed_with_traffic_in_flight(void)
 	open_door();
 	barrier();
 	if (am_initiator()) {
-		knock(target_id());
+		ping(target_id());
 		start_traffic(near);
 		harness_while_waiting(NULL);
 		uint64_t start = now_ns();
@@ -97,7 +97,7 @@ static void an_interface_can_be_closed_with_traffic_in_flight(void)
 	if (am_initiator()) {
 		put_to_myself();
 		if (process_count > 1)
-			knock(target_id());
+			ping(target_id());
 	}
 	barrier();
 }
@@ -111,7 +111,7 @@ static void a_process_may_exit_without_fini_and_with_traffic_in_flight(void)
 	open_door();
 	barrier();
 	if (am_initiator()) {
-		knock(target_id());
+		ping(target_id());
 		start_traffic(near);
 		exit(0);
 	}

@@ -68,7 +68,7 @@ static void a_killed_peer_raises_no_signal(void)
 	}
 	ptl_handle_md_t md = bind_md(md_over(bytes, LONG, PTL_MD_EVENT_START_DISABLE, eq));
 
-	knock_until_heard(target_id());
+	ping_until_answered(target_id());
 	CHECK_EQUAL(keep_sending(md, eq, WINDOW), 0);
 	barrier(); /* it dies a moment later: a round may still come to a good end */
 	while (keep_sending(md, eq, ROUND) == 0)

@@ -87,7 +87,7 @@ static void a_payload_of_PTL_SHORT_MAX_is_short(void)
 	open_door();
 	exchange_ids();
 	if (am_initiator()) {
-		knock(target_id());
+		ping(target_id());
 		ptl_handle_eq_t eq = new_eq(8);
 		ptl_handle_md_t md = bind_md(md_over(bytes, PAYLOAD, PTL_MD_EVENT_START_DISABLE, eq));
 		CHECK_OK(PtlPut(md, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));

@@ -11,7 +11,7 @@
 
 #include "transports/node/node.h"
 
-enum { MAD = 1 };
+enum { MISBEHAVING = 1 };
 
 /* Calls `spoil` for each segment that this process has mapped, but for its own. */
 static unsigned for_each_segment(void (*spoil)(struct node_segment *))
@@ -25,7 +25,7 @@ static unsigned for_each_segment(void (*spoil)(struct node_segment *))
 		if (!strstr(line, "memfd:portals3-node") || sscanf(line, "%p", &start) != 1)
 			continue;
 		struct node_segment *segment = start;
-		if (segment->pid == id_of[MAD].pid)
+		if (segment->pid == id_of[MISBEHAVING].pid)
 			continue;
 		spoil(segment);
 		count++;
@@ -67,8 +67,8 @@ static void (*const ways[])(struct node_segment *) = {spoil_head, spoil_tail, sp
 
 static void talk_to_each_other(void)
 {
-	if (my_rank != MAD)
-		knock_until_heard(my_rank == 0 ? target_id() : initiator_id());
+	if (my_rank != MISBEHAVING)
+		ping_until_answered(my_rank == 0 ? target_id() : initiator_id());
 }
 
 static unsigned renewals(void)
@@ -87,21 +87,21 @@ static void two_can_talk_after_a_third_has_spoiled_their_queues(void)
 	for (unsigned way = 0; way < sizeof ways / sizeof ways[0]; way++) {
 		barrier();
 		talk_to_each_other();
-		if (my_rank == MAD)
+		if (my_rank == MISBEHAVING)
 			for (int rank = 0; rank < process_count; rank += 2)
-				knock_until_heard(id_of[rank]);
+				ping_until_answered(id_of[rank]);
 		barrier();
-		if (my_rank == MAD)
+		if (my_rank == MISBEHAVING)
 			CHECK_EQUAL(for_each_segment(ways[way]), 2);
 		barrier();
 		talk_to_each_other();
 	}
 	barrier();
-	if (my_rank == MAD)
+	if (my_rank == MISBEHAVING)
 		CHECK_OK(PtlNIFini(ni));
 	barrier();
 	talk_to_each_other();
-	if (my_rank != MAD)
+	if (my_rank != MISBEHAVING)
 		CHECK_LESS(0, renewals());
 	barrier();
 }
@@ -117,13 +117,13 @@ static void nobody_talks_less_for_ever_because_of_one_that_goes_on_spoiling(void
 	drive_while_waiting();
 	barrier();
 	talk_to_each_other();
-	for (int rank = 0; my_rank == MAD && rank < process_count; rank += 2)
-		knock_until_heard(id_of[rank]);
+	for (int rank = 0; my_rank == MISBEHAVING && rank < process_count; rank += 2)
+		ping_until_answered(id_of[rank]);
 	barrier();
 	while (now_ns() < until) {
-		if (my_rank == MAD) {
+		if (my_rank == MISBEHAVING) {
 			for_each_segment(ways[now_ns() % 5]);
-			knock_until_heard(target_id());
+			ping_until_answered(target_id());
 		} else {
 			ptl_event_t event;
 			int which;
@@ -132,8 +132,8 @@ static void nobody_talks_less_for_ever_because_of_one_that_goes_on_spoiling(void
 		}
 	}
 	barrier();
-	if (my_rank == MAD) {
-		expect_death(MAD);
+	if (my_rank == MISBEHAVING) {
+		expect_death(MISBEHAVING);
 		kill(getpid(), SIGKILL);
 	}
 	talk_to_each_other();

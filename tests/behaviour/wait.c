@@ -100,7 +100,7 @@ static void waiters_on_overlapping_sets_of_queues_share_the_events(void)
 			for (unsigned i = 0; i <= WAITERS; i++)
 				put(md, PTL_NO_ACK_REQ, BITS + i);
 			if (round % 8 == 0)
-				knock(target_id());
+				ping(target_id());
 		}
 	}
 	for (unsigned i = 0; i <= WAITERS && am_target(); i++) {
@@ -300,12 +300,12 @@ static int by_progress(ptl_handle_eq_t eq, ptl_event_t *event)
 }
 
 /* Until a chunk was: with both processes on one core, the reader may have done it all before this one runs again. */
-static void put_until_a_chunk_is_lent(int (*poll)(ptl_handle_eq_t, ptl_event_t *))
+static void put_until_a_chunk_is_helped_with(int (*poll)(ptl_handle_eq_t, ptl_event_t *))
 {
 	const size_t length = 4 * LONG;
 	const uint64_t end = now_ns() + 3 * PATIENCE * 1000000ull;
 	ptl_handle_eq_t eq = new_eq(64);
-	unsigned long long lent = 0;
+	unsigned long long helped = 0;
 	if (am_target())
 		open_window(BITS,
 			    md_over(memory(length), length, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | QUIET, PTL_EQ_NONE));
@@ -313,7 +313,7 @@ static void put_until_a_chunk_is_lent(int (*poll)(ptl_handle_eq_t, ptl_event_t *
 	barrier();
 	ptl_handle_md_t md =
 		bind_md(md_over(memory(length), length, PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE, eq));
-	while (am_initiator() && lent == 0 && now_ns() < end) {
+	while (am_initiator() && helped == 0 && now_ns() < end) {
 		ptl_event_t event;
 		int rc;
 		CHECK_OK(PtlPut(md, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
@@ -321,20 +321,20 @@ static void put_until_a_chunk_is_lent(int (*poll)(ptl_handle_eq_t, ptl_event_t *
 			;
 		CHECK_EQUAL(rc, PTL_OK);
 		CHECK_EQUAL(event.type, PTL_EVENT_ACK);
-		lent = chunks_written_for_readers();
+		helped = chunks_written_for_readers();
 	}
-	CHECK(!am_initiator() || lent > 0);
+	CHECK(!am_initiator() || helped > 0);
 	barrier();
 }
 
-static void who_polls_by_PtlEQGet_lends_its_core_to_a_split_copy(void)
+static void who_polls_by_PtlEQGet_helps_with_a_split_copy(void)
 {
-	put_until_a_chunk_is_lent(by_get);
+	put_until_a_chunk_is_helped_with(by_get);
 }
 
-static void who_polls_by_PtlProgress_lends_its_core_to_a_split_copy(void)
+static void who_polls_by_PtlProgress_helps_with_a_split_copy(void)
 {
-	put_until_a_chunk_is_lent(by_progress);
+	put_until_a_chunk_is_helped_with(by_progress);
 }
 
 /* A poller that never comes back owes nothing. */
@@ -375,8 +375,8 @@ static void a_split_copy_ends_without_the_poller_who_began_it(void)
 	}
 
 const struct test wait_tests[] = {
-	OVER_NODE(who_polls_by_PtlEQGet_lends_its_core_to_a_split_copy, 0),
-	OVER_NODE(who_polls_by_PtlProgress_lends_its_core_to_a_split_copy, 0),
+	OVER_NODE(who_polls_by_PtlEQGet_helps_with_a_split_copy, 0),
+	OVER_NODE(who_polls_by_PtlProgress_helps_with_a_split_copy, 0),
 	OVER_NODE(a_split_copy_ends_without_the_poller_who_began_it, TRAIT_NIC_THREAD),
 	PAIR(a_sleeping_waiter_is_woken_by_every_message),
 	PAIR(waiters_on_overlapping_sets_of_queues_share_the_events),

@@ -67,10 +67,10 @@ if mpicc -E -include mpi.h -x c /dev/null >/dev/null 2>&1 && command -v mpirun >
 	if [ -f /usr/include/ucp/api/ucp.h ]; then
 		read_json "figures('ucx')"
 	else
-		echo "skipped: UCX as a contestant (no libucx-dev)"
+		echo "skipped: UCX as a candidate (no libucx-dev)"
 	fi
 else
-	echo "skipped: MPI as a contestant (no mpicc, or no mpi.h)"
+	echo "skipped: MPI as a candidate (no mpicc, or no mpi.h)"
 fi
 
 run "match-depth has its mixes" "$ptlbench" match-depth --quick --row-time 20 --depths 0,50 --format csv

@@ -30,7 +30,7 @@ says "an unknown test" 2 'unknown test put-latncy; did you mean put-latency\?' "
 says "a test that resembles none" 2 'unknown test zzzzzzzzzzzzz \(' "$ptlbench" zzzzzzzzzzzzz
 says "an unknown option" 2 'unknown option --size; did you mean --sizes\?' "$ptlbench" put-latency --size 8
 says "an option a test would ignore" 2 '^ptlbench: idle does not take --raw; ptlbench idle --help' "$ptlbench" idle --raw msg
-says "likewise a place" 2 'floor does not take --transport' "$ptlbench" floor --transport node
+says "likewise a place" 2 'limits does not take --transport' "$ptlbench" limits --transport node
 says "a listener takes no workload" 2 '--listen does not take --sizes' "$ptlbench" --listen --sizes 8
 says "a listener takes no test" 2 '--listen takes no test' "$ptlbench" put-latency --listen
 says "an option without the one it belongs to" 2 '--raw-sleepable .*--raw' "$ptlbench" put-latency --raw-sleepable
@@ -39,7 +39,7 @@ says "a row that compare has not" 2 '--rows put-latncy: expected some of put-lat
 says "another build that is not there" 2 '--against /nowhere: expected the ptlbench of another build' "$ptlbench" compare --against /nowhere
 says "compare's sizes are its own" 2 'compare does not take --sizes' "$ptlbench" compare --sizes 8
 says "goals may be strict" 0 '^$' "$ptlbench" goals --strict --dry-run
-says "a rival is started by compare alone" 1 'ptlbench compare starts this' "$ptlbench" rival --transport node
+says "a candidate is started by compare alone" 1 'ptlbench compare starts this' "$ptlbench" rival --transport node
 says "a dry run measures nothing" 0 '^$' "$ptlbench" put-latency --sizes 8 --dry-run
 says "a dry run refuses" 2 'pairs does not take --sizes' "$ptlbench" pairs --sizes 8 --dry-run
 

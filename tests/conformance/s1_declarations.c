@@ -474,7 +474,7 @@ static void c1_4_eq_none_logs_nothing_and_tests_nothing(void)
 	ptl_handle_md_t source = bind_md(md_over(NULL, 0, 0, PTL_EQ_NONE));
 	CHECK_OK(PtlPut(source, PTL_ACK_REQ, id_of[0], INDEX, 0, BITS, 0, 0));
 	CHECK_OK(PtlPut(source, PTL_ACK_REQ, id_of[0], INDEX, 0, BITS + 1, 0, 0));
-	knock(id_of[0]);
+	ping(id_of[0]);
 	/* The queue is not empty, but nothing is tested. */
 	CHECK_OK(PtlMDUpdate(loud.md, NULL, &md, PTL_EQ_NONE));
 	CHECK_EQUAL(take(eq, PTL_EVENT_PUT_END).md_handle, loud.md);
@@ -599,7 +599,7 @@ static void c1_5_ack_disable_means_no_acknowledgement(void)
 		put(md, PTL_ACK_REQ, BITS);
 		put(md, PTL_ACK_REQ, BITS + 1);
 		CHECK(take(eq, PTL_EVENT_ACK).match_bits == BITS + 1);
-		knock(target_id());
+		ping(target_id());
 		CHECK_EMPTY(eq);
 	}
 	barrier();
@@ -667,7 +667,7 @@ static void c1_5_start_and_end_events_are_disabled_by_their_bits(void)
 			if (!(bits[i] & PTL_MD_EVENT_END_DISABLE))
 				take(out, PTL_EVENT_SEND_END);
 			take(out, PTL_EVENT_ACK);
-			knock(target_id());
+			ping(target_id());
 		}
 		barrier();
 		if (am_target()) {
@@ -749,7 +749,7 @@ static void c1_6_codes_of_queues_and_indexes_say_what_they_mean(void)
 	open_door();
 	for (int i = 0; i < 1000; i++)
 		CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, id_of[0], INDEX, 0, BITS, 0, 0));
-	knock(id_of[0]);
+	ping(id_of[0]);
 	ptl_md_t fresh = md_over(NULL, 0, 0, PTL_EQ_NONE);
 	CHECK_RC(PtlMDUpdate(window.md, NULL, &fresh, eq), PTL_MD_NO_UPDATE);
 	CHECK_RC(PtlEQGet(eq, &event), PTL_EQ_DROPPED);
@@ -787,7 +787,7 @@ static void c1_7_registers_count_messages_and_bytes(void)
 		CHECK_EQUAL(status_register(PTL_SR_SEND_COUNT) - sent, 3);
 		CHECK_OK(PtlPutRegion(md, 0, 70, PTL_NO_ACK_REQ, target_id(), INDEX, 0, BITS + 1, 0, 0));
 		CHECK_OK(PtlGetRegion(md, 0, 7, target_id(), INDEX, 0, BITS + 1, 0));
-		knock(target_id());
+		ping(target_id());
 	}
 	barrier();
 	if (am_target()) {

@@ -201,7 +201,7 @@ static void c2_calls_do_not_wait_for_other_processes(void)
 	barrier();
 	if (am_initiator()) {
 		int kinds[12] = {0};
-		knock(target_id());
+		ping(target_id());
 		stop_process(1);
 		call_everything_that_must_not_wait(eq, region);
 		continue_process(1);

@@ -242,7 +242,7 @@ static void c2_4_after_unlinking_the_memory_is_the_programs_alone(void)
 		barrier();
 		if (am_initiator()) {
 			put(md, PTL_NO_ACK_REQ, BITS);
-			knock(target_id());
+			ping(target_id());
 		}
 		barrier();
 		if (am_target()) {
@@ -298,7 +298,7 @@ static void c2_4_update_tests_a_queue_before_it_changes_anything(void)
 	struct window window = open_window(BITS, window_md(eq));
 	put_nothing();
 	open_door();
-	knock(id_of[0]);
+	ping(id_of[0]);
 	CHECK_RC(PtlMDUpdate(window.md, NULL, &fresh, eq), PTL_MD_NO_UPDATE);
 	CHECK_EQUAL(state_of(window.md).length, sizeof area);
 	take(eq, PTL_EVENT_PUT_END);

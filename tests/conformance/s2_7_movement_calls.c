@@ -306,7 +306,7 @@ static void c2_7_a_descriptor_without_a_queue_asks_for_no_acknowledgement(void)
 		ptl_handle_md_t md = bind_md(with_threshold(md_over(area, 8, 0, PTL_EQ_NONE), 3));
 		put(md, PTL_ACK_REQ, BITS);
 		CHECK_OK(PtlPutRegion(md, 0, 8, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
-		knock(target_id());
+		ping(target_id());
 		CHECK_EQUAL(state_of(md).threshold, 1);
 		CHECK_EQUAL(drops(), 0);
 	}
@@ -342,7 +342,7 @@ static void c2_7_bad_descriptors_and_targets_are_refused(void)
 		EVERY_CALL(CHECK_PROCESS_INVALID, good, wild[i])
 	}
 	open_door();
-	knock(self);
+	ping(self);
 	CHECK_EMPTY(eq);
 	CHECK_EQUAL(drops(), 0);
 	CHECK_EQUAL(state_of(good).threshold, 5);
@@ -361,7 +361,7 @@ static void c2_7_inactive_descriptors_are_refused(void)
 	for (int i = 0; i < 3; i++) {
 		EVERY_CALL(CHECK_MD_INVALID, inactive[i], self)
 	}
-	knock(self);
+	ping(self);
 	CHECK_EQUAL(drops(), 1);
 }
 
@@ -438,7 +438,7 @@ static void c2_7_bad_indexes_and_bits_are_dropped_by_the_target_in_silence(void)
 		for (int i = 0; i < count; i++)
 			for (enum request request = PUT; request < REQUESTS; request++)
 				CHECK_OK(issue(request, md, bad[i].index, bad[i].ac_index, bad[i].bits, 0, 0));
-		knock(target_id());
+		ping(target_id());
 		CHECK_EMPTY(eq);
 	}
 	barrier();

@@ -213,7 +213,7 @@ static void c2_8_a_post_is_refused_until_the_test_queue_is_empty(void)
 	ptl_md_t md = receive_of(&byte, 1, eq);
 	open_door();
 	send_bytes(&byte, 1);
-	knock(target_id());
+	ping(target_id());
 	for (ptl_event_kind_t kind = PTL_EVENT_PUT_START; kind <= PTL_EVENT_PUT_END; kind++) {
 		CHECK_RC(post_receive(catch_all.me, md, &posted, unexpected), PTL_MD_NO_UPDATE);
 		CHECK(posted.me == 4711 && posted.md == 4712);
@@ -263,7 +263,7 @@ static void c2_8_a_post_without_a_test_queue_does_not_look(void)
 	ptl_md_t md = receive_of(&byte, 1, eq);
 	open_door();
 	send_bytes(&byte, 1);
-	knock(target_id());
+	ping(target_id());
 	CHECK_OK(post_receive(catch_all.me, md, &posted, PTL_EQ_NONE));
 	take(eq, PTL_EVENT_PUT_START);
 	take(eq, PTL_EVENT_PUT_END);
@@ -311,7 +311,7 @@ static void c2_8_a_post_tells_of_several_faults_the_first(void)
 	send_bytes(&byte, 1);
 	take(busy, PTL_EVENT_PUT_START);
 	open_door();
-	knock(target_id()); /* the END is there */
+	ping(target_id()); /* the END is there */
 	CHECK_RC(post_receive(PTL_INVALID_HANDLE, deaf, &posted, PTL_INVALID_HANDLE), PTL_ME_INVALID);
 	CHECK_RC(post_receive(PTL_INVALID_HANDLE, deaf, &posted, busy), PTL_ME_INVALID);
 	CHECK_RC(post_receive(base.me, deaf, &posted, PTL_INVALID_HANDLE), PTL_EQ_INVALID);

@@ -131,7 +131,7 @@ static void c3_10_a_descriptor_without_queue_goes_in_silence(void)
 		ptl_handle_md_t md = bind_mortal_md(with_threshold(md_over(near, WORD, 0, PTL_EQ_NONE), 2));
 		put(md, PTL_NO_ACK_REQ, BITS);
 		put(md, PTL_NO_ACK_REQ, BITS); /* dropped, but sent */
-		knock(target_id());
+		ping(target_id());
 		CHECK_RC(PtlMDUnlink(md), PTL_MD_INVALID);
 	}
 	barrier();
@@ -175,7 +175,7 @@ static void c3_10_an_update_to_threshold_0_under_a_put_does_not_unlink(void)
 		ptl_md_t source = with_threshold(md_over(near, LONG, PTL_MD_EVENT_START_DISABLE, eq), 2);
 		ptl_md_t stopped = with_threshold(source, 0);
 		ptl_handle_md_t md = bind_mortal_md(source);
-		knock(target_id());
+		ping(target_id());
 		stop_process(1);
 		put(md, PTL_NO_ACK_REQ, BITS);
 		CHECK_OK(PtlMDUpdate(md, NULL, &stopped, PTL_EQ_NONE));

@@ -264,7 +264,7 @@ static void overflow_at_the_initiator(size_t length)
 	if (am_initiator()) {
 		ptl_event_t event;
 		int rc;
-		knock(target_id()); /* its ACK is behind the others */
+		ping(target_id()); /* its ACK is behind the others */
 		CHECK_RC(PtlEQGet(out, &event), PTL_EQ_DROPPED);
 		while ((rc = PtlEQGet(out, &event)) == PTL_OK)
 			;
@@ -337,7 +337,7 @@ static void c3_11_poll_takes_from_the_first_queue_that_has_an_event(void)
 		ptl_handle_md_t md = bind_md(md_over(NULL, 0, 0, PTL_EQ_NONE));
 		for (size_t i = 0; i < sizeof busy / sizeof busy[0]; i++)
 			put(md, PTL_NO_ACK_REQ, BITS + busy[i]);
-		knock(target_id());
+		ping(target_id());
 	}
 	barrier();
 	for (size_t i = 0; i < sizeof sorted / sizeof sorted[0] && am_target(); i++) {
@@ -511,7 +511,7 @@ static void c3_11_each_event_goes_to_exactly_one_of_several_waiters(void)
 	for (unsigned i = 0; i < EVENTS && am_initiator(); i++) {
 		put_word(md, PTL_NO_ACK_REQ, BITS, 0, i);
 		if (i % 64 == 0)
-			knock(target_id()); /* lets the waiters run dry now and then */
+			ping(target_id()); /* lets the waiters run dry now and then */
 	}
 	if (am_target())
 		get_events();

@@ -526,7 +526,7 @@ static void exchange_messages(void (*post)(struct receive *))
 	barrier();
 	while (send_next())
 		;
-	knock(id_of[peer]);
+	ping(id_of[peer]);
 	barrier();
 	while (receiver.finished < total || !all_sent()) {
 		while (send_next())
@@ -540,7 +540,7 @@ static void exchange_messages(void (*post)(struct receive *))
 			FAIL("nothing came within %d ms, with %u of %u received and %u sent", PATIENCE,
 			     receiver.finished, total, sender.next);
 	}
-	knock(id_of[peer]); /* the UNLINK that follows a last END is logged at both sides */
+	ping(id_of[peer]); /* the UNLINK that follows a last END is logged at both sides */
 	barrier();
 	check_the_books();
 	barrier();

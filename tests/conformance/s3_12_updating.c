@@ -102,7 +102,7 @@ static void c3_12_every_field_of_the_new_descriptor_counts(void)
 		put(source(12), PTL_NO_ACK_REQ, BITS); /* leaves 20 */
 		get(source(1), BITS);                  /* leaves 19: the last */
 		put(source(1), PTL_NO_ACK_REQ, BITS);
-		knock(target_id());
+		ping(target_id());
 	}
 	barrier();
 	if (am_target()) {
@@ -129,7 +129,7 @@ static void c3_12_an_update_is_refused_while_the_test_queue_has_events(void)
 	open_window(BITS, md_over(NULL, 0, PTL_MD_OP_PUT | PTL_MD_TRUNCATE, unexpected));
 	open_door();
 	put(source(8), PTL_NO_ACK_REQ, BITS);
-	knock(target_id());
+	ping(target_id());
 	for (ptl_event_kind_t kind = PTL_EVENT_PUT_START; kind <= PTL_EVENT_PUT_END; kind++) {
 		CHECK_RC(PtlMDUpdate(posted.md, &old, &wanted, unexpected), PTL_MD_NO_UPDATE);
 		check_same_md(&old, &idle);
@@ -152,7 +152,7 @@ static void c3_12_only_the_test_queue_is_looked_at(void)
 	struct window window = open_window(BITS, md);
 	open_door();
 	put(source(8), PTL_NO_ACK_REQ, BITS);
-	knock(target_id());
+	ping(target_id());
 	CHECK_RC(PtlMDUpdate(window.md, NULL, &md, own), PTL_MD_NO_UPDATE);
 	CHECK_OK(PtlMDUpdate(window.md, NULL, &md, quiet));
 	CHECK_OK(PtlMDUpdate(window.md, NULL, &md, PTL_EQ_NONE));

@@ -59,7 +59,7 @@ static void c3_13_every_entry_admits_our_own_user_everywhere_at_first(void)
 	CHECK_EQUAL(drops(), 0);
 }
 
-#define STRANGER 65534u
+#define OTHER_UID 65534u
 
 static void open_interface_as(uid_t uid)
 {
@@ -71,9 +71,9 @@ static void open_interface_as(uid_t uid)
 
 static void c3_13_another_user_needs_an_entry_that_names_him(void)
 {
-	const ptl_uid_t admitted[] = {PTL_UID_ANY, STRANGER};
+	const ptl_uid_t admitted[] = {PTL_UID_ANY, OTHER_UID};
 	const uid_t us = geteuid();
-	open_interface_as(am_initiator() ? STRANGER : us);
+	open_interface_as(am_initiator() ? OTHER_UID : us);
 	exchange_ids();
 	drive_while_waiting();
 	ptl_handle_eq_t in = am_target() ? open_area(INDEX) : PTL_EQ_NONE;
@@ -89,7 +89,7 @@ static void c3_13_another_user_needs_an_entry_that_names_him(void)
 		if (am_initiator())
 			send_one_of_each_kind(0, INDEX);
 		for (int k = 0; k < REQUESTS && am_target(); k++)
-			CHECK_EQUAL(take_any(in).uid, STRANGER);
+			CHECK_EQUAL(take_any(in).uid, OTHER_UID);
 	}
 	if (am_target())
 		CHECK_EQUAL(drops(), 3);

@@ -169,7 +169,7 @@ static void the_living_work_on(int dead)
 	unsigned options = PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE;
 	fill_pattern(near, LONG, (unsigned)my_rank);
 	open_window_on(INDEX_SIDE, BITS, md_over(far, LONG, options, in));
-	barrier(); /* the victim is dead: the runner has buried it */
+	barrier(); /* the victim is dead: the runner has reaped it */
 	ptl_handle_md_t md = bind_md(md_over(near, LONG, PTL_MD_EVENT_START_DISABLE, out));
 	for (int i = 0; i < 2; i++) {
 		size_t length = short_and_long[i];
@@ -291,7 +291,7 @@ static void c3_14_answers_owed_by_a_killed_process_fail(void)
 	open_door();
 	barrier();
 	if (am_initiator()) {
-		knock(target_id());
+		ping(target_id());
 		stop_process(2);
 		for (enum request request = 0; request < REQUESTS; request++) {
 			ptl_md_t md = md_over(bytes, 8, 0, eq[request] = new_eq(8));
@@ -343,9 +343,9 @@ static void c3_14_requests_for_a_process_that_died_fail(void)
 	barrier();
 	if (am_target())
 		barrier(); /* answers until it is killed */
-	knock(target_id());
+	ping(target_id());
 	murder(1);
-	barrier(); /* the runner has buried it */
+	barrier(); /* the runner has reaped it */
 	for (size_t i = 0; i < HOPELESS; i++) {
 		eq[i] = new_eq(8);
 		md[i] = bind_md(md_over(memory(hopeless[i].length), hopeless[i].length, 0, eq[i]));

@@ -248,7 +248,7 @@ static _Noreturn void live_as_child(ptl_handle_eq_t eq, ptl_handle_md_t md)
 	CHECK(id.pid != id_of[my_rank].pid);
 	put_to_myself();
 	if (!over_self())
-		knock(target_id());
+		ping(target_id());
 	PtlFini();
 	_exit(0);
 }
@@ -266,7 +266,7 @@ static void c3_18_a_forked_child_starts_anew_and_the_parent_goes_on(void)
 	ptl_handle_md_t md = bind_md(md_over(near, LONG, PTL_MD_EVENT_START_DISABLE, out));
 	barrier();
 	if (am_initiator())
-		knock(target_id());
+		ping(target_id());
 	barrier();
 	pid_t child = am_initiator() ? fork_child() : 0;
 	if (am_initiator() && child == 0)
@@ -283,13 +283,13 @@ static void c3_18_a_forked_child_starts_anew_and_the_parent_goes_on(void)
 			ptl_event_t end = take(eq, PTL_EVENT_PUT_END);
 			CHECK_PATTERN(far, end.mlength, 1);
 			memset(far, 0, LONG);
-			knock(target_id());
+			ping(target_id());
 		}
 	}
 	barrier();
 	if (am_initiator()) {
 		join_child(child);
-		knock(target_id());
+		ping(target_id());
 	}
 	barrier();
 }
@@ -301,7 +301,7 @@ static void c3_18_the_end_of_a_child_disturbs_nobody(void)
 		open_for_requests(PTL_EQ_NONE);
 	barrier();
 	for (unsigned i = 0; i < 6 && am_initiator(); i++) {
-		knock(target_id());
+		ping(target_id());
 		pid_t child = fork_child();
 		if (child == 0) {
 			if (i % 3 == 0)
@@ -311,7 +311,7 @@ static void c3_18_the_end_of_a_child_disturbs_nobody(void)
 			_exit(0);
 		}
 		join_child(child);
-		knock(target_id());
+		ping(target_id());
 		store_read_and_swap(short_and_long[i % 2], i);
 	}
 	barrier();

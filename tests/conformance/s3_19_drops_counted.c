@@ -93,7 +93,7 @@ static void c3_19_requests_that_nobody_takes_are_counted(void)
 		barrier();
 		if (am_initiator()) {
 			run_errands(&bad[i], bytes);
-			knock(target_id());
+			ping(target_id());
 		}
 		barrier();
 		if (am_target())
@@ -166,7 +166,7 @@ static void c3_19_the_initiator_of_a_dropped_request_is_not_told(void)
 		CHECK_OK(PtlGetPut(old_md, swap_md, target_id(), INDEX, 0, BITS, 0, 0));
 		take(eq, PTL_EVENT_SEND_START);
 		take(eq, PTL_EVENT_SEND_END);
-		knock(target_id());
+		ping(target_id());
 		CHECK_EMPTY(eq);
 		CHECK_EQUAL(state_of(put_md).threshold, 4);
 		CHECK_EQUAL(state_of(get_md).threshold, 5);
@@ -226,7 +226,7 @@ static void c3_19_a_reply_that_finds_no_descriptor_is_counted(void)
 	open_door();
 	barrier();
 	if (am_initiator()) {
-		knock(target_id());
+		ping(target_id());
 		stop_process(1);
 		for (enum loss how = UNLINKED; how <= SPENT; how++) {
 			ptl_md_t md = with_threshold(md_over(bytes, WORD, PTL_MD_EVENT_START_DISABLE, eq), 1);
@@ -242,7 +242,7 @@ static void c3_19_a_reply_that_finds_no_descriptor_is_counted(void)
 		}
 		continue_process(1);
 		await_drops(3 * (SPENT + 1));
-		knock(target_id());
+		ping(target_id());
 		CHECK_EMPTY(eq);
 	}
 	barrier();
@@ -259,7 +259,7 @@ static void c3_19_an_ack_that_finds_no_descriptor_or_queue_is_counted(void)
 	barrier();
 	if (am_initiator()) {
 		ptl_handle_eq_t eqs[QUEUE_FREED + 1];
-		knock(target_id());
+		ping(target_id());
 		stop_process(1);
 		for (enum loss how = UNLINKED; how <= QUEUE_FREED; how++) {
 			eqs[how] = new_eq(8);
@@ -271,7 +271,7 @@ static void c3_19_an_ack_that_finds_no_descriptor_or_queue_is_counted(void)
 		}
 		continue_process(1);
 		await_drops(QUEUE_FREED + 1);
-		knock(target_id());
+		ping(target_id());
 		for (enum loss how = UNLINKED; how < QUEUE_FREED; how++)
 			CHECK_EMPTY(eqs[how]);
 	}
@@ -330,7 +330,7 @@ static void c3_19_lost_events_are_not_counted(void)
 		ptl_handle_md_t md = over(buffer, 8);
 		for (int i = 0; i < MESSAGES; i++)
 			put(md, PTL_NO_ACK_REQ, BITS);
-		knock(target_id());
+		ping(target_id());
 	}
 	barrier();
 	if (am_target()) {

@@ -188,7 +188,7 @@ static void c3_1_a_getput_logs_a_send_pair_a_reply_pair_and_a_getput_pair_and_ex
 	CHECK_EMPTY(in);
 }
 
-/* An ACK that nobody wants would come with SEND_END or before that of the knock, which is sent later. */
+/* An ACK that nobody wants would come with SEND_END or before that of the ping, which is sent later. */
 static void put_and_expect_ack(ptl_handle_eq_t eq, size_t length, ptl_ack_req_t asked, bool allowed)
 {
 	ptl_handle_md_t md = bind_md(md_over(memory(length), length, PTL_MD_EVENT_START_DISABLE, eq));
@@ -197,7 +197,7 @@ static void put_and_expect_ack(ptl_handle_eq_t eq, size_t length, ptl_ack_req_t 
 	if (allowed && asked == PTL_ACK_REQ)
 		CHECK_EQUAL(take(eq, PTL_EVENT_ACK).md_handle, md);
 	else
-		knock(target_id());
+		ping(target_id());
 	CHECK_EMPTY(eq);
 }
 

@@ -269,7 +269,7 @@ static void c3_20_each_of_several_waiting_threads_is_woken_by_its_own_event(void
 		pthread_t thread[WAITERS];
 		for (int i = 0; i < WAITERS; i++)
 			md[i] = bind_md(md_over(NULL, 0, PTL_MD_EVENT_START_DISABLE, room.eq[i] = new_eq(8)));
-		knock(target_id());
+		ping(target_id());
 		for (uintptr_t round = 0; round < 10; round++) {
 			const uintptr_t first = round % 2;
 			for (uintptr_t i = 0; i < WAITERS; i++)
@@ -279,7 +279,7 @@ static void c3_20_each_of_several_waiting_threads_is_woken_by_its_own_event(void
 			put(md[!first], PTL_NO_ACK_REQ, BITS);
 			pthread_join(thread[!first], NULL);
 		}
-		knock(target_id());
+		ping(target_id());
 	}
 	barrier();
 }
@@ -383,7 +383,7 @@ static void c3_20_calls_return_while_the_target_stands_still(void)
 	if (am_initiator()) {
 		ptl_event_t event;
 		int which;
-		knock(target_id());
+		ping(target_id());
 		stop_process(1);
 		ptl_handle_md_t md = bind_md(md_over(bytes, LONG, PTL_MD_EVENT_START_DISABLE, eq));
 		ptl_handle_md_t word = bind_md(md_over(bytes, 8, QUIET, PTL_EQ_NONE));
@@ -400,7 +400,7 @@ static void c3_20_calls_return_while_the_target_stands_still(void)
 		continue_process(1);
 		for (int i = 0; i < 8; i++) /* nobody takes them */
 			take(eq, PTL_EVENT_SEND_END);
-		knock(target_id());
+		ping(target_id());
 	}
 	barrier();
 }

@@ -95,12 +95,12 @@ static void c3_3_a_message_reaches_only_the_process_it_names(void)
 	barrier();
 	if (am_initiator()) {
 		ptl_handle_md_t md = word(PTL_MD_EVENT_START_DISABLE, out);
-		knock_until_heard(target_id()); /* only who looks for nobody may be in a hurry */
+		ping_until_answered(target_id()); /* only who looks for nobody may be in a hurry */
 		CHECK_OK(PtlPut(md, PTL_ACK_REQ, other_process, INDEX, 0, BITS, 0, 0));
 		CHECK_OK(PtlPut(md, PTL_ACK_REQ, other_node, INDEX, 0, BITS, 0, 0));
 		take_failed(out, PTL_EVENT_SEND_END);
 		take_failed(out, PTL_EVENT_SEND_END);
-		knock(target_id());
+		ping(target_id());
 		CHECK_EMPTY(out);
 	}
 	barrier();
@@ -181,7 +181,7 @@ static void try_guard(ptl_handle_md_t md, ptl_handle_eq_t eq, bool admitted)
 		else if (kind != GET)
 			take(eq, PTL_EVENT_SEND_END);
 	}
-	knock(target_id());
+	ping(target_id());
 	CHECK_EMPTY(eq);
 }
 
@@ -351,7 +351,7 @@ static void c3_3_the_search_passes_over_entries_that_do_not_accept(void)
 	CHECK_EQUAL(drops(), 0);
 }
 
-/* The initiator's part: what it hears before the knock is all it hears. */
+/* The initiator's part: what it hears before the ping is all it hears. */
 static void ask_in_vain(enum request kind, char *bytes, size_t length, ptl_handle_eq_t eq)
 {
 	fill_pattern(bytes, length, 1);
@@ -361,7 +361,7 @@ static void ask_in_vain(enum request kind, char *bytes, size_t length, ptl_handl
 		take(eq, PTL_EVENT_SEND_START);
 		take(eq, PTL_EVENT_SEND_END);
 	}
-	knock(target_id());
+	ping(target_id());
 	CHECK_EMPTY(eq);
 	CHECK_OK(PtlMDUnlink(md));
 	CHECK_PATTERN(bytes, length, 1);
@@ -522,7 +522,7 @@ static void open_source_for_gets(void)
 		open_window(BITS, md_over(source, LONG, PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE, PTL_EQ_NONE));
 	barrier();
 	if (am_initiator())
-		knock(target_id());
+		ping(target_id());
 }
 
 /*
@@ -531,9 +531,9 @@ static void open_source_for_gets(void)
  */
 static void c3_3_late_replies_do_not_reach_newer_descriptors(void)
 {
-	enum { GETS = 600, HEIRS = 400 };
+	enum { GETS = 600, SUCCESSORS = 400 };
 	ptl_handle_eq_t eq = new_eq(8);
-	ptl_handle_md_t heir[HEIRS];
+	ptl_handle_md_t successor[SUCCESSORS];
 	char *bytes = memory(LONG);
 	open_source_for_gets();
 	if (am_initiator()) {
@@ -543,15 +543,15 @@ static void c3_3_late_replies_do_not_reach_newer_descriptors(void)
 			get(md, BITS);
 			CHECK_OK(PtlMDUnlink(md));
 		}
-		for (int i = 0; i < HEIRS; i++)
-			heir[i] = bind_md(md_over(bytes, short_and_long[i % 100 == 0], 0, eq));
+		for (int i = 0; i < SUCCESSORS; i++)
+			successor[i] = bind_md(md_over(bytes, short_and_long[i % 100 == 0], 0, eq));
 		continue_process(1);
 		await_drops(GETS);
-		knock(target_id());
+		ping(target_id());
 		CHECK_EMPTY(eq);
 		CHECK(is_zero(bytes, LONG));
-		for (int i = 0; i < HEIRS; i++)
-			CHECK_OK(PtlMDUnlink(heir[i]));
+		for (int i = 0; i < SUCCESSORS; i++)
+			CHECK_OK(PtlMDUnlink(successor[i]));
 	}
 	barrier();
 }

@@ -92,7 +92,7 @@ static void c3_6_get_uses_a_unit_only_when_its_reply_comes(void)
 	for (int i = 0; i < 2 && am_initiator(); i++) {
 		ptl_handle_md_t md = initiator_md(short_and_long[i], 2, 0, out);
 		get(md, BITS + 1); /* nobody answers that */
-		knock(target_id());
+		ping(target_id());
 		CHECK_EQUAL(state_of(md).threshold, 2);
 		get(md, BITS);
 		take_pair_leaving(out, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END, 1);
@@ -183,7 +183,7 @@ static void c3_6_refused_requests_cost_the_target_nothing(void)
 		CHECK_OK(PtlGetPut(md, md, target_id(), INDEX, 0, BITS, 0, 0));
 		put_word(md, PTL_NO_ACK_REQ, BITS, 1, 0);
 		put(initiator_md(LONG, PTL_MD_THRESH_INF, 0, PTL_EQ_NONE), PTL_NO_ACK_REQ, BITS);
-		knock(target_id());
+		ping(target_id());
 	}
 	barrier();
 	if (am_target()) {
@@ -218,7 +218,7 @@ static void c3_6_units_are_used_without_events(void)
 			put(md, PTL_NO_ACK_REQ, BITS);
 			CHECK_RC(PtlPut(md, PTL_NO_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0), PTL_MD_INVALID);
 			put(initiator_md(WORD, 1, 0, PTL_EQ_NONE), PTL_NO_ACK_REQ, BITS);
-			knock(target_id());
+			ping(target_id());
 		}
 		barrier();
 		if (am_target()) {
@@ -330,7 +330,7 @@ static void c3_6_units_of_requests_are_used_by_the_call_itself(void)
 	open_door();
 	barrier();
 	if (am_initiator()) {
-		knock(target_id());
+		ping(target_id());
 		stop_process(1);
 		ptl_handle_md_t put_md = initiator_md(LONG, 2, PTL_MD_EVENT_START_DISABLE, eq);
 		ptl_handle_md_t get_md = initiator_md(LONG, 1, PTL_MD_EVENT_START_DISABLE, eq);
@@ -415,7 +415,7 @@ static void c3_6_acks_beyond_the_threshold_are_discarded(void)
 	open_door();
 	barrier();
 	if (am_initiator()) {
-		knock(target_id());
+		ping(target_id());
 		stop_process(1);
 		ptl_handle_md_t md = initiator_md(WORD, 3, PTL_MD_EVENT_START_DISABLE, eq);
 		put(md, PTL_ACK_REQ, BITS);
@@ -454,7 +454,7 @@ static void c3_6_getput_with_one_descriptor_at_both_ends_needs_two_units(void)
 
 /* ---- The ends of the scale ---- */
 
-/* Used up, inactive from the start, made inactive: whatever knocks afterwards, 0 it stays. */
+/* Used up, inactive from the start, made inactive: whatever comes afterwards, 0 it stays. */
 static void c3_6_threshold_never_runs_below_zero(void)
 {
 	ptl_handle_eq_t eq = new_eq(8);

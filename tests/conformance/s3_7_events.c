@@ -133,7 +133,7 @@ static void live_through(const struct story *story, size_t length, unsigned opti
 	if (am_target())
 		hear(in, story->target, options);
 	if (am_initiator())
-		knock(target_id()); /* nothing is under way any more */
+		ping(target_id()); /* nothing is under way any more */
 	barrier();
 	CHECK_EMPTY(out);
 	CHECK_EMPTY(back);
@@ -203,7 +203,7 @@ static void c3_7_descriptors_that_stay_log_no_unlink(void)
 		put(bind_md(with_threshold(md_over(near, WORD, 0, out), 1)), PTL_NO_ACK_REQ, BITS);
 		take(out, PTL_EVENT_SEND_START);
 		take(out, PTL_EVENT_SEND_END);
-		knock(target_id());
+		ping(target_id());
 	}
 	barrier();
 	CHECK_EMPTY(out);
@@ -297,7 +297,7 @@ static void c3_7_send_end_gives_the_source_back_before_the_data_arrives(void)
 	if (am_initiator()) {
 		ptl_handle_md_t md = bind_md(md_over(near, short_and_long[0], PTL_MD_EVENT_START_DISABLE, out));
 		fill_pattern(near, short_and_long[0], 1);
-		knock(target_id());
+		ping(target_id());
 		stop_process(1);
 		put(md, PTL_NO_ACK_REQ, BITS);
 		take(out, PTL_EVENT_SEND_END);
@@ -329,7 +329,7 @@ static void c3_7_put_end_and_getput_end_mean_that_the_data_is_there_for_good(voi
 				put(md, PTL_NO_ACK_REQ, BITS);
 			else
 				CHECK_OK(PtlGetPut(md, md, target_id(), INDEX, 0, BITS, 0, 0));
-			knock(target_id());
+			ping(target_id());
 		}
 		if (am_target()) {
 			take(in, i < 2 ? PTL_EVENT_PUT_END : PTL_EVENT_GETPUT_END);
@@ -338,7 +338,7 @@ static void c3_7_put_end_and_getput_end_mean_that_the_data_is_there_for_good(voi
 		}
 		barrier();
 		if (am_initiator())
-			knock(target_id());
+			ping(target_id());
 		barrier();
 		if (am_target())
 			CHECK_PATTERN(far, length, 3);
@@ -366,7 +366,7 @@ static void c3_7_get_end_gives_the_source_back_and_reply_end_the_data(void)
 			take(out, PTL_EVENT_REPLY_END);
 			CHECK_PATTERN(near, length, 1);
 			fill_pattern(near, length, 3);
-			knock(target_id());
+			ping(target_id());
 			CHECK_PATTERN(near, length, 3);
 		}
 		barrier();

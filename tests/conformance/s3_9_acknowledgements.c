@@ -54,7 +54,7 @@ static void c3_9_an_accepted_put_is_acknowledged(void)
 		CHECK_EQUAL(ack.md_handle, md);
 		CHECK_EQUAL(ack.mlength, short_and_long[i]);
 		CHECK_EQUAL(ack.md.threshold, 1);
-		knock(target_id());
+		ping(target_id());
 		CHECK_EMPTY(eq);
 		CHECK_EQUAL(state_of(md).threshold, 1);
 	}
@@ -62,7 +62,7 @@ static void c3_9_an_accepted_put_is_acknowledged(void)
 	CHECK_EQUAL(drops(), 0);
 }
 
-/* An unwanted ACK would have come before that of the knock, which was sent later. */
+/* An unwanted ACK would have come before that of the ping, which was sent later. */
 static void c3_9_no_ack_comes_unless_both_sides_want_it(void)
 {
 	ptl_handle_eq_t eq = new_eq(16);
@@ -78,7 +78,7 @@ static void c3_9_no_ack_comes_unless_both_sides_want_it(void)
 		take(eq, PTL_EVENT_SEND_END);
 		put(md, PTL_ACK_REQ, BITS + 1);
 		take(eq, PTL_EVENT_SEND_END);
-		knock(target_id());
+		ping(target_id());
 		CHECK_EMPTY(eq);
 	}
 	barrier();
@@ -94,7 +94,7 @@ static void c3_9_a_descriptor_without_queue_asks_for_no_ack(void)
 		ptl_handle_md_t md = bind_md(with_threshold(md_over(near, short_and_long[i], 0, PTL_EQ_NONE), 3));
 		for (int left = 2; left >= 0; left--) {
 			put(md, PTL_ACK_REQ, BITS);
-			knock(target_id());
+			ping(target_id());
 			CHECK_EQUAL(state_of(md).threshold, left);
 		}
 		CHECK_RC(PtlPut(md, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0), PTL_MD_INVALID);
@@ -113,7 +113,7 @@ static void c3_9_a_dropped_put_is_not_acknowledged(void)
 		ptl_handle_md_t md = bind_md(md_over(near, short_and_long[i], PTL_MD_EVENT_START_DISABLE, eq));
 		put(md, PTL_ACK_REQ, BITS); /* too long */
 		take(eq, PTL_EVENT_SEND_END);
-		knock(target_id());
+		ping(target_id());
 		CHECK_EMPTY(eq);
 	}
 	barrier();
@@ -154,7 +154,7 @@ static void c3_9_a_truncated_put_is_acknowledged_with_what_was_kept(void)
 	barrier();
 }
 
-/* The initiator looks into the memory that the target lends to everybody. */
+/* The initiator looks into the memory that the target gives to everybody. */
 static void c3_9_the_data_is_in_memory_before_the_ack_is_sent(void)
 {
 	static const size_t length[] = {64, SHARED_SIZE};
@@ -187,7 +187,7 @@ static void c3_9_gets_and_getputs_are_not_acknowledged(void)
 		CHECK_OK(PtlGetPut(word, word, target_id(), INDEX, 0, BITS, 0, 0));
 		take(eq, PTL_EVENT_SEND_END);
 		take(eq, PTL_EVENT_REPLY_END);
-		knock(target_id());
+		ping(target_id());
 		CHECK_EMPTY(eq);
 	}
 	barrier();
@@ -208,7 +208,7 @@ static void disown_before_the_ack(void (*disown)(ptl_handle_md_t md, ptl_handle_
 	barrier();
 	if (am_initiator()) {
 		ptl_handle_md_t md = bind_md(md_over(near, WORD, PTL_MD_EVENT_START_DISABLE, eq));
-		knock(target_id());
+		ping(target_id());
 		stop_process(1);
 		put(md, PTL_ACK_REQ, BITS);
 		take(eq, PTL_EVENT_SEND_END);

@@ -151,7 +151,7 @@ static void c4_order_holds_while_hundreds_of_answers_are_outstanding(void)
 	barrier();
 	if (am_initiator()) {
 		ptl_handle_md_t md = bind_md(md_over(near, 64, PTL_MD_EVENT_START_DISABLE, out));
-		knock(target_id());
+		ping(target_id());
 		stop_process(1);
 		for (unsigned i = 0; i < COUNT; i++) /* three that want an answer, one that does not */
 			if (i % 4 == 3)

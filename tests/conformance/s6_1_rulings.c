@@ -180,7 +180,7 @@ static void c6_1_a_descriptor_without_queue_asks_for_no_ack(void)
 	if (am_initiator()) {
 		ptl_handle_md_t md = bind_md(with_threshold(md_over(near, WORD, 0, PTL_EQ_NONE), 2));
 		put(md, PTL_ACK_REQ, BITS);
-		knock(target_id());
+		ping(target_id());
 		CHECK_EQUAL(state_of(md).threshold, 1);
 		CHECK_EQUAL(drops(), 0);
 	}
@@ -192,7 +192,7 @@ static void c6_1_late_answers_do_not_reach_a_later_descriptor(void)
 	ptl_handle_eq_t eq = new_eq(8);
 	open_target(WORD, PTL_MD_MANAGE_REMOTE, PTL_EQ_NONE);
 	if (am_initiator()) {
-		knock(target_id());
+		ping(target_id());
 		stop_process(1);
 		ptl_handle_md_t put_md = near_md(WORD, PTL_MD_EVENT_START_DISABLE, eq), get_md = near_md(WORD, 0, eq);
 		put(put_md, PTL_ACK_REQ, BITS);
@@ -327,7 +327,7 @@ static void c6_1_requests_for_the_size_of_a_table_are_dropped(void)
 		CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, target_id(), INDEX, entries - 1, BITS, 0, 0));
 		CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, target_id(), portals, 0, BITS, 0, 0));
 		CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, target_id(), INDEX, entries, BITS, 0, 0));
-		knock(target_id());
+		ping(target_id());
 	}
 	barrier();
 	if (am_target())

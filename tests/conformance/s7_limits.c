@@ -147,7 +147,7 @@ static void fill(ptl_handle_eq_t eq, int puts, bool loud)
 	ptl_handle_md_t md = loud ? window.md : bind_md(md_over(NULL, 0, 0, PTL_EQ_NONE));
 	for (int i = 0; i < puts; i++)
 		CHECK_OK(PtlPut(md, PTL_ACK_REQ, id_of[0], INDEX, 0, BITS, 0, 0));
-	knock(id_of[0]);
+	ping(id_of[0]);
 	close_window(window);
 }
 

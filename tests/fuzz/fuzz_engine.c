@@ -79,7 +79,7 @@ static int drive(struct nic *nic, void *unused)
 {
 	(void)unused;
 	REQUIRE(nic->operations.live <= SCRIPTED_ENDPOINTS * PEER_OWED_MAX + STEPS);
-	REQUIRE(nic->peers.count <= NIC_STRANGERS + SCRIPTED_ENDPOINTS);
+	REQUIRE(nic->peers.count <= NIC_UNVERIFIED + SCRIPTED_ENDPOINTS);
 	return nic_drive(nic) < 0;
 }
 

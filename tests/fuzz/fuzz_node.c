@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target: whatever a mad peer writes into the memory it shares with us, nothing of ours is read or written that
- * it should not be, and no byte of a message is written after its read has ended.  The input is a script of what two
- * peers write and what we do; meeting and segments are stubs, everything else of the node transport is real.
+ * libFuzzer target: whatever a misbehaving peer writes into the memory it shares with us, nothing of ours is read or
+ * written that it should not be, and no byte of a message is written after its read has ended.  The input is a script
+ * of what two peers write and what we do; meeting and segments are stubs, everything else of the node transport is
+ * real.
  */
 #include "transports/node/node.h"
 
@@ -34,8 +35,8 @@ static size_t input_length;
 static struct node *node;
 static bool all_dead, host_is_waiting;
 static struct buffer {
-	uint8_t *bytes; /* NULL: no read or exposure uses it */
-	struct exposure exposure;
+	uint8_t *bytes; /* NULL: no read or memory region uses it */
+	struct memory_region memory_region;
 } reads[BUFFERS], exposed[BUFFERS];
 static struct node_segment segments[SEGMENTS];
 static bool segment_used[SEGMENTS];
@@ -135,24 +136,24 @@ void node_name_release(struct node *of)
 	(void)of;
 }
 
-int node_knock(struct node *of, struct node_peer *peer)
+int node_connect(struct node *of, struct node_peer *peer)
 {
 	(void)of, (void)peer;
 	return -EAGAIN;
 }
 
-int node_mail(struct node *of)
+int node_read_control(struct node *of)
 {
 	(void)of;
 	return 0;
 }
 
-void node_ring(struct node *of, struct node_peer *peer)
+void node_wake(struct node *of, struct node_peer *peer)
 {
 	(void)of, (void)peer;
 }
 
-void node_farewell(struct node *of)
+void node_disconnect(struct node *of)
 {
 	(void)of;
 }
@@ -170,9 +171,9 @@ void node_peer_ended(struct node *of, struct node_peer *peer)
 	node_unwatch(of, peer);
 }
 
-void node_close_bell(struct node_peer *peer)
+void node_doorbell_close(struct node_peer *peer)
 {
-	REQUIRE(peer->bell < 0);
+	REQUIRE(peer->doorbell < 0);
 }
 
 bool node_pidfd_ended(const struct node_peer *peer)
@@ -349,24 +350,25 @@ static void start_read(uint32_t index)
 	}
 }
 
-static void withdraw(struct buffer *buffer)
+static void deregister(struct buffer *buffer)
 {
-	transport_node.withdraw(&node->base, &buffer->exposure);
+	transport_node.deregister(&node->base, &buffer->memory_region);
 	free(buffer->bytes);
 	buffer->bytes = NULL;
 }
 
-static void expose_or_withdraw(void)
+static void register_or_deregister(void)
 {
 	struct buffer *buffer = &exposed[take(1) % BUFFERS];
 	size_t length = 1 + take(3) % 300000;
 
 	if (buffer->bytes) {
-		withdraw(buffer);
+		deregister(buffer);
 		return;
 	}
 	buffer->bytes = calloc(1, length);
-	REQUIRE(transport_node.expose(&node->base, buffer->bytes, length, EXPOSE_READ, &buffer->exposure) == 0);
+	REQUIRE(transport_node.register_memory(&node->base, buffer->bytes, length, REGION_READ,
+					       &buffer->memory_region) == 0);
 }
 
 /* What a peer says that knows the form, what we expose and what we read, and gets some of it wrong. */
@@ -377,8 +379,8 @@ static void write_likely_line(void)
 	const struct node_slab_place place = {(uint32_t)take(1) % (NODE_SLABS + 1), (uint32_t)take(2)};
 	struct node_slot *slot = &node->segment->slots[node->head % NODE_SLOTS];
 	uint8_t kind = (uint8_t)(take(1) % NODE_KINDS), bytes[NODE_LINE_BYTES] = {0}, *data = bytes + NODE_RECORD_HEAD;
-	uint64_t words[4] = {buffer->exposure.key, buffer->exposure.address + (uint64_t)(int8_t)take(1), take(2),
-			     token};
+	uint64_t words[4] = {buffer->memory_region.key, buffer->memory_region.address + (uint64_t)(int8_t)take(1),
+			     take(2), token};
 	static const uint8_t lengths[NODE_KINDS] = {20, 30, 48, 32, 24};
 
 	if (kind == NODE_HELP) { /* key, source, destination, length; claim, generation, chunk */
@@ -431,7 +433,7 @@ static void step(void)
 		start_read(index);
 		break;
 	case 9:
-		expose_or_withdraw();
+		register_or_deregister();
 		break;
 	case 10:
 		host_is_waiting = take(1) % 2;
@@ -452,7 +454,7 @@ static void open_node(void)
 	struct transport *transport;
 
 	all_dead = false;
-	config.lends = take(1) % 2;
+	config.host_polled = take(1) % 2;
 	REQUIRE(transport_node.claim(&config, &transport) == 0);
 	node = node_of(transport);
 	for (uint32_t index = 0; index < PEERS; index++)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target: whatever letters come to the bell of a process on libfabric's shm, whatever its peers' ready pages say,
- * and whenever they die, the tables keep to what ofi_shm_letters.c promises, nobody who is not there gets a place in them,
- * and no descriptor or mapping is lost.  The input is a script of letters, lives and words in pages.  Letters, pages and
- * addresses are real; the provider is a table of numbers, which now and then gives one out twice, as shm does.
+ * libFuzzer target: whatever control messages come to the doorbell of a process on libfabric's shm, whatever its peers'
+ * ready pages say, and whenever they die, the tables keep to what ofi_shm_control.c promises, nobody who is not there
+ * gets a place in them, and no descriptor or mapping is lost.  The input is a script of control messages, lives and
+ * words in pages.  Control messages, pages and addresses are real; the provider is a table of numbers, which now and
+ * then gives one out twice, as shm does.
  */
-#include "transports/ofi/ofi_shm_letters.c" /* for the form of a letter */
+#include "transports/ofi/ofi_shm_control.c" /* for the form of a control message */
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@ static struct ofi *victim;
 static bool inserted[NUMBERS], twice; /* twice: the next address gets a number that is in use */
 static unsigned others;               /* peers besides, for which there is no room then */
 static bool was_met[SENDERS + 1];     /* somebody at that port, the victim's first, has said so */
-static int stranger = -1, enclosed = -1;
+static int outsider = -1, passed = -1;
 
 /* --- stubs --- */
 
@@ -108,7 +109,7 @@ static void live(struct shm *shm, uint16_t port, uint64_t which)
 {
 	REQUIRE(ofi_shm_page_claim(NID, port, &shm->page, &shm->lock) == 0);
 	shm->page->process[0] += which;
-	REQUIRE((shm->bell = ofi_shm_make_bell(shm->page)) >= 0);
+	REQUIRE((shm->doorbell = ofi_shm_make_doorbell(shm->page)) >= 0);
 	make_segment(port);
 	ofi_shm_page_publish(shm->page);
 }
@@ -126,7 +127,7 @@ static void leave(struct process *process)
 	ofi_shm_page_retire(process->shm.page);
 	remove_segment(process->port);
 	ofi_shm_page_drop(process->shm.page, process->shm.lock);
-	close(process->shm.bell);
+	close(process->shm.doorbell);
 	process->shm.page = NULL;
 }
 
@@ -135,7 +136,7 @@ static void be_killed(struct process *process)
 {
 	ofi_shm_page_unmap(process->shm.page);
 	close(process->shm.lock);
-	close(process->shm.bell);
+	close(process->shm.doorbell);
 	process->shm.page = NULL;
 }
 
@@ -161,7 +162,7 @@ static void close_victim(void)
 {
 	struct shm *shm = victim->shm;
 
-	close(shm->bell);
+	close(shm->doorbell);
 	remove_segment(victim->port);
 	ofi_shm_page_drop(shm->page, shm->lock);
 	for (size_t i = 0; i < shm->peer_room; i++)
@@ -180,14 +181,14 @@ static void check_peer(const struct shm_peer *peer, fi_addr_t number)
 
 	REQUIRE(known || peer->state != SHM_OPEN);
 	REQUIRE(!known || (number < NUMBERS && inserted[number]));
-	REQUIRE((peer->page != NULL) == (peer->state != SHM_STRANGER));
-	REQUIRE(!known || peer->state != SHM_STRANGER);
+	REQUIRE((peer->page != NULL) == (peer->state != SHM_UNVERIFIED));
+	REQUIRE(!known || peer->state != SHM_UNVERIFIED);
 }
 
 static void check_tables(void)
 {
 	const struct shm *shm = victim->shm;
-	unsigned known = 0, doomed = 0;
+	unsigned known = 0, failed = 0;
 
 	REQUIRE(victim->address_count <= SENDERS + 1);
 	for (size_t i = 0; i < victim->address_count; i++) {
@@ -195,8 +196,8 @@ static void check_tables(void)
 		REQUIRE(which_port(victim->addresses[i].port) <= SENDERS);
 	}
 	for (size_t i = 0; i < shm->peer_room; i++)
-		doomed += shm->peers[i].state == SHM_DOOMED;
-	REQUIRE(known + others == shm->inserted && doomed == shm->doomed);
+		failed += shm->peers[i].state == SHM_FAILED;
+	REQUIRE(known + others == shm->inserted && failed == shm->failed);
 	for (size_t i = 0; i < victim->address_count && i < shm->peer_room; i++)
 		check_peer(&shm->peers[i], victim->addresses[i].number);
 	for (size_t i = 0; i < victim->address_count && i < shm->peer_room; i++)
@@ -225,53 +226,53 @@ static unsigned count_held(void)
 
 /* --- the script --- */
 
-static struct letter make_letter(const struct process *from)
+static struct control make_control(const struct process *from)
 {
 	uint8_t wrong = (uint8_t)(input_number(1) & input_number(1)); /* mostly little */
-	struct letter letter = {.magic = LETTER_MAGIC,
-				.nid = NID,
-				.port = wrong & 1 ? (uint16_t)input_number(2) : from->port,
-				.flags = (uint16_t)input_number(1),
-				.from = from->identity.nonce,
-				.to = victim->shm->page->nonce};
+	struct control control = {.magic = CONTROL_MAGIC,
+				  .nid = NID,
+				  .port = wrong & 1 ? (uint16_t)input_number(2) : from->port,
+				  .flags = (uint16_t)input_number(1),
+				  .from = from->identity.nonce,
+				  .to = victim->shm->page->nonce};
 
 	if (wrong & 2)
-		letter.from = input_number(1);
+		control.from = input_number(1);
 	if (wrong & 4)
-		letter.to = input_number(1);
+		control.to = input_number(1);
 	if (wrong & 8)
-		letter.port = victim->port;
+		control.port = victim->port;
 	if (wrong & 16)
-		input_bytes((uint8_t *)&letter + input_number(1) % sizeof letter, 1);
-	return letter;
+		input_bytes((uint8_t *)&control + input_number(1) % sizeof control, 1);
+	return control;
 }
 
-static void post_letter(const struct process *from)
+static void post_control(const struct process *from)
 {
-	struct letter letter = make_letter(from);
+	struct control control = make_control(from);
 	uint8_t shape = (uint8_t)(input_number(1) & input_number(1));
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof enclosed)] = {0};
+	_Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(sizeof passed)] = {0};
 	struct sockaddr_un name;
-	struct iovec body = {&letter, shape & 1 ? input_number(1) % (sizeof letter + 1) : sizeof letter};
+	struct iovec body = {&control, shape & 1 ? input_number(1) % (sizeof control + 1) : sizeof control};
 	struct msghdr message = {.msg_name = &name,
-				 .msg_namelen = bell_name(victim->shm->page, &name),
+				 .msg_namelen = doorbell_name(victim->shm->page, &name),
 				 .msg_iov = &body,
 				 .msg_iovlen = 1};
 
-	if (letter.flags & MET && letter.to == victim->shm->page->nonce && which_port(letter.port) <= SENDERS)
-		was_met[which_port(letter.port)] = true;
+	if (control.flags & MET && control.to == victim->shm->page->nonce && which_port(control.port) <= SENDERS)
+		was_met[which_port(control.port)] = true;
 	if (shape & 2) {
-		message.msg_control = control;
-		message.msg_controllen = sizeof control;
+		message.msg_control = ancillary;
+		message.msg_controllen = sizeof ancillary;
 		struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
 
 		rights->cmsg_level = SOL_SOCKET;
 		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(sizeof enclosed);
-		memcpy(CMSG_DATA(rights), &enclosed, sizeof enclosed);
+		rights->cmsg_len = CMSG_LEN(sizeof passed);
+		memcpy(CMSG_DATA(rights), &passed, sizeof passed);
 	}
-	sendmsg(shape & 4 || !from->shm.page ? stranger : from->shm.bell, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-	atomic_fetch_add(&victim->shm->page->letters, 1);
+	sendmsg(shape & 4 || !from->shm.page ? outsider : from->shm.doorbell, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	atomic_fetch_add(&victim->shm->page->control_messages, 1);
 }
 
 /* What its owner, or who else of that user, may write there. */
@@ -295,7 +296,7 @@ static void live_on(struct process *process)
 		be_killed(process);
 }
 
-static void knock(const struct process *at)
+static void connect_to(const struct process *at)
 {
 	transport_address index;
 
@@ -304,18 +305,18 @@ static void knock(const struct process *at)
 
 	if (peer->state == SHM_OPEN)
 		return;
-	peer->knock_at = 0;
-	int error = ofi_shm_knock(victim, index, peer);
+	peer->connect_at = 0;
+	int error = ofi_shm_connection_request(victim, index, peer);
 
 	REQUIRE(error == 0 || error == -EAGAIN || error == -ENOENT || error == -EHOSTUNREACH);
 	REQUIRE((error == 0) == (shm_peer_at(victim, index)->state == SHM_OPEN));
 }
 
-static void empty_bell(const struct process *process)
+static void empty_doorbell(const struct process *process)
 {
 	char byte;
 
-	while (process->shm.page && recv(process->shm.bell, &byte, 1, MSG_DONTWAIT) >= 0)
+	while (process->shm.page && recv(process->shm.doorbell, &byte, 1, MSG_DONTWAIT) >= 0)
 		;
 }
 
@@ -327,10 +328,10 @@ static void step(void)
 	case 0:
 	case 1:
 	case 2:
-		post_letter(process);
+		post_control(process);
 		break;
 	case 3:
-		knock(process);
+		connect_to(process);
 		break;
 	case 4:
 		write_page(process);
@@ -339,16 +340,16 @@ static void step(void)
 		live_on(process);
 		break;
 	case 6:
-		ofi_shm_bury(victim);
-		REQUIRE(victim->shm->doomed == 0);
+		ofi_shm_reap(victim);
+		REQUIRE(victim->shm->failed == 0);
 		break;
 	default:
 		twice = input_number(1) % 2;
 		break;
 	}
 	if (input_number(1) % 4)
-		ofi_shm_read_letters(victim);
-	empty_bell(process);
+		ofi_shm_read_control_messages(victim);
+	empty_doorbell(process);
 	check_tables();
 }
 
@@ -356,9 +357,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
 	uint16_t port = (uint16_t)(FIRST_PORT + getpid() % 8000 * (SENDERS + 1));
 
-	if (stranger < 0) {
-		stranger = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-		enclosed = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (outsider < 0) {
+		outsider = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		passed = open("/dev/null", O_RDWR | O_CLOEXEC);
 	}
 	unsigned before = count_held();
 

@@ -17,7 +17,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 /* How long a body the fields promise to those who read it. */
-static uint64_t promised_body(const struct wire_message *message)
+static uint64_t announced_body(const struct wire_message *message)
 {
 	switch (message->operation) {
 	case WIRE_PUT:
@@ -35,13 +35,13 @@ static uint64_t promised_body(const struct wire_message *message)
 
 static void require_body_inside(const struct wire_message *message, const uint8_t *bytes, size_t length)
 {
-	size_t header = wire_header_size((enum wire_operation)message->operation, message->brief);
+	size_t header = wire_header_size((enum wire_operation)message->operation, message->compact);
 
 	REQUIRE(header <= WIRE_MAX_HEADER && header + message->body_length == length);
 	REQUIRE(message->body == bytes + header);
-	REQUIRE(message->brief == (bytes[0] == WIRE_MAGIC_BRIEF));
-	REQUIRE(!message->brief || message->operation < WIRE_BRIEF_COUNT);
-	REQUIRE(message->body_length == promised_body(message));
+	REQUIRE(message->compact == (bytes[0] == WIRE_MAGIC_COMPACT));
+	REQUIRE(!message->compact || message->operation < WIRE_COMPACT_COUNT);
+	REQUIRE(message->body_length == announced_body(message));
 	REQUIRE(message->operation != WIRE_GETPUT || message->length <= WIRE_SWAP_MAX);
 }
 
@@ -50,8 +50,8 @@ static void require_same_header(const struct wire_message *message, const uint8_
 	uint8_t again[WIRE_MAX_HEADER];
 	size_t header = wire_encode(message, again);
 
-	REQUIRE(header == wire_header_size((enum wire_operation)message->operation, message->brief));
-	if (!message->brief)
+	REQUIRE(header == wire_header_size((enum wire_operation)message->operation, message->compact));
+	if (!message->compact)
 		again[1] = bytes[1]; /* a refusal is accepted from any version */
 	REQUIRE(memcmp(again, bytes, header) == 0);
 }
@@ -85,7 +85,7 @@ static void require_same_apart(const struct wire_message *message, const uint8_t
 	memcpy(body, message->body, message->body_length);
 	REQUIRE(wire_decode_apart(bytes, length - message->body_length, body, message->body_length, &apart) == 0);
 	REQUIRE(apart.body == body && apart.body_length == message->body_length);
-	REQUIRE(apart.operation == message->operation && apart.brief == message->brief);
+	REQUIRE(apart.operation == message->operation && apart.compact == message->compact);
 	require_same_header(&apart, bytes);
 }
 
@@ -97,7 +97,7 @@ static void require_same_line(const struct wire_message *message, bool valid, co
 
 	if (!wire_read_line(bytes, length, operation, &line))
 		return;
-	REQUIRE(valid && message->brief && message->operation == operation && message->flags == 0);
+	REQUIRE(valid && message->compact && message->operation == operation && message->flags == 0);
 	REQUIRE(message->token == line.token);
 	REQUIRE(message->source_tag == line.source_tag && message->target_tag == line.target_tag);
 	REQUIRE(message->match_bits == line.match_bits && message->offset == line.offset);

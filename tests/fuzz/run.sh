@@ -7,7 +7,7 @@
 set -eu
 directory=$1 seconds=$2
 shift 2
-[ $# -gt 0 ] || set -- wire node letter shm settings tuning engine
+[ $# -gt 0 ] || set -- wire node control shm settings tuning engine
 cd "$(dirname "$0")/../.."
 mkdir -p "$directory"
 rm -f "$directory"/broke-*
@@ -20,7 +20,7 @@ sources_of() # TARGET
 	case $1 in
 	wire) echo offload/wire.c ;;
 	node) echo base/private_file.c transports/memory.c transports/node/node.c transports/node/node_{choice,copy,copy_life,expose,number,peers,place,process,pull,queue,read,renew,split,tuning}.c ;;
-	letter) echo transports/node/node_{name,number,segment}.c ;;
+	control) echo transports/node/node_{name,number,segment}.c ;;
 	shm) echo transports/ofi/ofi_{address,shm_page,table}.c ;;
 	settings) echo base/{report,settings}.c ;;
 	tuning) echo base/{private_file,report}.c transports/node/node_{choice,tuning}.c ;;
@@ -34,7 +34,7 @@ longest_of() # TARGET
 	case $1 in
 	wire) echo 6300 ;; # a little more than the longest header with the most segments
 	node) echo 3000 ;; # some hundred steps of a few bytes each
-	letter | shm) echo 1000 ;;
+	control | shm) echo 1000 ;;
 	settings) echo 600 ;;
 	tuning) echo 2000 ;; # a row of each class, and as much again
 	engine) echo 4000 ;;

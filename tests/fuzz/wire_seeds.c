@@ -15,7 +15,8 @@ static void save(const char *directory, const struct wire_message *message, unsi
 	char path[4096];
 
 	snprintf(path, sizeof(path), "%s/%s-%u%s", directory,
-		 wire_operation_name((enum wire_operation)message->operation), variant, message->brief ? "-brief" : "");
+		 wire_operation_name((enum wire_operation)message->operation), variant,
+		 message->compact ? "-compact" : "");
 	FILE *file = fopen(path, "wb");
 	if (file == NULL || fwrite(bytes, 1, length, file) != length || fclose(file) != 0) {
 		perror(path);
@@ -70,13 +71,13 @@ static unsigned cut(struct wire_segment *segments, uint64_t length)
 	return count;
 }
 
-static void write_seed(const char *directory, unsigned operation, bool brief, unsigned body)
+static void write_seed(const char *directory, unsigned operation, bool compact, unsigned body)
 {
 	static uint8_t bytes[WIRE_MAX_HEADER + WIRE_MAX_SEGMENTS * WIRE_SEGMENT_SIZE];
 	static struct wire_segment segments[WIRE_MAX_SEGMENTS];
 	struct wire_message message = example(operation, body);
 
-	message.brief = brief;
+	message.compact = compact;
 	message.segment_count = (uint16_t)cut(segments, body);
 	size_t length = wire_encode(&message, bytes);
 	if (operation == WIRE_PUT_LONG || operation == WIRE_REPLY_LONG) {
@@ -101,7 +102,7 @@ int main(int argc, char **argv)
 	for (unsigned operation = 0; operation < WIRE_OPERATION_COUNT; operation++)
 		for (unsigned i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
 			write_seed(argv[1], operation, false, bodies[i]);
-			if (operation < WIRE_BRIEF_COUNT)
+			if (operation < WIRE_COMPACT_COUNT)
 				write_seed(argv[1], operation, true, bodies[i]);
 		}
 	return 0;

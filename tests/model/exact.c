@@ -203,7 +203,7 @@ static void finish_everything(void)
 		while (settle())
 			compare_memory();
 		unfinished = reference_unfinished(exact.reference, &request, is_lossy);
-		if (!unfinished && observe_exposures() == 0)
+		if (!unfinished && observe_memory_regions() == 0)
 			break;
 		if (round == ROUNDS)
 			disagree("nothing moves any more, but %s", unfinished ? unfinished : "memory is still exposed");
@@ -343,7 +343,7 @@ static void do_step(const struct step *step)
 	else
 		happen(step);
 	compare_memory();
-	observe_exposures();
+	observe_memory_regions();
 	outcome->steps++;
 }
 

@@ -17,7 +17,7 @@
  *     the id of somebody else; and nobody falls silent for PTL_PEER_TIMEOUT;
  *   - users: all interfaces have one uid and one jid, so an access control entry names these, any or nobody's;
  *   - sizes: memory beyond PROGRAM_MEMORY bytes, counters that wrap, lack of memory.
- * A process that dies closes its interface first, so its memory is withdrawn before anything can be read from it.
+ * A process that dies closes its interface first, so its memory is deregistered before anything can be read from it.
  * Which conversation ends when, and in which order if several do, is read off the library.
  */
 #ifndef PORTALS_TESTS_MODEL_EXACT_H
@@ -109,6 +109,6 @@ void observe_reconciled(void);
 /* --- what is exposed (exact_exposed.c) --- */
 
 /* All of it belongs to something that lives.  Returns how much is exposed for operations under way. */
-unsigned observe_exposures(void);
+unsigned observe_memory_regions(void);
 
 #endif

@@ -6,20 +6,20 @@
 #include "offload/operation.h"
 #include "tests/model/exact.h"
 
-static const struct scripted_exposure *piece_of(const struct exposures *exposures, unsigned index)
+static const struct scripted_memory_region *piece_of(const struct memory_regions *memory_regions, unsigned index)
 {
-	return (exposures->many ? &exposures->many[index] : &exposures->one)->exposure.region;
+	return (memory_regions->many ? &memory_regions->many[index] : &memory_regions->one)->memory_region.region;
 }
 
 /* Is that exactly the region, exposed for that use? */
 static bool is_region(const struct registration *registration, const struct region *region)
 {
 	struct iovec iov[REGION_MAX_PIECES];
-	const struct exposures *exposures = &registration->exposures;
-	bool same = exposures->count == (unsigned)region_range(region, 0, region->length, iov);
+	const struct memory_regions *memory_regions = &registration->memory_regions;
+	bool same = memory_regions->count == (unsigned)region_range(region, 0, region->length, iov);
 
-	for (unsigned i = 0; same && i < exposures->count; i++) {
-		const struct scripted_exposure *piece = piece_of(exposures, i);
+	for (unsigned i = 0; same && i < memory_regions->count; i++) {
+		const struct scripted_memory_region *piece = piece_of(memory_regions, i);
 
 		same = piece->base == iov[i].iov_base && piece->length == iov[i].iov_len &&
 		       piece->uses == (unsigned)registration->use;
@@ -48,7 +48,7 @@ static unsigned count_registered(unsigned ni, const struct nic *nic)
 				disagree("what a descriptor of interface %u has registered is not its memory", ni);
 			if (users_of(nic, md, each) != each->users)
 				disagree("interface %u miscounts who uses a registration", ni);
-			count += each->exposures.count;
+			count += each->memory_regions.count;
 		}
 	}
 	return count;
@@ -61,15 +61,15 @@ static unsigned count_own(unsigned ni, const struct nic *nic, unsigned *under_wa
 	unsigned count = 0;
 
 	for (uint32_t i = 0; (op = pool_next(&nic->operations, &i));) {
-		if (exact.program->pins && op->exposures.count > 0 && !op->packed)
+		if (exact.program->pins && op->memory_regions.count > 0 && !op->packed)
 			disagree("an operation of interface %u registers what its descriptor could have", ni);
-		count += op->exposures.count;
-		*under_way += op->exposures.count > 0 || op->registration;
+		count += op->memory_regions.count;
+		*under_way += op->memory_regions.count > 0 || op->registration;
 	}
 	return count;
 }
 
-unsigned observe_exposures(void)
+unsigned observe_memory_regions(void)
 {
 	unsigned under_way = 0;
 

@@ -4,7 +4,7 @@
  *
  * Which request a message belongs to is found out when it is sent: requests of a pair leave in the order of the calls,
  * and every answer carries the token that its request had.  What arrives is then known.  Conversations, their tags and
- * tokens are the library's own business and not promised by anybody; so whether two interfaces still understand each
+ * tokens are the library's own business and not guaranteed by anybody; so whether two interfaces still understand each
  * other is read off the library, and only that they always do is checked, but while the program has them out of step.
  */
 #include <errno.h>
@@ -95,9 +95,9 @@ static struct reading *find_reading(const struct scripted_read *read)
 /* Bytes are asked for in order; memory exposed for one message alone says which of them are there. */
 static void check_read(const struct scripted_read *read, const struct reading *reading)
 {
-	const struct scripted_exposure *source = read->source;
+	const struct scripted_memory_region *source = read->source;
 
-	if (!(source->uses & EXPOSE_READ) && !exact.disturbed[read->reader][source->owner])
+	if (!(source->uses & REGION_READ) && !exact.disturbed[read->reader][source->owner])
 		disagree("memory is read that is not exposed any more");
 	if (source->owner != reading->peer ||
 	    (!exact.program->pins &&
@@ -161,7 +161,7 @@ static void read_ended(const struct scripted_read *read, int status)
 	struct reading *reading = find_reading(read);
 
 	if (status == -EACCES && !reading->lost && !exact.disturbed[read->reader][read->source->owner])
-		disagree("memory is withdrawn while it is read");
+		disagree("memory is deregistered while it is read");
 	reading->in_flight--;
 	if (status) {
 		fail_reading(reading, status == -ECONNRESET ? PTL_NI_PEER_DIED : PTL_NI_PROTOCOL);
@@ -279,12 +279,12 @@ void observe_closed(unsigned ni)
 
 /*
  * When one side gives up a conversation the other one goes on with it until it hears of that, by a HELLO with another
- * tag or by STALE; so what is said meanwhile is not understood, and what is exposed may be withdrawn.  That is over as
- * soon as both are in the same conversation, or both in none, and everything on its way belongs to that: what does not
- * is dropped, and an old HELLO or WELCOME would part them again.  A WELCOME to a tag that is no more is ignored, and so is a
- * STALE about another conversation.
- * Reads and requests of earlier conversations need not have ended by then: each is excused by itself, because it was
- * lost with its conversation (reading.lost, and the model's request.excused).
+ * tag or by STALE; so what is said meanwhile is not understood, and what is exposed may be deregistered.  That is over
+ * as soon as both are in the same conversation, or both in none, and everything on its way belongs to that: what does
+ * not is dropped, and an old HELLO or WELCOME would part them again.  A WELCOME to a tag that is no more is ignored,
+ * and so is a STALE about another conversation.  Reads and requests of earlier conversations need not have ended by
+ * then: each is excused by itself, because it was lost with its conversation (reading.lost, and the model's
+ * request.excused).
  */
 void observe_disturbance(unsigned one, unsigned other)
 {
@@ -387,13 +387,13 @@ static void note_segments(const struct wire_message *message, unsigned request, 
 
 	for (unsigned i = 0; i < message->segment_count; i++) {
 		const struct wire_segment segment = wire_segment(message, i);
-		struct scripted_exposure *exposure = scripted_exposure(segment.key);
-		const uint8_t *memory = exact.memory[exposure->owner];
+		struct scripted_memory_region *memory_region = scripted_memory_region(segment.key);
+		const uint8_t *memory = exact.memory[memory_region->owner];
 
-		exposure->about = request;
-		exposure->offset = offset;
+		memory_region->about = request;
+		memory_region->offset = offset;
 		offset += segment.length;
-		if (exposure->base < memory || exposure->base >= memory + PROGRAM_MEMORY)
+		if (memory_region->base < memory || memory_region->base >= memory + PROGRAM_MEMORY)
 			reference_copied(exact.reference, request, reply);
 	}
 	if (offset != (reply ? message->mlength : message->length))

@@ -37,18 +37,18 @@
 static void prepare(const struct round *round)
 {
 	program_draw(round);
-	arena_make();
+	window_memory_make();
 	ledger_make();
 }
 
 static void clear_away(void)
 {
 	ledger_free();
-	arena_free();
+	window_memory_free();
 	program_free();
 }
 
-static enum verdict run_round(const struct round *round, char *text, size_t size)
+static enum test_outcome run_round(const struct round *round, char *text, size_t size)
 {
 	char environment[64];
 	prepare(round);
@@ -72,12 +72,12 @@ static char complaint[2048]; /* of the smallest program that failed so far */
 static bool try_smaller(struct round *round, struct round smaller)
 {
 	char text[sizeof complaint];
-	enum verdict verdict = PASSED;
-	for (int i = 0; i < ATTEMPTS && verdict == PASSED; i++) {
-		verdict = run_round(&smaller, text, sizeof text);
+	enum test_outcome outcome = PASSED;
+	for (int i = 0; i < ATTEMPTS && outcome == PASSED; i++) {
+		outcome = run_round(&smaller, text, sizeof text);
 		clear_away();
 	}
-	if (verdict == PASSED)
+	if (outcome == PASSED)
 		return false;
 	*round = smaller;
 	memcpy(complaint, text, sizeof complaint);
@@ -153,19 +153,19 @@ int free_mode(const struct model_options *options)
 	unsigned rounds = 0;
 	uint64_t seed = options->seed_given ? options->seed : start;
 	char text[sizeof complaint] = "";
-	enum verdict verdict = PASSED;
+	enum test_outcome outcome = PASSED;
 	printf("free: rounds from seed %llu on\n", (unsigned long long)seed);
 	fflush(stdout);
 	pattern_make();
 	initialise_libfabric_once();
-	while (verdict == PASSED) {
+	while (outcome == PASSED) {
 		struct round round = {.seed = seed + rounds,
 				      .operations = OPERATIONS_PER_PROCESS,
 				      .beyond = OPERATIONS_PER_PROCESS,
 				      .kinds = (1u << LANE_KINDS) - 1};
-		verdict = run_round(&round, text, sizeof text);
+		outcome = run_round(&round, text, sizeof text);
 		operations += program.total;
-		if (verdict != PASSED)
+		if (outcome != PASSED)
 			report(round, rounds, text);
 		clear_away();
 		rounds++;
@@ -174,6 +174,6 @@ int free_mode(const struct model_options *options)
 			break;
 	}
 	printf("free: %llu operations in %u rounds, %d disagreements\n", (unsigned long long)operations, rounds,
-	       verdict != PASSED);
-	return verdict != PASSED;
+	       outcome != PASSED);
+	return outcome != PASSED;
 }

@@ -122,7 +122,7 @@ static void send_ended(enum queue which, const struct subject *subject, const pt
 	if (origin->area.bytes && subject->request->kind == OPERATION_PUT)
 		scramble(origin);
 	if (subject->request->origin == ORIGIN_KEPT)
-		origin_doom(origin, 0, true);
+		origin_retire(origin, 0, true);
 }
 
 static void acked(enum queue which, const struct subject *subject, const ptl_event_t *event, struct origin *origin)
@@ -217,7 +217,7 @@ static void reply_ended(enum queue which, const struct subject *subject, const p
 	if (subject->request->kind == OPERATION_SWAP)
 		check_swapped_out(subject);
 	if (subject->request->origin == ORIGIN_KEPT)
-		origin_doom(origin, 0, true);
+		origin_retire(origin, 0, true);
 }
 
 static void unlinked(const struct subject *subject, const ptl_event_t *event, struct origin *origin)

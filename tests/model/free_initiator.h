@@ -20,9 +20,9 @@ struct origin {
 	int used, open; /* units seen used; STARTs whose END has not come */
 	ptl_seq_t cause;
 	ptl_match_bits_t cause_bits;
-	bool doomed, must_be_free; /* we unlink it; when we try, nothing may be pending */
+	bool retired, must_be_free; /* we unlink it; when we try, nothing may be pending */
 	uint64_t due;
-	struct origin *next, *next_doomed;
+	struct origin *next, *next_retired;
 };
 
 /* Does it log them?  PTL_MD_EVENT_START_DISABLE or PTL_MD_EVENT_END_DISABLE. */
@@ -34,8 +34,8 @@ void origin_bind(struct origin *, ptl_md_t, ptl_unlink_t);
 /* Its memory is the user's again: what a reply brought is kept, the rest freed so that a late access is noticed. */
 void origin_release(struct origin *);
 /* We unlink it, so many turns later; must_be_free: nothing may be pending then. */
-void origin_doom(struct origin *, unsigned turns, bool must_be_free);
-/* Unlinks what has been doomed long enough. */
+void origin_retire(struct origin *, unsigned turns, bool must_be_free);
+/* Unlinks what has been retired long enough. */
 void origins_retire(void);
 bool origins_are_quiet(void);
 void origins_close(void);

@@ -105,7 +105,7 @@ static void issue_private(const struct request *request, uint32_t number)
 	struct origin *origin = private_origin(request, number, units, unlink);
 	CHECK_OK(request_from(origin, request, number));
 	if (request->origin == ORIGIN_HASTY || request->origin == ORIGIN_MUTE)
-		origin_doom(origin, request->pause, false);
+		origin_retire(origin, request->pause, false);
 }
 
 /* From two descriptors, or from one that does both. */

@@ -75,7 +75,7 @@ void posted_link(struct posted *posted, struct posted *before)
 	posted->next = before ? before->next : chain->first;
 	*(before ? &before->next : &chain->first) = posted;
 	*(posted->next ? &posted->next->previous : &chain->last) = posted;
-	chain->live += !posted->floor;
+	chain->live += !posted->catch_all;
 }
 
 static struct posted *posted_unlink(struct posted *posted)
@@ -84,7 +84,7 @@ static struct posted *posted_unlink(struct posted *posted)
 	struct posted *before = posted->previous;
 	*(before ? &before->next : &chain->first) = posted->next;
 	*(posted->next ? &posted->next->previous : &chain->last) = before;
-	chain->live -= !posted->floor;
+	chain->live -= !posted->catch_all;
 	return before;
 }
 
@@ -104,34 +104,34 @@ static ptl_unlink_t unlink_of(bool unlinks)
 	return unlinks ? PTL_UNLINK : PTL_RETAIN;
 }
 
-/* In one step or in two; in front of the floor or at the end. */
+/* In one step or in two; in front of the catch-all or at the end. */
 static void attach_block(struct posted *posted)
 {
 	unsigned number = posted->lane;
-	struct posted *last = lane_state[number].last, *floor = last && last->floor ? last : NULL;
+	struct posted *last = lane_state[number].last, *catch_all = last && last->catch_all ? last : NULL;
 	ptl_unlink_t entry_goes = unlink_of(!posted->keeps_entry), goes = unlink_of(posted->mortal);
 	ptl_pt_index_t index = my_lane(number)->index;
-	if (floor && chance(&own_chance, 50)) {
-		CHECK_OK(PtlMEMDPost(ni, floor->me, anyone, LANE_BITS(number), ANY_TAG, entry_goes, PTL_INS_BEFORE,
+	if (catch_all && chance(&own_chance, 50)) {
+		CHECK_OK(PtlMEMDPost(ni, catch_all->me, anyone, LANE_BITS(number), ANY_TAG, entry_goes, PTL_INS_BEFORE,
 				     posted->said, goes, &posted->me, &posted->md, PTL_EQ_NONE));
 	} else {
-		if (floor)
-			CHECK_OK(PtlMEInsert(floor->me, anyone, LANE_BITS(number), ANY_TAG, entry_goes, PTL_INS_BEFORE,
-					     &posted->me));
+		if (catch_all)
+			CHECK_OK(PtlMEInsert(catch_all->me, anyone, LANE_BITS(number), ANY_TAG, entry_goes,
+					     PTL_INS_BEFORE, &posted->me));
 		else
 			CHECK_OK(PtlMEAttach(ni, index, anyone, LANE_BITS(number), ANY_TAG, entry_goes, PTL_INS_AFTER,
 					     &posted->me));
 		CHECK_OK(PtlMDAttach(posted->me, posted->said, goes, &posted->md));
 	}
-	posted_link(posted, floor ? floor->previous : last);
+	posted_link(posted, catch_all ? catch_all->previous : last);
 }
 
-static void attach_floor(unsigned number)
+static void attach_catch_all(unsigned number)
 {
 	const struct lane *lane = my_lane(number);
 	unsigned options = (lane->options & ~(unsigned)PTL_MD_MAX_SIZE) | PTL_MD_TRUNCATE | PTL_MD_OP_GET;
 	struct posted *posted = posted_new(number, 0, options, queue_of(number));
-	posted->floor = true;
+	posted->catch_all = true;
 	CHECK_OK(PtlMEAttach(ni, lane->index, anyone, LANE_BITS(number), ANY_TAG, PTL_UNLINK, PTL_INS_AFTER,
 			     &posted->me));
 	CHECK_OK(PtlMDAttach(posted->me, posted->said, PTL_RETAIN, &posted->md));
@@ -141,8 +141,8 @@ static void attach_floor(unsigned number)
 static void open_chain(unsigned number)
 {
 	const struct lane *lane = my_lane(number);
-	if (lane->floor)
-		attach_floor(number);
+	if (lane->catch_all)
+		attach_catch_all(number);
 	while (lane_state[number].live < lane->depth)
 		attach_block(new_block(number));
 }

@@ -9,7 +9,7 @@
 #define STARTS (64u << 10)
 #define TABLE  (STARTS + LONGEST)
 
-unsigned char *arena;
+unsigned char *window_memory;
 
 static unsigned char *table;
 
@@ -220,12 +220,12 @@ void unshare(void *bytes, size_t size)
 	munmap(bytes, size);
 }
 
-void arena_make(void)
+void window_memory_make(void)
 {
-	arena = share(program.arena_size);
+	window_memory = share(program.window_memory_size);
 }
 
-void arena_free(void)
+void window_memory_free(void)
 {
-	unshare(arena, program.arena_size);
+	unshare(window_memory, program.window_memory_size);
 }

@@ -39,8 +39,8 @@ ptl_md_t area_md(struct area *, int threshold, unsigned options, ptl_handle_eq_t
 void *share(size_t size);
 void unshare(void *, size_t size);
 /* All windows: there an initiator can see what its ACK promises. */
-extern unsigned char *arena;
-void arena_make(void);
-void arena_free(void);
+extern unsigned char *window_memory;
+void window_memory_make(void);
+void window_memory_free(void);
 
 #endif

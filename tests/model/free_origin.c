@@ -6,7 +6,7 @@
 
 struct origin *pool, *pool_pieces, *sink_pool;
 
-static struct origin *origins, *doomed;
+static struct origin *origins, *retired;
 static unsigned char *sinks;
 
 unsigned char *sink_of(const struct request *request)
@@ -48,15 +48,15 @@ void origin_release(struct origin *origin)
 	origin->area.bytes = NULL;
 }
 
-void origin_doom(struct origin *origin, unsigned turns, bool must_be_free)
+void origin_retire(struct origin *origin, unsigned turns, bool must_be_free)
 {
 	origin->must_be_free = must_be_free;
 	origin->due = turns_taken() + turns;
-	if (origin->doomed)
+	if (origin->retired)
 		return;
-	origin->doomed = true;
-	origin->next_doomed = doomed;
-	doomed = origin;
+	origin->retired = true;
+	origin->next_retired = retired;
+	retired = origin;
 }
 
 static bool retire(struct origin *origin)
@@ -74,11 +74,11 @@ static bool retire(struct origin *origin)
 
 void origins_retire(void)
 {
-	for (struct origin **at = &doomed; *at;) {
+	for (struct origin **at = &retired; *at;) {
 		if (retire(*at))
-			*at = (*at)->next_doomed;
+			*at = (*at)->next_retired;
 		else
-			at = &(*at)->next_doomed;
+			at = &(*at)->next_retired;
 	}
 }
 
@@ -126,7 +126,7 @@ static bool is_due(const struct origin *origin)
 
 bool origins_are_quiet(void)
 {
-	bool quiet = doomed == NULL;
+	bool quiet = retired == NULL;
 	for (const struct origin *origin = origins; origin && quiet; origin = origin->next)
 		quiet = !is_due(origin) && origin->open == 0;
 	return quiet;
@@ -139,11 +139,11 @@ void origins_close(void)
 		struct origin *origin = origins;
 		origins = origin->next;
 		if (!origin->dead) {
-			origin_doom(origin, 0, origin_hears(origin, PTL_MD_EVENT_END_DISABLE));
+			origin_retire(origin, 0, origin_hears(origin, PTL_MD_EVENT_END_DISABLE));
 			while (!retire(origin))
 				lend_time();
 		}
 		free(origin);
 	}
-	doomed = NULL;
+	retired = NULL;
 }

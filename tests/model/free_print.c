@@ -35,7 +35,7 @@ static void print_lane(unsigned process, unsigned number)
 	       lane->options, lane->pieces);
 	if (lane->kind == LANE_CHAIN || lane->kind == LANE_RECEIVES)
 		printf(", %u blocks of %u bytes, threshold %d, max_size %llu%s%s%s", lane->depth, lane->block,
-		       lane->threshold, (unsigned long long)lane->max_size, lane->floor ? ", floor" : "",
+		       lane->threshold, (unsigned long long)lane->max_size, lane->catch_all ? ", catch-all" : "",
 		       lane->revive ? ", revived" : "", lane->keeps_entry ? ", entries stay" : "");
 	putchar('\n');
 }

@@ -159,10 +159,10 @@ static void reach(enum phase phase)
 		take_turn();
 }
 
-static void knock_everywhere(void)
+static void ping_all(void)
 {
 	for (unsigned process = 0; process < program.round.processes; process++)
-		knock(id_of[process]);
+		ping(id_of[process]);
 }
 
 static void grow_quiet(void)
@@ -201,7 +201,7 @@ void process_run(void)
 	while (!issued_all())
 		take_turn();
 	reach(PHASE_ISSUED);
-	knock_everywhere();
+	ping_all();
 	reach(PHASE_MATCHED);
 	while (!receives_finish())
 		take_turn();
@@ -210,7 +210,7 @@ void process_run(void)
 	reach(PHASE_QUIET);
 	grow_quiet();
 	reach(PHASE_STILL_QUIET);
-	knock_everywhere();
+	ping_all();
 	barrier();
 	read_queues();
 	if (!all_is_quiet())

@@ -76,7 +76,7 @@ bool accepts_by_rule(const struct lane *lane)
 
 bool never_refuses(const struct lane *lane)
 {
-	return lane->kind != LANE_CHAIN || lane->floor;
+	return lane->kind != LANE_CHAIN || lane->catch_all;
 }
 
 /* ---- Lanes ---- */
@@ -132,7 +132,7 @@ static void draw_chain(struct lane *lane, struct random *random)
 			maybe(random, 15, PTL_MD_ACK_DISABLE) | maybe_quiet(random);
 	lane->block = 1u << draw_between(random, 8, 15);
 	lane->depth = draw_between(random, 1, 6);
-	lane->floor = chance(random, 50);
+	lane->catch_all = chance(random, 50);
 	lane->revive = !(lane->options & PTL_MD_EVENT_END_DISABLE) && chance(random, 25);
 	lane->keeps_entry = !lane->revive && chance(random, 25);
 	lane->threshold = full_is_over && chance(random, 50) ? PTL_MD_THRESH_INF : (int)draw_between(random, 1, 40);
@@ -165,7 +165,7 @@ static void draw_receives(struct lane *lane, struct random *random)
 	lane->max_size = draw_between(random, 1, lane->block / 2);
 	lane->threshold = PTL_MD_THRESH_INF;
 	lane->depth = 3;
-	lane->floor = true;
+	lane->catch_all = true;
 }
 
 static void draw_lane(struct lane *lane, unsigned number, struct random *random)
@@ -351,13 +351,13 @@ static void place_beyond_the_end(unsigned initiator)
 	}
 }
 
-static uint64_t lay_out_arena(void)
+static uint64_t lay_out_window_memory(void)
 {
 	uint64_t size = 0;
 	for (unsigned process = 0; process < program.round.processes; process++) {
 		for (unsigned i = 0; i < LANES; i++) {
 			struct lane *lane = &program.lanes[process][i];
-			lane->arena = size;
+			lane->window_memory = size;
 			if (lane->kind == LANE_WINDOW || lane->kind == LANE_FLOOD || lane->kind == LANE_SWAP)
 				size += (area_extent(lane->size, MAX_PIECES) + 63) & ~63ull;
 		}
@@ -403,7 +403,7 @@ void program_draw(const struct round *round)
 		draw_requests(process, &(struct random){round->seed * 31 + process});
 	for (unsigned process = 0; process < program.round.processes; process++)
 		place_beyond_the_end(process);
-	program.arena_size = lay_out_arena() + 64;
+	program.window_memory_size = lay_out_window_memory() + 64;
 }
 
 void program_free(void)

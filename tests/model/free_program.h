@@ -40,10 +40,10 @@ struct lane {
 	enum lane_kind kind;
 	ptl_pt_index_t index;
 	unsigned options;
-	unsigned pieces; /* of its memory; 1 without PTL_MD_IOVEC */
-	bool mute;       /* no event queue */
-	uint64_t size;   /* bytes of a window, a source or all words */
-	uint64_t arena;  /* where a window lies in the shared arena */
+	unsigned pieces;        /* of its memory; 1 without PTL_MD_IOVEC */
+	bool mute;              /* no event queue */
+	uint64_t size;          /* bytes of a window, a source or all words */
+	uint64_t window_memory; /* where a window lies in the shared memory */
 	/* SWAP */
 	unsigned words, word_length;
 	/* FLOOD */
@@ -52,7 +52,7 @@ struct lane {
 	int threshold;
 	ptl_size_t max_size;
 	unsigned block, depth;
-	bool floor;       /* behind all others a descriptor that accepts everything and keeps nothing */
+	bool catch_all;   /* behind all others a descriptor that accepts everything and keeps nothing */
 	bool revive;      /* descriptors that are used up are not unlinked but updated */
 	bool keeps_entry; /* ... are unlinked without their entry, which gets another */
 };
@@ -107,7 +107,7 @@ struct program {
 	uint32_t count[FREE_PROCESSES];
 	uint32_t base[FREE_PROCESSES]; /* of a process's records in the ledger */
 	uint64_t sink_size[FREE_PROCESSES];
-	uint64_t arena_size;
+	uint64_t window_memory_size;
 	struct request *requests[FREE_PROCESSES];
 	uint32_t total;
 };

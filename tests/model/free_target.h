@@ -24,7 +24,7 @@ struct posted {
 	uint32_t serial;
 	bool mortal;      /* unlinks itself ... */
 	bool keeps_entry; /* ... but not its entry */
-	bool floor;       /* the last of its chain: takes everything, keeps nothing */
+	bool catch_all;   /* the last of its chain: takes everything, keeps nothing */
 	bool settled;     /* it was there before everything whose events are still to be read */
 	bool dead;
 	/* as the reference has it */
@@ -42,7 +42,7 @@ struct posted {
 
 struct lane_state {
 	struct posted *first, *last; /* in list order */
-	unsigned live;               /* without the floor */
+	unsigned live;               /* without the catch-all */
 	uint32_t serials;
 };
 

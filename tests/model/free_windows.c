@@ -16,8 +16,8 @@ void windows_lay_out(void)
 			const struct lane *lane = &program.lanes[process][number];
 			struct random random = {program.round.seed + process * LANES + number};
 			if (lane->kind == LANE_WINDOW || lane->kind == LANE_FLOOD || lane->kind == LANE_SWAP)
-				area_lay_out(&window[process][number], arena + lane->arena, lane->size, lane->pieces,
-					     &random);
+				area_lay_out(&window[process][number], window_memory + lane->window_memory, lane->size,
+					     lane->pieces, &random);
 		}
 	}
 }

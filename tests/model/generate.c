@@ -57,7 +57,7 @@ static void choose_weights(struct generator *generator)
 	for (unsigned kind = 0; kind < STEP_DELIVER; kind++)
 		if (chance(generator, 20)) /* something is done more often in this program, or never */
 			generator->weight[kind] *= chance(generator, 50) ? 4 : 0;
-	if (chance(generator, 10)) { /* turmoil: processes lose each other all the time */
+	if (chance(generator, 10)) { /* churn: processes lose each other all the time */
 		for (unsigned kind = STEP_REFUSE_SENDS; kind <= STEP_TIME; kind++)
 			generator->weight[kind] *= 15;
 	} else if (chance(generator, 70)) {

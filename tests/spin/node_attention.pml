@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who rings for a receiver, and when: the attention of a segment (transports/node/node_queue.c, node.c, node_meet.c) between two
+ * Who wakes a receiver, and when: the attention of a segment (transports/node/node_queue.c, node.c, node_meet.c) between two
  * senders and a process with two threads: one that sleeps for the engine, and one that drives now and then.
  *
- *     -DLENDS=1       attention is LENT, not AWAKE, unless ASLEEP: the thread that sleeps is the NIC thread, and waits in a
+ *     -DHOST_POLLED=1       attention is HOST_POLLED, not AWAKE, unless ASLEEP: the thread that sleeps is the NIC thread, and waits in a
  *                     lease while the other drives; 0: it is a host in PtlEQWait, and waits for nobody (host mode)
- *     -DTICK=0        a lease is not ended by a timer when the host has stopped to drive, but by rings alone; then
+ *     -DTICK=0        a lease is not ended by a timer when the host has stopped to drive, but by wake-ups alone; then
  *                     whoever rang a sleeper looks later, too, whether that was of use, which the code does not do
- *     -DFALLS_ASLEEP=1  a sender rings no more than once for what it has deferred, for it sleeps itself then
+ *     -DFALLS_ASLEEP=1  a sender wakes no more than once for what it has deferred, for it sleeps itself then
  *     -DWATCHED=0     no pidfd: the death of a sender wakes nobody
  *     -DMESSAGES=n    of sender 1, which lives; sender 0 has one
  *     -DDRIVES=n      of the host
  *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
  *
- * Modelled: reserve(), publish(), alert(), node_ring_deferred(); node_consume(), node_recover(), node_attend(), node_poll(),
- * node_arm(), the mail as what makes the doorbell readable (a ring that is refused finds others unread), bury() and
- * let_go(); settle_sleeper() and nic_kick() of the engine.  One sender may die at every step.  Not modelled: room, records of
+ * Modelled: reserve(), publish(), alert(), node_wake_deferred(); node_consume(), node_recover(), node_attend(), node_poll(),
+ * node_arm(), the control messages as what makes the wait descriptor readable (a wake-up that is refused finds others unread), reap() and
+ * let_go(); rearm_sleeper() and nic_wake() of the engine.  One sender may die at every step.  Not modelled: room, records of
  * several lines, forgetting a peer (node_queue.pml); ownership is a lock (own.pml), and who sleeps is fixed (sleepers.pml).
  *
  * Claimed, whenever nobody can do anything any more (process `rest`): everything before the tail has been consumed or
@@ -24,8 +24,8 @@
  * Memory.  The store that publishes and the stores of attention are buffered; read-modify-writes of the tail, system
  * calls and, on the receiver's side, the fence and the release of ownership flush those of their process.
  */
-#ifndef LENDS
-#define LENDS 1
+#ifndef HOST_POLLED
+#define HOST_POLLED 1
 #endif
 #ifndef TICK
 #define TICK 1
@@ -84,23 +84,23 @@ end:	do
 
 /* --- the doorbell, and death --- */
 
-bool ring;                /* there are some unread */
+bool wake;                /* there are some unread */
 bool dead[SENDERS];
 bool death_known[SENDERS]; /* and let go: its pidfd is watched no more */
 
 #define DEATH_UNREAD(s) (WATCHED && dead[s] && !death_known[s])
-#define READABLE        (ring || DEATH_UNREAD(0) || DEATH_UNREAD(1))
+#define READABLE        (wake || DEATH_UNREAD(0) || DEATH_UNREAD(1))
 
 /* --- senders --- */
 
-#ifdef MUTANT_RUNG_BY_ONE_FOR_ALL
+#ifdef MUTANT_WOKEN_BY_ONE_FOR_ALL
 byte rung_by_somebody;
 #define RUNG rung_by_somebody
 #else
 #define RUNG rung
 #endif
 
-#ifdef MUTANT_RINGS_WITHOUT_EPOCH
+#ifdef MUTANT_WAKES_WITHOUT_EPOCH
 #define RUNG_ALREADY (RUNG != 0)
 #else
 #define RUNG_ALREADY (RUNG == seen)
@@ -108,7 +108,7 @@ byte rung_by_somebody;
 #ifdef MUTANT_NOTHING_DEFERRED
 #define DEFERS false
 #else
-#define DEFERS LENDS
+#define DEFERS HOST_POLLED
 #endif
 
 /* The outcome is in `rings`: it asks the kernel to next, if it lives. */
@@ -120,9 +120,9 @@ inline look_at_attention()
 	if
 	:: ASLEEP(seen) && !RUNG_ALREADY ->
 		RUNG = seen;
-		rings = true;
-#if !TICK && !defined(MUTANT_RINGS_OF_SLEEPERS_FORGOTTEN)
-		deferred = (LENDS -> position + 1 : 0);
+		wakes = true;
+#if !TICK && !defined(MUTANT_WAKES_OF_SLEEPERS_FORGOTTEN)
+		deferred = (HOST_POLLED -> position + 1 : 0);
 #endif
 #ifdef MUTANT_SENDER_CLEARS
 		attention = (attention == seen -> seen - 1 : attention)
@@ -140,10 +140,10 @@ inline ring_deferred(s)
 	do
 	:: deferred == 0 -> break
 	:: atomic { deferred && head >= deferred -> deferred = 0 }
-#if FALLS_ASLEEP || defined(MUTANT_DEFERRED_RUNG_ONCE)
-	:: atomic { deferred && head < deferred -> flush_sender(s); ring = true; deferred = 0 }
+#if FALLS_ASLEEP || defined(MUTANT_DEFERRED_WOKEN_ONCE)
+	:: atomic { deferred && head < deferred -> flush_sender(s); wake = true; deferred = 0 }
 #else
-	:: atomic { deferred && head < deferred && !ring -> flush_sender(s); ring = true }
+	:: atomic { deferred && head < deferred && !wake -> flush_sender(s); wake = true }
 #endif
 	od
 }
@@ -151,7 +151,7 @@ inline ring_deferred(s)
 proctype sender(byte me)
 {
 	byte position, seen, rung, deferred, sent;
-	bool rings;
+	bool wakes;
 
 	{
 		do
@@ -171,8 +171,8 @@ proctype sender(byte me)
 			atomic { publish_buffer[me] = position + 1 };
 			atomic { look_at_attention() };
 			if
-			:: atomic { rings -> flush_sender(me); ring = true; rings = false }
-			:: !rings
+			:: atomic { wakes -> flush_sender(me); wake = true; wakes = false }
+			:: !wakes
 			fi;
 #if MESSAGES > 1
 			if
@@ -198,7 +198,7 @@ active proctype killer()
 
 bool owned;
 byte h, epoch;             /* private */
-bool nic_asleep, nic_bell; /* the thread that sleeps, whoever it is */
+bool nic_asleep, nic_doorbell; /* the thread that sleeps, whoever it is */
 bool host_done;
 
 #define STUCK (h < tail && !published[h])
@@ -243,9 +243,9 @@ inline let_go(s)
 	fi
 }
 
-inline read_mail()
+inline read_control()
 {
-	ring = false;
+	wake = false;
 	consume();
 	let_go(0);
 	let_go(1)
@@ -261,7 +261,7 @@ inline recover()
 
 #define ATTENDS_ASLEEP ASLEEP((attention_buffer -> attention_buffer - 1 : attention))
 
-/* One poll: some of what is there, perhaps the mail. */
+/* One poll: some of what is there, perhaps the control messages. */
 inline drive()
 {
 	atomic {
@@ -273,7 +273,7 @@ inline drive()
 		recover()
 	};
 	if
-	:: atomic { READABLE -> read_mail() }
+	:: atomic { READABLE -> read_control() }
 	:: true
 	fi
 }
@@ -302,15 +302,15 @@ inline arm()
 			:: else -> attend(0)
 			fi
 		};
-#ifdef MUTANT_MAIL_READ_AFTER_ARMING
-		ring = false
+#ifdef MUTANT_CONTROL_READ_AFTER_ARMING
+		wake = false
 #endif
 	fi
 }
 
 /* --- its threads --- */
 
-/* Until there is nothing to do, or it lends; owner on entry, not on return.  The outcome is in `asleep`. */
+/* Until there is nothing to do, or hosts poll; owner on entry, not on return.  The outcome is in `asleep`. */
 inline serve()
 {
 	do
@@ -321,7 +321,7 @@ inline serve()
 		:: armed -> nic_asleep = true; asleep = true; release(); break
 		:: else
 		fi
-	:: LENDS && !host_done -> release(); break
+	:: HOST_POLLED && !host_done -> release(); break
 	od;
 	armed = false
 }
@@ -335,8 +335,8 @@ proctype sleeper()
 		serve();
 		if
 		:: asleep ->
-end_asleep:		READABLE || nic_bell;
-			atomic { nic_asleep = false; nic_bell = false; asleep = false }
+end_asleep:		READABLE || nic_doorbell;
+			atomic { nic_asleep = false; nic_doorbell = false; asleep = false }
 		:: else ->
 end_lease:		READABLE || TICK && host_done
 		fi
@@ -344,7 +344,7 @@ end_lease:		READABLE || TICK && host_done
 }
 
 /* Whoever sleeps may go on only if it is armed again. */
-inline settle_sleeper()
+inline rearm_sleeper()
 {
 	if
 	:: nic_asleep ->
@@ -356,8 +356,8 @@ inline settle_sleeper()
 		if
 		:: armed
 		:: else ->
-#ifndef MUTANT_SLEEPER_NOT_KICKED
-			atomic { nic_asleep = false; nic_bell = true }
+#ifndef MUTANT_SLEEPER_NOT_WOKEN
+			atomic { nic_asleep = false; nic_doorbell = true }
 #else
 			skip
 #endif
@@ -378,7 +378,7 @@ active proctype host()
 		drives++;
 		own();
 		drive();
-		settle_sleeper();
+		rearm_sleeper();
 		release()
 	od;
 	host_done = true

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How two processes of one node meet by letters that may be lost (transports/node/node_meet.c), while one of them, or both,
+ * How two processes of one node meet by control messages that may be lost (transports/node/node_meet.c), while one of them, or both,
  * begin anew as another incarnation under the same name at any moment.
  *
  *     -DRESTARTS=n    of each side
- *     -DLOSSES=n      letters that are lost besides those that find a full mailbox or nobody with that name
- *     -DWATCHED=0     no pidfd: the end of an incarnation is learnt from its successor's letters only
- *     -DRENEWS=n      of each side besides, which keeps its name and what is in its mailbox (transports/node/node_renew.c);
+ *     -DLOSSES=n      control messages that are lost besides those that find a full socket or nobody with that name
+ *     -DWATCHED=0     no pidfd: the end of an incarnation is learnt from its successor's control messages only
+ *     -DRENEWS=n      of each side besides, which keeps its name and what is in its socket (transports/node/node_renew.c);
  *                     with WATCHED=0 only, for the process does not end
  *     -DFORGETS=n     times that a side gives up a peer that lives; then records may be dropped until the peer notices
  *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
  *
- * Modelled: node_knock(), write_to_peer(), read_introduction() with is_over(), converse() and advance(), let_go(), bury(),
+ * Modelled: node_connect(), write_to_peer(), read_introduction() with is_over(), handle_connect() and advance(), let_go(), reap(),
  * nobody_there(), number_peer(); and records that carry a number instead of an identity.  Each of these is one step.  Not
- * modelled: what proves identity and uid, other versions and users, the BYE (a process leaves without it), segments that
- * cannot be mapped, numbers that are used again when all others were.  Time: a side knocks again when all letters have been read,
- * and KNOCKS times besides.
+ * modelled: what proves identity and uid, other versions and users, the DISCONNECT (a process leaves without it), segments that
+ * cannot be mapped, numbers that are used again when all others were.  Time: a side asks again to connect when all control messages have been read,
+ * and CONNECTS times besides.
  *
  * Claimed: nobody appends to the queue of a living incarnation that has not mapped its own segment; every record is
  * attributed to the incarnation that sent it, and none is dropped (but see FORGETS); and whenever nobody can do anything any more
- * (process `rest`), both sides are OPEN, to each other's last incarnation; which takes neither more than ENOUGH knocks
+ * (process `rest`), both sides are OPEN, to each other's last incarnation; which takes neither more than ENOUGH connection requests
  * nor more than ENOUGH numbers.
  */
 #ifndef RESTARTS
@@ -37,14 +37,14 @@
 #ifndef FORGETS
 #define FORGETS 0
 #endif
-#ifndef KNOCKS
-#define KNOCKS 1
+#ifndef CONNECTS
+#define CONNECTS 1
 #endif
 #define OTHER (1 - me)
 #define ENOUGH (LOSSES + 4 + RENEWS)
 
-mtype = { KNOCK, INTRODUCTION };
-#define STRANGER 0
+mtype = { CONNECT, INTRODUCTION };
+#define UNVERIFIED 0
 #define MET      1
 #define OPEN     2
 
@@ -52,7 +52,7 @@ mtype = { KNOCK, INTRODUCTION };
 byte incarnation[2] = 1;
 bool bound[2];
 byte losses, forgets;
-byte repeats; /* of knocks, since something happened that may need some */
+byte repeats; /* of connection requests, since something happened that may need some */
 
 /* What each side knows of the other: struct node_peer. */
 byte meeting[2], known[2]; /* known: its incarnation; 0: none */
@@ -61,7 +61,7 @@ byte sender[2];            /* by which it knows us */
 byte number[2], numbers[2]; /* by which we know it; how many were given */
 
 /* kind, from, to, number, its number, open, with the segment */
-chan mail[2] = [2] of { mtype, byte, byte, byte, byte, bool, bool };
+chan control[2] = [2] of { mtype, byte, byte, byte, byte, bool, bool };
 chan queue[2] = [2] of { byte, byte }; /* number, and who it really was */
 
 /* --- peers --- */
@@ -83,7 +83,7 @@ inline let_go()
 	:: empty(queue[me]) -> break
 	od;
 #endif
-	meeting[me] = STRANGER;
+	meeting[me] = UNVERIFIED;
 	known[me] = 0;
 	segment[me] = 0;
 	sender[me] = 0;
@@ -110,29 +110,29 @@ inline write_to_peer(kind, proven)
 	:: else
 	fi;
 	if
-	:: !bound[OTHER] || full(mail[OTHER])
+	:: !bound[OTHER] || full(control[OTHER])
 	:: losses < LOSSES -> losses++
-	:: bound[OTHER] && nfull(mail[OTHER]) ->
-		mail[OTHER]!kind, incarnation[me], known[me], number[me], sender[me], meeting[me] == OPEN, with_segment
+	:: bound[OTHER] && nfull(control[OTHER]) ->
+		control[OTHER]!kind, incarnation[me], known[me], number[me], sender[me], meeting[me] == OPEN, with_segment
 	fi;
 	with_segment = false
 }
 
-#ifdef MUTANT_KNOCKS_ONCE
-#define MAY_KNOCK (knocks < KNOCKS)
+#ifdef MUTANT_CONNECTS_ONCE
+#define MAY_CONNECT (connects < CONNECTS)
 #else
-#define MAY_KNOCK (knocks < KNOCKS || bound[OTHER] && empty(mail[0]) && empty(mail[1]))
+#define MAY_CONNECT (connects < CONNECTS || bound[OTHER] && empty(control[0]) && empty(control[1]))
 #endif
 
-inline knock()
+inline connect()
 {
 	if
-	:: knocks < KNOCKS -> knocks++
+	:: connects < CONNECTS -> connects++
 	:: else -> repeats++; assert(repeats <= ENOUGH)
 	fi;
 	if
 	:: !bound[OTHER] && segment[me] -> let_go() /* nobody_there() */
-	:: else -> write_to_peer(KNOCK, meeting[me] == MET)
+	:: else -> write_to_peer(CONNECT, meeting[me] == MET)
 	fi
 }
 
@@ -194,16 +194,16 @@ inline advance()
 	fi
 }
 
-#ifdef MUTANT_KNOCK_ANSWERED_BY_NEWS_ONLY
+#ifdef MUTANT_CONNECT_ANSWERED_BY_NEWS_ONLY
 #define ANSWER (advanced && !its_open)
 #else
-#define ANSWER (kind == KNOCK || advanced && !its_open)
+#define ANSWER (kind == CONNECT || advanced && !its_open)
 #endif
 
-inline converse()
+inline handle_connect()
 {
 	if
-	:: !segment[me] -> meeting[me] = STRANGER; known[me] = from
+	:: !segment[me] -> meeting[me] = UNVERIFIED; known[me] = from
 	:: else
 	fi;
 	if
@@ -217,9 +217,9 @@ inline converse()
 	fi
 }
 
-inline read_letter()
+inline read_control()
 {
-	mail[me]?kind, from, to, to_us, its_number, its_open, with_it;
+	control[me]?kind, from, to, to_us, its_number, its_open, with_it;
 	if
 	:: IS_OVER ->
 		spare = from; /* kept over let_go() */
@@ -228,7 +228,7 @@ inline read_letter()
 		spare = 0
 	:: else
 	fi;
-	converse();
+	handle_connect();
 	kind = 0; from = 0; to = 0; to_us = 0; its_number = 0; its_open = false; with_it = false;
 	advanced = false; appender = 0
 }
@@ -243,22 +243,22 @@ inline forget_all()
 	od;
 	repeats = 0;
 	incarnation[me]++;
-	meeting[me] = STRANGER; known[me] = 0; segment[me] = 0; sender[me] = 0; number[me] = 0; numbers[me] = 0;
+	meeting[me] = UNVERIFIED; known[me] = 0; segment[me] = 0; sender[me] = 0; number[me] = 0; numbers[me] = 0;
 	kind = 0; from = 0; to = 0; to_us = 0; its_number = 0; its_open = false; with_it = false;
-	appender = 0; knocks = 0; appended = false
+	appender = 0; connects = 0; appended = false
 }
 
 inline begin_anew()
 {
 	do
-	:: nempty(mail[me]) -> mail[me]?kind, from, to, to_us, its_number, its_open, with_it
-	:: empty(mail[me]) -> break
+	:: nempty(control[me]) -> control[me]?kind, from, to, to_us, its_number, its_open, with_it
+	:: empty(control[me]) -> break
 	od;
 	bound[me] = false;
 	forget_all()
 }
 
-/* Under the same name: the letters for the former incarnation are there. */
+/* Under the same name: the control messages for the former incarnation are there. */
 inline renew()
 {
 	renewals++;
@@ -268,17 +268,17 @@ inline renew()
 proctype side(byte me)
 {
 	mtype kind;
-	byte from, to, to_us, its_number, appender, spare, knocks, renewals;
+	byte from, to, to_us, its_number, appender, spare, connects, renewals;
 	bool its_open, with_it, with_segment, advanced, appended;
 
 end:	do
 	:: atomic { !bound[me] -> bound[me] = true }
-	:: atomic { bound[me] && nempty(mail[me]) -> read_letter() }
+	:: atomic { bound[me] && nempty(control[me]) -> read_control() }
 	:: atomic { bound[me] && nempty(queue[me]) -> consume(); appender = 0; from = 0 }
-	:: atomic { bound[me] && meeting[me] != OPEN && MAY_KNOCK -> knock() }
+	:: atomic { bound[me] && meeting[me] != OPEN && MAY_CONNECT -> connect() }
 	:: atomic { bound[me] && meeting[me] == OPEN && !appended && nfull(queue[OTHER]) -> append() }
-	:: atomic { bound[me] && GONE -> let_go(); appender = 0; from = 0 } /* bury() */
-	:: atomic { segment[me] && forgets < FORGETS -> forgets++; repeats = 0; let_go(); appender = 0; from = 0 } /* doomed */
+	:: atomic { bound[me] && GONE -> let_go(); appender = 0; from = 0 } /* reap() */
+	:: atomic { segment[me] && forgets < FORGETS -> forgets++; repeats = 0; let_go(); appender = 0; from = 0 } /* failed */
 	:: atomic { incarnation[me] - renewals <= RESTARTS -> begin_anew() }
 	:: atomic { bound[me] && renewals < RENEWS -> renew() }
 	od

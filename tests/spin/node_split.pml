@@ -35,7 +35,7 @@ byte done_generation, chunks_done;
 byte failed_generation, failed; /* 1 + a chunk */
 
 chan asked[HELPERS] = [GENERATIONS] of { byte }; /* NODE_HELP */
-bool asleep, bell;                               /* the reader's attention, and its doorbell */
+bool asleep, doorbell;                               /* the reader's attention, and its doorbell */
 
 /* --- buffers --- */
 
@@ -162,7 +162,7 @@ inline tell_reader()
 	if
 	:: ends_generation == mine && FULL -> /* else the reader has something to take yet */
 		if
-		:: asleep -> bell = true
+		:: asleep -> doorbell = true
 		:: else
 		fi
 	:: else
@@ -288,7 +288,7 @@ inline copy_front()
 #define ALL_DONE (chunks_done == back)
 #endif
 
-/* Going to sleep, and until the bell rings. */
+/* Going to sleep, and until the doorbell is written to. */
 inline sleep()
 {
 #ifdef MUTANT_ASLEEP_AFTER_LOOKING
@@ -296,7 +296,7 @@ inline sleep()
 	:: ALL_DONE
 	:: else ->
 		asleep = true;
-		bell || dead[with]
+		doorbell || dead[with]
 	fi;
 #else
 #ifdef MUTANT_NO_FENCE
@@ -308,10 +308,10 @@ inline sleep()
 	:: ALL_DONE
 	:: else ->
 		atomic { flush_asleep() }; /* the system call */
-end_asleep:	bell || dead[with]
+end_asleep:	doorbell || dead[with]
 	fi;
 #endif
-	atomic { flush_asleep(); asleep = false; bell = false }
+	atomic { flush_asleep(); asleep = false; doorbell = false }
 }
 
 inline wait_for_helper()

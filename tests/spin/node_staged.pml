@@ -12,10 +12,10 @@
  * node_pull_asked(), send_piece(), send_refusal(), and which slabs are free.  The source computes (and refuses what is
  * optional), does something else for any time, stops for ever or dies at any step; the reader finds no room in its
  * queue, loses patience whenever it may, and fails by itself.  Not modelled: the queues (node_queue.pml), who rings
- * (node_attention.pml), help (node_split.pml), what a mad peer says.
+ * (node_attention.pml), help (node_split.pml), what a misbehaving peer says.
  *
  * Claimed: a message that ended well has all of its bytes, each written once, and the right ones; it ends once; nothing is
- * written to its memory when it has ended; the source copies nothing that it has withdrawn, keeps no more requests than
+ * written to its memory when it has ended; the source copies nothing that it has deregistered, keeps no more requests than
  * there are reads, and gives no peer more than AHEAD slabs; no honest piece is taken for a lie; and whenever nobody can do
  * anything any more (process `rest`), all messages have ended, unless the source has stopped and nobody can do without it.
  *
@@ -39,7 +39,7 @@
 #define VALUE(message, piece) ((message) * PIECES + (piece) + 1)
 
 mtype = { FREE, READY, PULLING }; /* enum node_read_state */
-mtype = { OK, COMPUTES, WITHDRAWN };
+mtype = { OK, COMPUTES, DEREGISTERED };
 
 chan asked = [1] of { byte, byte, byte, byte, byte };     /* NODE_PULL: read, generation, message, from, until */
 chan pulled = [SLABS + 1] of { byte, byte, mtype, byte }; /* NODE_PULLED: read, generation, status, slab */
@@ -53,7 +53,7 @@ bool dead, stops;
 
 /* --- what is claimed --- */
 
-bool withdrawn[MESSAGES], ended[MESSAGES];
+bool deregistered[MESSAGES], ended[MESSAGES];
 byte copied[MESSAGES]; /* a bit for each piece */
 
 inline flush_slab()
@@ -133,9 +133,9 @@ inline copy_to_slab(r)
 		slab = (used[0] -> (used[1] -> 2 : 1) : 0);
 #ifndef MUTANT_KEY_NOT_LOOKED_UP
 		if
-		:: !withdrawn[requests[r].message] ->
+		:: !deregistered[requests[r].message] ->
 #endif
-			assert(!withdrawn[requests[r].message]);
+			assert(!deregistered[requests[r].message]);
 			flush_slab();
 			buffered_slab = slab + 1;
 			buffered_value = VALUE(requests[r].message, requests[r].at);
@@ -171,7 +171,7 @@ inline serve(r)
 {
 	copy_to_slab(r);
 	if
-	:: slab == SLABS -> refuse(r, WITHDRAWN)
+	:: slab == SLABS -> refuse(r, DEREGISTERED)
 	:: else -> publish(r)
 	fi
 }
@@ -186,7 +186,7 @@ active proctype source()
 	{
 end:		do
 		:: atomic { asked?read, generation, message, at, until -> hear(read); read = 0 }
-		:: atomic { finished?message -> withdrawn[message] = true; message = 0 }
+		:: atomic { finished?message -> deregistered[message] = true; message = 0 }
 		:: SERVES(0) -> serve(0)
 		:: REFUSES(0) -> refuse(0, COMPUTES)
 #if READS > 1
@@ -293,7 +293,7 @@ inline copy_alone(r)
 		if
 		:: dead -> end_read(r, false)
 		:: !dead ->
-			assert(!withdrawn[MESSAGE(r)]);
+			assert(!deregistered[MESSAGE(r)]);
 			copy(r, VALUE(MESSAGE(r), reads[r].at));
 			if
 			:: reads[r].at == PIECES -> end_read(r, true)
@@ -332,7 +332,7 @@ inline take_piece(r)
 #endif
 		if
 		:: status == COMPUTES -> read_alone(r)
-		:: status == WITHDRAWN -> end_read(r, false)
+		:: status == DEREGISTERED -> end_read(r, false)
 		:: status == OK ->
 			copy(r, slabs[slab]);
 			if

@@ -10,7 +10,7 @@
  * Claimed: one owner at a time; every command runs exactly once, on the arguments its caller wrote and on the engine
  * as the previous owner left it; every caller returns, with its own result or because the interface is closed (no
  * invalid end state: all processes end); FREE never comes with a command; the NIC thread never falls asleep over a
- * command, and is kicked at most once for each sleep.  Whoever gives back has served at most PATIENCE times those who
+ * command, and is woken at most once for each sleep.  Whoever gives back has served at most PATIENCE times those who
  * waited; after the first time (PTL_SPIN is over at any moment) it may hand on, and in the end it does.
  *
  * Memory.  Stores are buffered in their thread until they are flushed at any time, in any order: weaker than x86,
@@ -139,7 +139,7 @@ byte owners;         /* threads that believe to own */
 byte touched;        /* true value of ENGINE */
 byte asked[HOSTS];   /* argument of the command under way */
 bool ran[HOSTS];     /* it has run */
-bool kick_due;       /* the NIC thread sleeps and nobody has undertaken to kick it */
+bool wake_due;       /* the NIC thread sleeps and nobody has undertaken to wake it */
 bool early;          /* the interface is closed while hosts still call */
 
 #define FREE_MEANS_EMPTY assert(own != FREE || (head == 0 && waiting == 0))
@@ -158,7 +158,7 @@ inline now_owner()
 #define GRANTED 3
 
 bool blocked[THREADS]; /* in futex_wait() on the state of its command */
-bool bell;           /* the NIC thread's eventfd */
+bool doorbell;           /* the NIC thread's eventfd */
 bool stop, nic_ended, dead;
 byte returned;       /* hosts that have made all their calls */
 
@@ -255,7 +255,7 @@ inline tell_granted(t, c)
 	atomic {
 		if
 		:: woke ->
-#ifndef MUTANT_HEIR_NOT_WOKEN
+#ifndef MUTANT_SUCCESSOR_NOT_WOKEN
 			blocked[c] = false;
 #endif
 			woke = false
@@ -369,12 +369,12 @@ inline push(c)
 			head = c + 1;
 			if
 			:: own == SLEEPING ->
-				assert(kick_due);
-				kick_due = false;
+				assert(wake_due);
+				wake_due = false;
 #ifndef MUTANT_PUSH_STAYS_ASLEEP
 				own = THREAD;
 #endif
-				kicks = true
+				wakes = true
 			:: else
 			fi;
 			FREE_MEANS_EMPTY
@@ -382,11 +382,11 @@ inline push(c)
 		fi
 	};
 	if
-	:: kicks ->
-#ifndef MUTANT_PUSH_KICKS_NOBODY
-		bell = true;
+	:: wakes ->
+#ifndef MUTANT_PUSH_WAKES_NOBODY
+		doorbell = true;
 #endif
-		kicks = false
+		wakes = false
 	:: else
 	fi
 }
@@ -395,7 +395,7 @@ proctype host(byte me)
 {
 	byte newest, older, oldest, chosen, served, seen_head, calls;
 	mtype seen;
-	bool woke, lost, pushed, kicks;
+	bool woke, lost, pushed, wakes;
 
 	do
 	:: calls == CALLS(me) || dead -> break
@@ -451,12 +451,12 @@ proctype host(byte me)
 inline sleep_as_owner()
 {
 #ifdef MUTANT_SLEEP_BY_STORE
-	atomic { own = SLEEPING; kick_due = true };
+	atomic { own = SLEEPING; wake_due = true };
 	slept = true;
 #else
 	atomic {
 		if
-		:: own == THREAD && head == 0 -> own = SLEEPING; kick_due = true; slept = true
+		:: own == THREAD && head == 0 -> own = SLEEPING; wake_due = true; slept = true
 		:: else
 		fi
 	};
@@ -464,15 +464,15 @@ inline sleep_as_owner()
 	if
 	:: slept ->
 		if
-		:: bell -> bell = false
+		:: doorbell -> doorbell = false
 		:: arrival -> arrival = false /* the transport's descriptor */
 		fi;
 #ifdef MUTANT_WAKE_BY_STORE
-		atomic { own = THREAD; head = 0; kick_due = false };
+		atomic { own = THREAD; head = 0; wake_due = false };
 #else
 		atomic {
 			if
-			:: own == SLEEPING && head == 0 -> own = THREAD; kick_due = false
+			:: own == SLEEPING && head == 0 -> own = THREAD; wake_due = false
 			:: else
 			fi
 		};
@@ -501,7 +501,7 @@ proctype nic()
 {
 	byte newest, older, oldest, chosen, served, seen_head;
 	mtype seen;
-	bool woke, lost, pushed, kicks, slept, arrival = true;
+	bool woke, lost, pushed, wakes, slept, arrival = true;
 
 	claim();
 	do
@@ -544,14 +544,14 @@ proctype nic()
 
 #endif
 
-/* nic_close(): stops the NIC thread, then nic_bury().  Either while hosts call, or to let a sleeping NIC thread end. */
+/* nic_close(): stops the NIC thread, then nic_reap().  Either while hosts call, or to let a sleeping NIC thread end. */
 active proctype closer()
 {
 	early || returned == HOSTS;
 	stop = true;
-	bell = true;
+	doorbell = true;
 	nic_ended;
-#ifdef MUTANT_BURY_BY_STORE
+#ifdef MUTANT_REAP_BY_STORE
 	atomic { own = DEAD; head = 0 };
 #else
 	/* It claims first, as others do, so that it need not wait for a word that is FREE; that is not followed here. */

@@ -28,7 +28,7 @@ report() # RESULT NAME [REASON]
 	printf '%-4s %s\n' "$1" "$2${3:+: $3}"
 }
 
-# Leaves Spin's verdict in pan.out.
+# Leaves Spin's outcome in pan.out.
 verify() # MODEL OPTIONS...
 {
 	local model=$1
@@ -46,7 +46,7 @@ holds() # MODEL OPTIONS...
 		report ok "$name" "$(sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' pan.out) states, $((SECONDS - began)) s"
 	else
 		tail -n 30 spin.out gcc.out pan.out 2>/dev/null
-		report FAIL "$name" "$(verdict)"
+		report FAIL "$name" "$(outcome)"
 	fi
 }
 
@@ -59,7 +59,7 @@ fails() # MODEL OPTIONS...: the last one names the mutant
 	elif ! grep -q -- "${*: -1:1}" <<<"$known"; then
 		report FAIL "$name" "no such mutant"
 	else
-		report FAIL "$name" "a mutant passes: $(verdict)"
+		report FAIL "$name" "a mutant passes: $(outcome)"
 	fi
 }
 
@@ -79,10 +79,10 @@ job() # holds|fails MODEL OPTIONS...
 	place=$scratch/spin/$(printf %03d $number)
 	mkdir -p "$place" || exit 1
 	[ "$(jobs -rp | wc -l)" -lt "$(nproc)" ] || wait -n
-	(cd "$place" && "$@" >verdict) &
+	(cd "$place" && "$@" >outcome) &
 }
 
-verdict()
+outcome()
 {
 	[ -f pan.c ] || { echo "spin cannot read it"; return; }
 	[ -f pan.out ] || { echo "gcc cannot compile it"; return; }
@@ -106,15 +106,15 @@ job holds own -DCLAIM
 job holds own -DDEDICATED
 job holds own -DDEDICATED -DCLAIM
 for mutant in PUSH_RELAXED GIVE_BACK_RELAXED COMPLETE_RELAXED DRAIN_BY_STORE GIVE_BACK_BY_STORE GIVE_BACK_BLIND \
-	COMPLETE_BY_STORE AWAIT_BY_STORE PUSH_ON_FREE BURY_BY_STORE HAND_ON_BY_STORE HEIR_NOT_WOKEN \
+	COMPLETE_BY_STORE AWAIT_BY_STORE PUSH_ON_FREE REAP_BY_STORE HAND_ON_BY_STORE SUCCESSOR_NOT_WOKEN \
 	SERVES_FOR_EVER; do
 	job fails own -DMUTANT_$mutant
 done
 job fails own -DCLAIM -DMUTANT_HAND_ON_RELAXED
-for mutant in HAND_ON_RELAXED HAND_ON_BY_STORE HEIR_NOT_WOKEN; do
+for mutant in HAND_ON_RELAXED HAND_ON_BY_STORE SUCCESSOR_NOT_WOKEN; do
 	job fails own -DDEDICATED -DCLAIM -DMUTANT_$mutant
 done
-for mutant in PUSH_RELAXED COMPLETE_RELAXED PUSH_KICKS_NOBODY PUSH_STAYS_ASLEEP SLEEP_BY_STORE WAKE_BY_STORE; do
+for mutant in PUSH_RELAXED COMPLETE_RELAXED PUSH_WAKES_NOBODY PUSH_STAYS_ASLEEP SLEEP_BY_STORE WAKE_BY_STORE; do
 	job fails own -DDEDICATED -DMUTANT_$mutant
 done
 
@@ -136,12 +136,12 @@ job holds sleepers -DNIC=1 -DHOSTS=1 -DLOOP=1 -DTIMER=1
 job holds sleepers -DNIC=2 -DHOSTS=1 -DLOOP=1 -DMESSAGES=3
 
 for mutant in ENTER_BLIND ENTER_BLIND_AFTER_DRIVE SLEEP_UNARMED NO_REARMING REARMING_FAILS_SILENTLY \
-	EVENTS_NOT_PASSED_ON SLEEPER_NOT_KICKED ROLE_NOT_HANDED_ON PUT_TELLS_NOBODY; do
+	EVENTS_NOT_PASSED_ON SLEEPER_NOT_WOKEN ROLE_NOT_HANDED_ON PUT_TELLS_NOBODY; do
 	job fails sleepers -DNIC=0 -DMESSAGES=2 -DOTHERS=2 -DMUTANT_$mutant
 done
 job fails sleepers -DNIC=0 -DHOSTS=3 -DMESSAGES=2 -DMUTANT_ROLE_PASSED_ON_BY_SLEEPER_ONLY
-job fails sleepers -DNIC=0 -DHOSTS=3 -DMESSAGES=2 -DMUTANT_PROMISE_FORGOTTEN
-job fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_EARLIER_TIMER_KICKS_NOBODY
+job fails sleepers -DNIC=0 -DHOSTS=3 -DMESSAGES=2 -DMUTANT_CLAIM_FORGOTTEN
+job fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_EARLIER_TIMER_WAKES_NOBODY
 job fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_ARM_FORGETS_WHAT_TIMERS_DID
 job fails sleepers -DNIC=2 -DTIMER=1 -DMUTANT_ARM_FORGETS_WHAT_TIMERS_DID
 job fails sleepers -DNIC=2 -DMESSAGES=2 -DOTHERS=1 -DMUTANT_EVENTS_NOT_PASSED_ON
@@ -150,7 +150,7 @@ for mutant in POST_ANNOUNCES_NOTHING ARMED_WITHOUT_OWNERSHIP REST_NOT_ANNOUNCED;
 done
 job fails sleepers -DNIC=2 -DHOSTS=1 -DLOOP=1 -DMESSAGES=3 -DMUTANT_ARMED_WITHOUT_OWNERSHIP
 job fails sleepers -DNIC=1 -DHOSTS=1 -DTIMER=1 -DMUTANT_ONE_BELIEF
-for mutant in ATTACH_KICKS_NOBODY ATTACH_KICKS_ONE; do
+for mutant in ATTACH_WAKES_NOBODY ATTACH_WAKES_ONE; do
 	job fails sleepers -DNIC=1 -DHOSTS=1 -DLATE=1 -DMUTANT_$mutant
 done
 for mutant in NO_FENCE_IN_GO_DEEP NO_FENCE_IN_END_DEEP DEEP_BLINDLY DEEP_NEVER_ENDED DEEP_ENDED_WITHOUT_WAKE; do
@@ -168,19 +168,19 @@ for mutant in PUBLISH_RELAXED INTENT_RELAXED RESERVE_RELAXED INTENT_AFTER_RESERV
 	job fails node_queue -DMUTANT_$mutant
 done
 
-# --- who rings, and when ---
+# --- who wakes a receiver, and when ---
 
 job holds node_attention -DFALLS_ASLEEP=1
-job holds node_attention -DLENDS=0
+job holds node_attention -DHOST_POLLED=0
 job holds node_attention -DTICK=0 -DWATCHED=0
-for mutant in NO_FENCE SLOT_LOOKED_AT_INSTEAD_OF_TAIL ATTENTION_LOADED_FIRST SENDER_CLEARS RUNG_BY_ONE_FOR_ALL \
-	MAIL_READ_AFTER_ARMING NO_REARMING SLEEPER_NOT_KICKED; do
-	job fails node_attention -DLENDS=0 -DWATCHED=0 -DMUTANT_$mutant
+for mutant in NO_FENCE SLOT_LOOKED_AT_INSTEAD_OF_TAIL ATTENTION_LOADED_FIRST SENDER_CLEARS WOKEN_BY_ONE_FOR_ALL \
+	CONTROL_READ_AFTER_ARMING NO_REARMING SLEEPER_NOT_WOKEN; do
+	job fails node_attention -DHOST_POLLED=0 -DWATCHED=0 -DMUTANT_$mutant
 done
-for mutant in RINGS_WITHOUT_EPOCH REARMED_WITH_SAME_EPOCH; do
-	job fails node_attention -DLENDS=0 -DWATCHED=0 -DMESSAGES=2 -DMUTANT_$mutant
+for mutant in WAKES_WITHOUT_EPOCH REARMED_WITH_SAME_EPOCH; do
+	job fails node_attention -DHOST_POLLED=0 -DWATCHED=0 -DMESSAGES=2 -DMUTANT_$mutant
 done
-for mutant in NOTHING_DEFERRED DEFERRED_RUNG_ONCE RINGS_OF_SLEEPERS_FORGOTTEN; do
+for mutant in NOTHING_DEFERRED DEFERRED_WOKEN_ONCE WAKES_OF_SLEEPERS_FORGOTTEN; do
 	job fails node_attention -DTICK=0 -DWATCHED=0 -DMUTANT_$mutant
 done
 job fails node_attention -DTICK=0 -DMUTANT_LET_GO_AT_ONCE
@@ -210,13 +210,13 @@ done
 # --- how processes of a node meet ---
 
 job holds node_meet
-job holds node_meet -DWATCHED=0 -DLOSSES=2 -DKNOCKS=2
+job holds node_meet -DWATCHED=0 -DLOSSES=2 -DCONNECTS=2
 job holds node_meet -DWATCHED=0 -DLOSSES=2 -DFORGETS=1
 job holds node_meet -DWATCHED=0 -DRENEWS=1
 for mutant in LET_GO_AT_ONCE MAPPED_BY_ANY_INCARNATION SUCCESSOR_TAKEN_FOR_THE_SAME; do
 	job fails node_meet -DWATCHED=0 -DRESTARTS=0 -DRENEWS=1 -DMUTANT_$mutant
 done
-for mutant in KNOCKS_ONCE KNOCK_ANSWERED_BY_NEWS_ONLY LET_GO_AT_ONCE MAPPED_BY_ANY_INCARNATION OPEN_WHEN_MET; do
+for mutant in CONNECTS_ONCE CONNECT_ANSWERED_BY_NEWS_ONLY LET_GO_AT_ONCE MAPPED_BY_ANY_INCARNATION OPEN_WHEN_MET; do
 	job fails node_meet -DWATCHED=0 -DMUTANT_$mutant
 done
 for mutant in ANY_NUMBER_SAYS_MAPPED NEW_NUMBER_BELIEVED NEW_NUMBER_NEVER_BELIEVED NUMBER_KEPT \
@@ -225,8 +225,8 @@ for mutant in ANY_NUMBER_SAYS_MAPPED NEW_NUMBER_BELIEVED NEW_NUMBER_NEVER_BELIEV
 done
 
 wait
-cat "$scratch"/spin/*/verdict
-passed=$(cat "$scratch"/spin/*/verdict | grep -c '^ok  ')
+cat "$scratch"/spin/*/outcome
+passed=$(cat "$scratch"/spin/*/outcome | grep -c '^ok  ')
 failed=$((number - passed))
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Who sleeps for the engine, and who takes over: waiting hosts (offload/wait.c), the NIC thread (offload/thread.c),
- * arming (offload/own.c) and kicking (offload/doorbell.c).
+ * arming (offload/own.c) and waking (offload/doorbell.c).
  *
  * Hosts wait for events of two queues, each once and each with a deadline or without; then they compute for ever.
  * Messages arrive for either queue at any time.  Other threads take an event that somebody was woken for, drive once,
@@ -70,7 +70,7 @@
 /* --- the engine --- */
 
 bool owned;               /* by the NIC thread for more than one step */
-bool unsettled;           /* since it was taken something happened that arm() has to be asked about */
+bool needs_rearm;           /* since it was taken something happened that arm() has to be asked about */
 byte pending[2];          /* in the transport, by the queue they are for */
 bool armed, readable;     /* the transport's descriptor: it will tell of what comes; it tells */
 byte unread[2];           /* events */
@@ -95,7 +95,7 @@ bool host_believes;       /* the host that sleeps knows of the timer */
 #else
 bool nic_believes;        /* the NIC thread that sleeps does */
 #endif
-bool host_bell, nic_bell; /* eventfds */
+bool host_doorbell, nic_doorbell; /* eventfds */
 
 byte hosts_waiting;
 bool host_drove;          /* host_drives has moved since the NIC thread looked */
@@ -118,7 +118,7 @@ bool sleeper_seen;        /* what the NIC thread can see of `sleeper` without ow
 bool registered[3], role[3], notified[3];
 bool fresh[3];   /* notified by this owner: not yet collected */
 bool blocked[3]; /* in futex_wait(woken) */
-bool promised[3];
+bool claimed[3];
 #define NOBODY 3
 byte looking = NOBODY; /* the host that drives and looks at its queues next */
 
@@ -138,7 +138,7 @@ bool served; /* dedicated mode: a command since the NIC thread drained last */
 
 #define SLUMBERS(h, q) (registered[h] && !notified[h] && WAITS(h, q))
 #define WAITER(h, q) :: SLUMBERS(h, q) && !LEFT_TO_LOOKER(q) -> notified[h] = true; fresh[h] = true
-#define LEFT_TO_LOOKER(q) (looking != NOBODY && !promised[looking % 3] && WAITS(looking, q))
+#define LEFT_TO_LOOKER(q) (looking != NOBODY && !claimed[looking % 3] && WAITS(looking, q))
 
 inline notify(q)
 {
@@ -146,7 +146,7 @@ inline notify(q)
 	WAITER(0, q)
 	WAITER(1, q)
 	WAITER(2, q)
-	:: (SLUMBERS(0, q) || SLUMBERS(1, q) || SLUMBERS(2, q)) && LEFT_TO_LOOKER(q) -> promised[looking % 3] = true
+	:: (SLUMBERS(0, q) || SLUMBERS(1, q) || SLUMBERS(2, q)) && LEFT_TO_LOOKER(q) -> claimed[looking % 3] = true
 	:: else
 	fi
 }
@@ -166,10 +166,10 @@ inline collect_one(h)
 	:: fresh[h] ->
 		fresh[h] = false;
 		if
-#ifdef MUTANT_SLEEPER_NOT_KICKED
+#ifdef MUTANT_SLEEPER_NOT_WOKEN
 		:: role[h]
 #else
-		:: role[h] -> kick = true
+		:: role[h] -> wake_owed = true
 #endif
 		:: else -> wake[h] = true
 		fi
@@ -184,27 +184,27 @@ inline collect()
 	collect_one(2)
 }
 
-inline kick_sleeper()
+inline wake_sleeper()
 {
 	if
-	:: kick && sleeper -> host_bell = true
-	:: kick && !sleeper && nic_asleep -> nic_asleep = false; nic_bell = true
+	:: wake_owed && sleeper -> host_doorbell = true
+	:: wake_owed && !sleeper && nic_asleep -> nic_asleep = false; nic_doorbell = true
 	:: else
 	fi;
-	kick = false
+	wake_owed = false
 }
 
 /* Both may be asleep, and both do not know of a descriptor that is new. */
-inline kick_all()
+inline wake_all()
 {
-#if defined(MUTANT_ATTACH_KICKS_NOBODY)
+#if defined(MUTANT_ATTACH_WAKES_NOBODY)
 	skip
-#elif defined(MUTANT_ATTACH_KICKS_ONE)
-	kick = true;
-	kick_sleeper()
+#elif defined(MUTANT_ATTACH_WAKES_ONE)
+	wake_owed = true;
+	wake_sleeper()
 #else
-	host_bell = host_bell || sleeper;
-	nic_bell = nic_bell || nic_asleep;
+	host_doorbell = host_doorbell || sleeper;
+	nic_doorbell = nic_doorbell || nic_asleep;
 	nic_asleep = false
 #endif
 }
@@ -244,7 +244,7 @@ inline run_timer()
 /* One message, or all of them, or some. */
 inline drive()
 {
-	unsettled = true;
+	needs_rearm = true;
 	armed = false;
 	readable = false;
 	do
@@ -284,27 +284,27 @@ inline arm()
 	fi
 }
 
-#ifdef MUTANT_EARLIER_TIMER_KICKS_NOBODY
+#ifdef MUTANT_EARLIER_TIMER_WAKES_NOBODY
 #define EARLIER_TIMER false
 #else
 #define EARLIER_TIMER (timer && !(sleeper -> host_believes : nic_believes))
 #endif
 
-inline settle_sleeper()
+inline rearm_sleeper()
 {
 	if
 	:: !sleeper && !nic_asleep
-	:: (sleeper || nic_asleep) && !unsettled -> kick = EARLIER_TIMER
-	:: !sleeper && nic_asleep && unsettled -> kick = true /* after REARM_DRIVES */
-	:: (sleeper || nic_asleep) && unsettled ->
+	:: (sleeper || nic_asleep) && !needs_rearm -> wake_owed = EARLIER_TIMER
+	:: !sleeper && nic_asleep && needs_rearm -> wake_owed = true /* after REARM_DRIVES */
+	:: (sleeper || nic_asleep) && needs_rearm ->
 #ifdef MUTANT_NO_REARMING
-		kick = EARLIER_TIMER
+		wake_owed = EARLIER_TIMER
 #else
 		arm();
 #ifdef MUTANT_REARMING_FAILS_SILENTLY
-		kick = EARLIER_TIMER
+		wake_owed = EARLIER_TIMER
 #else
-		kick = (!armed || EARLIER_TIMER)
+		wake_owed = (!armed || EARLIER_TIMER)
 #endif
 #endif
 	fi
@@ -315,9 +315,9 @@ inline give_back()
 {
 #if NIC == 2
 	served = true; /* it was the NIC thread that ran it, woken if it slept */
-	unsettled = false;
+	needs_rearm = false;
 	if
-	:: nic_asleep -> nic_asleep = false; nic_bell = true
+	:: nic_asleep -> nic_asleep = false; nic_doorbell = true
 	:: else
 	fi
 #else
@@ -326,11 +326,11 @@ inline give_back()
 	:: draining -> served = true
 #endif
 	:: else ->
-		settle_sleeper();
+		rearm_sleeper();
 		collect();
-		kick_sleeper();
+		wake_sleeper();
 		owned = false;
-		unsettled = false
+		needs_rearm = false
 	fi
 #endif
 }
@@ -381,7 +381,7 @@ inline become_sleeper(h)
 				role[h] = true;
 				until = timer;
 				host_believes = timer;
-				unsettled = false;
+				needs_rearm = false;
 				sleeper = true
 			:: else -> again = true
 			fi
@@ -405,10 +405,10 @@ inline wait_enter(h)
 #endif
 	fi;
 	registered[h] = !again;
-	promised[h] = promised[h] && again
+	claimed[h] = claimed[h] && again
 }
 
-#define HEIR(h) :: registered[h] && !notified[h] -> notified[h] = true; fresh[h] = true
+#define SUCCESSOR(h) :: registered[h] && !notified[h] -> notified[h] = true; fresh[h] = true
 
 #define WAKES_UP(h) (registered[h] && notified[h])
 
@@ -418,9 +418,9 @@ inline hand_on()
 	if
 	:: !sleeper && !WAKES_UP(0) && !WAKES_UP(1) && !WAKES_UP(2) ->
 		if
-		HEIR(0)
-		HEIR(1)
-		HEIR(2)
+		SUCCESSOR(0)
+		SUCCESSOR(1)
+		SUCCESSOR(2)
 		:: else
 		fi
 	:: else
@@ -449,20 +449,20 @@ inline wait_leave(h)
 	registered[h] = false;
 	notified[h] = false;
 	blocked[h] = false;
-	unsettled = true;
+	needs_rearm = true;
 	slept = role[h];
 	role[h] = false;
 	sleeper = sleeper && !slept;
-	heirs = (registered[0] || registered[1] || registered[2]);
+	others_blocked = (registered[0] || registered[1] || registered[2]);
 #ifdef MUTANT_ROLE_PASSED_ON_BY_SLEEPER_ONLY
 	if
 	:: slept -> hand_on()
 	:: else
 	fi;
-	heirs = false
+	others_blocked = false
 #endif
 #ifdef MUTANT_ROLE_NOT_HANDED_ON
-	heirs = false
+	others_blocked = false
 #endif
 }
 
@@ -483,7 +483,7 @@ inline nic_end_deep()
 		};
 #ifndef MUTANT_DEEP_ENDED_WITHOUT_WAKE
 		if
-		:: ended -> nic_bell = true
+		:: ended -> nic_doorbell = true
 		:: else
 		fi;
 #endif
@@ -511,8 +511,8 @@ inline block(h)
 		if
 		:: role[h] ->
 			watches = attached;
-end_sleeper:		watches && readable || host_bell || until && due || late;
-			host_bell = false
+end_sleeper:		watches && readable || host_doorbell || until && due || late;
+			host_doorbell = false
 		:: else ->
 			atomic { blocked[h] = !notified[h] }; /* every notified waiter that is no sleeper was woken */
 end_blocked:		!blocked[h] || late
@@ -526,10 +526,10 @@ end_blocked:		!blocked[h] || late
 	fi
 }
 
-#ifdef MUTANT_PROMISE_FORGOTTEN
-#define OWES(h) heirs
+#ifdef MUTANT_CLAIM_FORGOTTEN
+#define OWES(h) others_blocked
 #else
-#define OWES(h) (heirs || promised[h])
+#define OWES(h) (others_blocked || claimed[h])
 #endif
 
 inline leave_in_order(h)
@@ -550,7 +550,7 @@ inline leave_in_order(h)
 /* PtlEQWait, once. */
 proctype host(byte me)
 {
-	bool got, work, kick, again, ended, until, watches, late, slept, heirs;
+	bool got, work, wake_owed, again, ended, until, watches, late, slept, others_blocked;
 	bool wake[3];
 
 	hosts_waiting++;
@@ -578,7 +578,7 @@ proctype host(byte me)
 #if OTHERS
 active proctype others()
 {
-	bool work, kick;
+	bool work, wake_owed;
 	bool wake[3];
 	byte acts;
 
@@ -597,7 +597,7 @@ active proctype others()
 			:: pending[1]++
 			fi;
 #ifndef MUTANT_PUT_TELLS_NOBODY
-			unsettled = true;
+			needs_rearm = true;
 #endif
 			give_back()
 		};
@@ -659,7 +659,7 @@ inline look_by_driving()
 
 active proctype loop()
 {
-	bool work, kick, got;
+	bool work, wake_owed, got;
 	bool wake[3];
 	byte others;
 
@@ -708,14 +708,14 @@ active proctype network()
 #if LATE
 active proctype opener()
 {
-	bool kick;
+	bool wake_owed;
 	bool wake[3];
 
 	atomic {
 		OWN;
 		attached = true;
-		unsettled = true;
-		kick_all();
+		needs_rearm = true;
+		wake_all();
 		give_back()
 	};
 	wake_up()
@@ -737,7 +737,7 @@ end:	false
 
 active proctype nic()
 {
-	bool work, kick, until, watches;
+	bool work, wake_owed, until, watches;
 	bool wake[3];
 
 	do
@@ -750,8 +750,8 @@ active proctype nic()
 			if
 			:: atomic { armed && !served -> nic_asleep = true };
 				watches = attached;
-end_asleep:			watches && readable || nic_bell || until && due;
-				nic_bell = false;
+end_asleep:			watches && readable || nic_doorbell || until && due;
+				nic_doorbell = false;
 				atomic { nic_asleep = false; watches = false }
 			:: !armed || served
 			fi
@@ -832,14 +832,14 @@ inline serve()
 		atomic {
 			draining = false;
 			if
-			:: work || served -> work = false; served = false; collect(); kick_sleeper()
+			:: work || served -> work = false; served = false; collect(); wake_sleeper()
 			:: else ->
 				arm();
 				if
 				:: armed ->
 					until = timer;
 					nic_believes = timer;
-					unsettled = false;
+					needs_rearm = false;
 					nic_asleep = true;
 					asleep = true;
 					give_back()
@@ -851,8 +851,8 @@ inline serve()
 		if
 		:: asleep ->
 			watches = attached;
-end_asleep:		watches && readable || nic_bell || until && due;
-			nic_bell = false;
+end_asleep:		watches && readable || nic_doorbell || until && due;
+			nic_doorbell = false;
 			atomic { nic_asleep = false; asleep = false; until = false; watches = false };
 			break
 		:: else
@@ -872,14 +872,14 @@ inline run_lease()
 		if
 		:: deep ->
 			atomic { flush_lease(); parked = true; deep = false }; /* the system call */
-end_parked:		nic_bell;
-			atomic { nic_bell = false; parked = false };
+end_parked:		nic_doorbell;
+			atomic { nic_doorbell = false; parked = false };
 			atomic { store_lease(TICKING) }
 		:: else ->
-end_ticking:		hosts_waiting == 0 || host_drove || sleeper_seen || stop || nic_bell;
-			nic_bell = false;
+end_ticking:		hosts_waiting == 0 || host_drove || sleeper_seen || stop || nic_doorbell;
+			nic_doorbell = false;
 			if
-			:: hosts_waiting == 0 -> break /* a peer rings */
+			:: hosts_waiting == 0 -> break /* a peer writes to the late doorbell */
 			:: true
 			fi
 		fi;
@@ -907,7 +907,7 @@ end_ticking:		hosts_waiting == 0 || host_drove || sleeper_seen || stop || nic_be
 
 active proctype nic()
 {
-	bool work, kick, until, watches, asleep, driven, deep;
+	bool work, wake_owed, until, watches, asleep, driven, deep;
 	bool wake[3];
 
 	do
@@ -924,7 +924,7 @@ active proctype stopper()
 {
 	stop = true;
 #ifndef MUTANT_STOP_WAKES_NOBODY
-	nic_bell = true
+	nic_doorbell = true
 #endif
 }
 #endif

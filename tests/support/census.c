@@ -42,7 +42,7 @@ pid_t begin_process(void (*run)(void))
 	return child;
 }
 
-void nap(void)
+void rest(void)
 {
 	const struct timespec pause = {0, LOOK_NS};
 

@@ -12,7 +12,7 @@ _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2))
 pid_t begin_process(void (*run)(void));
 
 /* Sleeps for some milliseconds: between looks at what others do. */
-void nap(void);
+void rest(void);
 
 /* The number behind `name` in /proc/PROCESS/FILE, such as "VmRSS" in "status"; 0: there is no such line. */
 long number_of(pid_t process, const char *file, const char *name);

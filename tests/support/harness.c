@@ -199,7 +199,7 @@ pid_t pid_of(int rank)
 	return atomic_load(&scene->pid[rank]);
 }
 
-/* State letter of a thread: the field after the last parenthesis of its stat line. */
+/* State character of a thread: the field after the last parenthesis of its stat line. */
 static char thread_state(const char *process, const char *thread)
 {
 	char path[64 + 256], line[512] = "";
@@ -379,7 +379,7 @@ static const char *place_of(const struct scene *at, int rank, char *text, size_t
 	return text;
 }
 
-static enum verdict judge_end(struct performance *show, int rank, int status)
+static enum test_outcome judge_end(struct performance *show, int rank, int status)
 {
 	char place[256];
 	place_of(show->scene, rank, place, sizeof place);
@@ -399,7 +399,7 @@ static enum verdict judge_end(struct performance *show, int rank, int status)
 	return FAILED;
 }
 
-static enum verdict bury(struct performance *show, int rank)
+static enum test_outcome reap(struct performance *show, int rank)
 {
 	struct member *dead = &show->member[rank];
 	int status = 0;
@@ -441,9 +441,9 @@ static bool answer_gather(struct performance *show)
 	return true;
 }
 
-static enum verdict attend(struct performance *show, struct pollfd *events)
+static enum test_outcome attend(struct performance *show, struct pollfd *events)
 {
-	enum verdict worst = PASSED;
+	enum test_outcome worst = PASSED;
 	bool changed = false;
 	for (int rank = 0; rank < show->processes && worst == PASSED; rank++) {
 		struct member *member = &show->member[rank];
@@ -455,7 +455,7 @@ static enum verdict attend(struct performance *show, struct pollfd *events)
 			changed = true;
 		}
 		if (events[2 * rank + 1].revents & POLLIN) {
-			worst = bury(show, rank);
+			worst = reap(show, rank);
 			changed = true;
 		}
 	}
@@ -464,7 +464,7 @@ static enum verdict attend(struct performance *show, struct pollfd *events)
 	return worst;
 }
 
-static enum verdict out_of_time(struct performance *show)
+static enum test_outcome out_of_time(struct performance *show)
 {
 	char text[1024] = "";
 	for (int rank = 0; rank < show->processes; rank++) {
@@ -479,10 +479,10 @@ static enum verdict out_of_time(struct performance *show)
 	return FAILED;
 }
 
-static enum verdict supervise(struct performance *show)
+static enum test_outcome supervise(struct performance *show)
 {
-	enum verdict verdict = PASSED;
-	while (show->living > 0 && verdict == PASSED) {
+	enum test_outcome outcome = PASSED;
+	while (show->living > 0 && outcome == PASSED) {
 		struct pollfd events[2 * MAX_PROCESSES];
 		for (int rank = 0; rank < show->processes; rank++) {
 			const struct member *member = &show->member[rank];
@@ -496,9 +496,9 @@ static enum verdict supervise(struct performance *show)
 			return out_of_time(show);
 		int ready = poll(events, (nfds_t)(2 * show->processes), (int)((show->deadline - now) / 1000000) + 1);
 		if (ready > 0)
-			verdict = attend(show, events);
+			outcome = attend(show, events);
 	}
-	return verdict;
+	return outcome;
 }
 
 static void clear_stage(struct performance *show)
@@ -508,7 +508,7 @@ static void clear_stage(struct performance *show)
 			kill(show->member[rank].pid, SIGKILL);
 	for (int rank = 0; rank < show->processes; rank++)
 		if (show->member[rank].living)
-			bury(show, rank);
+			reap(show, rank);
 }
 
 static void show_output(int output)
@@ -519,57 +519,57 @@ static void show_output(int output)
 		fwrite(line, 1, (size_t)got, stdout);
 }
 
-static enum verdict run_once(const struct harness *harness, const struct test *test, int processes, char *text,
-			     size_t size)
+static enum test_outcome run_once(const struct harness *harness, const struct test *test, int processes, char *text,
+				  size_t size)
 {
 	struct performance show = {.test = test, .processes = processes};
 	show.scene = mmap(NULL, sizeof *show.scene, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	show.output = memfd_create("test-output", MFD_CLOEXEC);
 	show.deadline = now_ns() + (uint64_t)seconds_allowed(test) * 1000000000u;
-	enum verdict verdict = FAILED;
+	enum test_outcome outcome = FAILED;
 	if (show.scene != MAP_FAILED && show.output >= 0 && raise_curtain(harness, &show))
-		verdict = supervise(&show);
+		outcome = supervise(&show);
 	else
 		tell(show.scene, "cannot start: %s", strerror(errno));
 	clear_stage(&show);
 	snprintf(text, size, "%s", show.scene->text);
-	if (verdict == FAILED && !harness->silent)
+	if (outcome == FAILED && !harness->silent)
 		show_output(show.output);
 	close(show.output);
 	munmap(show.scene, sizeof *show.scene);
-	return verdict;
+	return outcome;
 }
 
-enum verdict harness_attempt(const struct harness *harness, const struct test *test, char *text, size_t size)
+enum test_outcome harness_attempt(const struct harness *harness, const struct test *test, char *text, size_t size)
 {
 	return run_once(harness, test, test->processes, text, size);
 }
 
-static enum verdict run_until_won(const struct harness *harness, const struct test *test, int processes, char *text,
-				  size_t size)
+static enum test_outcome run_until_won(const struct harness *harness, const struct test *test, int processes,
+				       char *text, size_t size)
 {
-	enum verdict verdict = LOST_RACE;
-	for (int i = 0; verdict == LOST_RACE && i < MOST_TRIES; i++)
-		verdict = run_once(harness, test, processes, text, size);
-	return verdict == LOST_RACE ? FAILED : verdict;
+	enum test_outcome outcome = LOST_RACE;
+	for (int i = 0; outcome == LOST_RACE && i < MOST_TRIES; i++)
+		outcome = run_once(harness, test, processes, text, size);
+	return outcome == LOST_RACE ? FAILED : outcome;
 }
 
-static enum verdict run_test(const struct harness *harness, const struct test *test)
+static enum test_outcome run_test(const struct harness *harness, const struct test *test)
 {
 	char text[2048] = "";
 	const char *reason = text;
 	int processes = test->processes;
-	enum verdict verdict = harness->suits ? harness->suits(test, &processes, &reason) : PASSED;
+	enum test_outcome outcome = harness->suits ? harness->suits(test, &processes, &reason) : PASSED;
 	uint64_t start = now_ns();
-	for (int i = 0; verdict == PASSED && i < (harness->repeat ? harness->repeat : 1); i++)
-		verdict = run_until_won(harness, test, processes, text, sizeof text);
+	for (int i = 0; outcome == PASSED && i < (harness->repeat ? harness->repeat : 1); i++)
+		outcome = run_until_won(harness, test, processes, text, sizeof text);
 	static const char *const word[] = {"ok  ", "FAIL", "skip", "n/a "};
-	if (verdict == PASSED && !harness->quiet)
-		printf("%s %s (%.2f s)\n", word[verdict], test->name, (double)(now_ns() - start) / 1e9);
-	else if (verdict == FAILED || !harness->quiet)
-		printf("%s %s: %s\n", word[verdict], test->name, reason);
+	if (outcome == PASSED && !harness->quiet)
+		printf("%s %s (%.2f s)\n", word[outcome], test->name, (double)(now_ns() - start) / 1e9);
+	else if (outcome == FAILED || !harness->quiet)
+		printf("%s %s: %s\n", word[outcome], test->name, reason);
 	fflush(stdout);
-	return verdict;
+	return outcome;
 }
 
 static bool chosen(const struct harness *harness, const struct test *test, int number, const struct tally *tally)

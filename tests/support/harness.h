@@ -61,7 +61,7 @@ struct test {
 	const char *proves;      /* meaning belongs to the program: what its table of contents lists the test under */
 };
 
-enum verdict {
+enum test_outcome {
 	PASSED,
 	FAILED,
 	SKIPPED,        /* something the test needs is missing here */
@@ -72,7 +72,7 @@ enum verdict {
 struct harness {
 	const struct test *const *tables; /* each ends with a row without a name; the list ends with NULL */
 	/* PASSED to run it; otherwise *reason says why not.  May change the number of processes.  Optional. */
-	enum verdict (*suits)(const struct test *, int *processes, const char **reason);
+	enum test_outcome (*suits)(const struct test *, int *processes, const char **reason);
 	void (*begin)(const struct test *); /* in every process, before the test; optional */
 	void (*end)(const struct test *);   /* in every process that comes to its end; optional */
 	const char *only;                   /* run tests whose name contains this; NULL: all */
@@ -84,7 +84,7 @@ struct harness {
 };
 
 struct tally {
-	int count[4]; /* by enum verdict */
+	int count[4]; /* by enum test_outcome */
 };
 
 /* Runs the tests, prints a line for each and adds them up. */
@@ -94,7 +94,7 @@ int harness_conclude(const struct harness *, const struct tally *);
 /* Both. */
 int harness_run(const struct harness *);
 /* Runs one test once, whether or not it suits; says in `text` why it did not pass, and prints no line for it. */
-enum verdict harness_attempt(const struct harness *, const struct test *, char *text, size_t size);
+enum test_outcome harness_attempt(const struct harness *, const struct test *, char *text, size_t size);
 
 /* ---- In a test's process ---- */
 

@@ -392,7 +392,7 @@ void open_door(void)
 	open_window_on(INDEX_SIDE, DOOR, md);
 }
 
-void knock_at(const char *file, int line, ptl_process_id_t peer)
+void ping_at(const char *file, int line, ptl_process_id_t peer)
 {
 	ptl_handle_eq_t eq = new_eq_at(file, line, 8);
 	unsigned quiet = PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE;
@@ -404,7 +404,7 @@ void knock_at(const char *file, int line, ptl_process_id_t peer)
 }
 
 /* What answers late finds its descriptor: it is no drop. */
-void knock_until_heard_at(const char *file, int line, ptl_process_id_t peer)
+void ping_until_answered_at(const char *file, int line, ptl_process_id_t peer)
 {
 	uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 2000000;
 	ptl_handle_eq_t eq = new_eq_at(file, line, 64);
@@ -479,7 +479,7 @@ const char *unfit_for(const struct test *test, const char *over, const char *in)
 	return NULL;
 }
 
-static enum verdict suits(const struct test *test, int *processes, const char **reason)
+static enum test_outcome suits(const struct test *test, int *processes, const char **reason)
 {
 	const char *unfit = unfit_for(test, transport, mode);
 	if (unfit) {

@@ -171,13 +171,13 @@ void lend_time(void);
 
 /* Sends one acknowledged, empty put from `ni` to a peer's INDEX and waits for the ACK: everything before it to that
    peer has been matched. The peer must have called open_door(). */
-#define knock(peer) knock_at(__FILE__, __LINE__, peer)
-void knock_at(const char *file, int line, ptl_process_id_t peer);
+#define ping(peer) ping_at(__FILE__, __LINE__, peer)
+void ping_at(const char *file, int line, ptl_process_id_t peer);
 /* The same until it is heard, where first contact may take longer than PTL_CONNECT_TIMEOUT, or where the peer may be a new
    process: what was sent to the old one is lost without a word. */
-#define knock_until_heard(peer) knock_until_heard_at(__FILE__, __LINE__, peer)
-void knock_until_heard_at(const char *file, int line, ptl_process_id_t peer);
-/* A window on INDEX_SIDE that accepts any number of knocks and logs nothing. */
+#define ping_until_answered(peer) ping_until_answered_at(__FILE__, __LINE__, peer)
+void ping_until_answered_at(const char *file, int line, ptl_process_id_t peer);
+/* A window on INDEX_SIDE that accepts any number of pings and logs nothing. */
 void open_door(void);
 /* The interface works: a word sent to this process itself arrives. */
 void put_to_myself(void);

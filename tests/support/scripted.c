@@ -44,8 +44,8 @@ static struct {
 	struct scripted_terms terms;
 	const struct scripted_observer *observer;
 	struct endpoint endpoints[SCRIPTED_ENDPOINTS];
-	struct scripted_exposure **exposures; /* by key - 1 */
-	unsigned exposure_count, exposure_room;
+	struct scripted_memory_region **memory_regions; /* by key - 1 */
+	unsigned memory_region_count, memory_region_room;
 	_Atomic uint64_t time; /* the library's threads that open transports look, too */
 	uint64_t random;
 	unsigned severings, severed_last, severed_count, severed_at_once;
@@ -131,65 +131,68 @@ static size_t bytes_exposed(unsigned owner)
 {
 	size_t bytes = 0;
 
-	for (unsigned i = 0; i < script.exposure_count; i++)
-		if (script.exposures[i]->owner == owner && script.exposures[i]->uses)
-			bytes += script.exposures[i]->length;
+	for (unsigned i = 0; i < script.memory_region_count; i++)
+		if (script.memory_regions[i]->owner == owner && script.memory_regions[i]->uses)
+			bytes += script.memory_regions[i]->length;
 	return bytes;
 }
 
-static int scripted_expose(struct transport *transport, void *base, size_t length, unsigned uses,
-			   struct exposure *exposure)
+static int scripted_register(struct transport *transport, void *base, size_t length, unsigned uses,
+			     struct memory_region *memory_region)
 {
 	const struct scripted *scripted = scripted_of(transport);
 	const struct endpoint *endpoint = &script.endpoints[scripted->endpoint];
 
-	if (uses != EXPOSE_READ && uses != EXPOSE_LOCAL)
+	if (uses != REGION_READ && uses != REGION_LOCAL)
 		broken("a source may be constant: it is exposed to be read and nothing else");
 	if (length > endpoint->expose_most || bytes_exposed(scripted->endpoint) > endpoint->expose_most - length)
 		return endpoint->expose_error;
-	struct scripted_exposure *known = malloc(sizeof(*known));
+	struct scripted_memory_region *known = malloc(sizeof(*known));
 
-	if (script.exposure_count == script.exposure_room) {
-		script.exposure_room = 2 * script.exposure_room + 64;
-		script.exposures = realloc(script.exposures, script.exposure_room * sizeof(struct scripted_exposure *));
+	if (script.memory_region_count == script.memory_region_room) {
+		script.memory_region_room = 2 * script.memory_region_room + 64;
+		script.memory_regions = realloc(script.memory_regions,
+						script.memory_region_room * sizeof(struct scripted_memory_region *));
 	}
-	if (!known || !script.exposures)
+	if (!known || !script.memory_regions)
 		broken("no memory");
-	*known = (struct scripted_exposure){
+	*known = (struct scripted_memory_region){
 		.owner = scripted->endpoint, .own = scripted->self, .uses = uses, .base = base, .length = length};
-	script.exposures[script.exposure_count++] = known;
-	*exposure = (struct exposure){
-		.address = script.exposure_count * KEY_ADDRESS, .key = script.exposure_count, .region = known};
+	script.memory_regions[script.memory_region_count++] = known;
+	*memory_region = (struct memory_region){.address = script.memory_region_count * KEY_ADDRESS,
+						.key = script.memory_region_count,
+						.region = known};
 	return 0;
 }
 
-static void scripted_withdraw(struct transport *transport, struct exposure *exposure)
+static void scripted_deregister(struct transport *transport, struct memory_region *memory_region)
 {
-	struct scripted_exposure *known = exposure->region;
+	struct scripted_memory_region *known = memory_region->region;
 
 	if (known->owner != scripted_of(transport)->endpoint || known->own != scripted_of(transport)->self ||
 	    !known->uses)
-		broken("memory is withdrawn that is not exposed");
+		broken("memory is deregistered that is not exposed");
 	known->uses = 0;
-	if (script.observer->withdrawn)
-		script.observer->withdrawn(known);
+	if (script.observer->deregistered)
+		script.observer->deregistered(known);
 }
 
-static bool covers(const struct scripted_exposure *exposure, unsigned owner, unsigned use, const void *start,
+static bool covers(const struct scripted_memory_region *memory_region, unsigned owner, unsigned use, const void *start,
 		   size_t length)
 {
 	const uint8_t *first = start;
 
-	return exposure->owner == owner && exposure->uses & use && first >= exposure->base &&
-	       length <= exposure->length && (size_t)(first - exposure->base) <= exposure->length - length;
+	return memory_region->owner == owner && memory_region->uses & use && first >= memory_region->base &&
+	       length <= memory_region->length &&
+	       (size_t)(first - memory_region->base) <= memory_region->length - length;
 }
 
 /* What a made-up key names. */
-static const struct scripted_exposure nowhere;
+static const struct scripted_memory_region nowhere;
 
-static const struct scripted_exposure *find_source(uint64_t key, uint64_t remote, size_t length, unsigned owner)
+static const struct scripted_memory_region *find_source(uint64_t key, uint64_t remote, size_t length, unsigned owner)
 {
-	const struct scripted_exposure *source = scripted_exposure(key);
+	const struct scripted_memory_region *source = scripted_memory_region(key);
 	uint64_t offset = remote - key * KEY_ADDRESS;
 	bool given_out = source && source->owner == owner;
 
@@ -198,7 +201,7 @@ static const struct scripted_exposure *find_source(uint64_t key, uint64_t remote
 	return given_out && offset <= source->length && length <= source->length - offset ? source : &nowhere;
 }
 
-static void read_check(const struct scripted_read *read, const struct exposure *exposure)
+static void read_check(const struct scripted_read *read, const struct memory_region *memory_region)
 {
 	if (read->length == 0 || read->length > script.terms.rma_chunk)
 		broken("a read is empty or longer than the chunk");
@@ -207,7 +210,7 @@ static void read_check(const struct scripted_read *read, const struct exposure *
 	if (read->offset > read->source->length || read->length > read->source->length - read->offset)
 		broken("a read reaches beyond what is exposed");
 	if (script.terms.local_registration &&
-	    (!exposure || !covers(exposure->region, read->reader, EXPOSE_LOCAL, read->local, read->length)))
+	    (!memory_region || !covers(memory_region->region, read->reader, REGION_LOCAL, read->local, read->length)))
 		broken("the local end of a read is not registered");
 }
 
@@ -215,7 +218,7 @@ static int scripted_begin_read(struct transport *transport, const struct transpo
 {
 	struct scripted *scripted = scripted_of(transport);
 	struct endpoint *endpoint = &script.endpoints[scripted->endpoint];
-	const struct scripted_exposure *source =
+	const struct scripted_memory_region *source =
 		find_source(wanted->key, wanted->remote, wanted->length, endpoint_at(wanted->peer));
 	struct scripted_read *read = malloc(sizeof(*read)), **end = &endpoint->reads;
 	bool refused = endpoint->refuse_reads > 0;
@@ -229,7 +232,7 @@ static int scripted_begin_read(struct transport *transport, const struct transpo
 				       .length = wanted->length,
 				       .context = wanted->context,
 				       .own = scripted->self};
-	read_check(read, wanted->exposure);
+	read_check(read, wanted->memory_region);
 	endpoint->refuse_reads -= refused;
 	script.observer->reading(read, !refused);
 	if (refused) {
@@ -270,7 +273,7 @@ static void hand_out_completion(struct scripted *scripted, struct scripted_read 
 {
 	const struct transport_config *config = &scripted->config;
 
-	if (!(read->source->uses & EXPOSE_READ))
+	if (!(read->source->uses & REGION_READ))
 		status = -EACCES;
 	if (status == 0)
 		memmove(read->local, read->source->base + read->offset, read->length);
@@ -362,9 +365,9 @@ static void scripted_stop(struct transport *transport)
 	struct endpoint *endpoint = &script.endpoints[scripted->endpoint];
 	struct scripted_read *read;
 
-	for (unsigned i = 0; i < script.exposure_count; i++)
-		if (script.exposures[i]->uses && script.exposures[i]->owner == scripted->endpoint &&
-		    script.exposures[i]->own == scripted->self)
+	for (unsigned i = 0; i < script.memory_region_count; i++)
+		if (script.memory_regions[i]->uses && script.memory_regions[i]->owner == scripted->endpoint &&
+		    script.memory_regions[i]->own == scripted->self)
 			broken("memory is still exposed to a transport that closes");
 	for (unsigned i = 0; (read = read_at(endpoint, i));)
 		if (read->own == scripted->self)
@@ -467,8 +470,8 @@ static const struct transport_ops scripted_ops = {
 	.own_attempt = scripted_own_attempt,
 	.send = scripted_send,
 	.read = scripted_begin_read,
-	.expose = scripted_expose,
-	.withdraw = scripted_withdraw,
+	.register_memory = scripted_register,
+	.deregister = scripted_deregister,
 	.poll = scripted_poll,
 	.arm = scripted_arm,
 	.unsent = scripted_unsent,
@@ -504,11 +507,11 @@ void scripted_close(void)
 		while (script.endpoints[one].reads)
 			free(read_take(&script.endpoints[one], 0));
 	}
-	while (script.exposure_count > 0)
-		free(script.exposures[--script.exposure_count]);
-	free(script.exposures);
-	script.exposures = NULL;
-	script.exposure_room = 0;
+	while (script.memory_region_count > 0)
+		free(script.memory_regions[--script.memory_region_count]);
+	free(script.memory_regions);
+	script.memory_regions = NULL;
+	script.memory_region_room = 0;
 	script.open = false;
 }
 
@@ -576,8 +579,8 @@ unsigned scripted_exposed_of(unsigned owner)
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < script.exposure_count; i++)
-		count += script.exposures[i]->uses != 0 && script.exposures[i]->owner == owner;
+	for (unsigned i = 0; i < script.memory_region_count; i++)
+		count += script.memory_regions[i]->uses != 0 && script.memory_regions[i]->owner == owner;
 	return count;
 }
 
@@ -592,12 +595,12 @@ unsigned scripted_exposed(void)
 
 unsigned scripted_exposed_ever(void)
 {
-	return script.exposure_count;
+	return script.memory_region_count;
 }
 
-struct scripted_exposure *scripted_exposure(uint64_t key)
+struct scripted_memory_region *scripted_memory_region(uint64_t key)
 {
-	return key > 0 && key <= script.exposure_count ? script.exposures[key - 1] : NULL;
+	return key > 0 && key <= script.memory_region_count ? script.memory_regions[key - 1] : NULL;
 }
 
 void scripted_inject(unsigned from, unsigned to, const void *bytes, size_t length)
@@ -687,7 +690,7 @@ unsigned scripted_severed_count(void)
 	return script.severed_count;
 }
 
-void scripted_limit_exposures(unsigned endpoint, size_t most, int error)
+void scripted_limit_memory_regions(unsigned endpoint, size_t most, int error)
 {
 	script.endpoints[endpoint].expose_most = most;
 	script.endpoints[endpoint].expose_error = error;
@@ -726,7 +729,7 @@ uint64_t scripted_time(void)
 	return script.time - START_TIME;
 }
 
-/* --- instead of what the library refers to; the linker demands these names --- */
+/* --- instead of what the library refers to; the linker wants these names --- */
 
 extern const struct transport_ops __real_transport_ofi, __real_transport_self;
 extern struct transport_ops __wrap_transport_ofi, __wrap_transport_self;

@@ -32,10 +32,10 @@ struct scripted_message {
 	uint8_t bytes[];
 };
 
-struct scripted_exposure {
+struct scripted_memory_region {
 	unsigned owner;
 	bool own;      /* to itself */
-	unsigned uses; /* 0: withdrawn */
+	unsigned uses; /* 0: deregistered */
 	uint8_t *base;
 	size_t length;
 	unsigned about; /* the observer's, and where in the message these bytes are */
@@ -45,8 +45,8 @@ struct scripted_exposure {
 struct scripted_read {
 	struct scripted_read *next; /* asked for after it by the same endpoint */
 	unsigned reader;
-	const struct scripted_exposure *source;
-	uint64_t offset; /* in the exposure */
+	const struct scripted_memory_region *source;
+	uint64_t offset; /* in the memory region */
 	void *local;
 	size_t length;
 	void *context;
@@ -69,7 +69,7 @@ struct scripted_observer {
 	/* It asked for the address of somebody who does not exist. */
 	void (*unknown)(unsigned endpoint, uint32_t nid, uint32_t pid);
 	/* May be NULL: what is exposed no longer. */
-	void (*withdrawn)(const struct scripted_exposure *);
+	void (*deregistered)(const struct scripted_memory_region *);
 };
 
 extern const struct scripted_observer scripted_blind; /* does nothing */
@@ -90,10 +90,10 @@ void scripted_close(void);
 /* What may happen next. */
 unsigned scripted_waiting(unsigned from, unsigned to); /* messages */
 unsigned scripted_reads(unsigned reader);              /* reads in flight */
-unsigned scripted_exposed(void);                       /* exposures not withdrawn */
+unsigned scripted_exposed(void);                       /* memory regions not deregistered */
 unsigned scripted_exposed_of(unsigned owner);
 unsigned scripted_exposed_ever(void); /* and those that were */
-struct scripted_exposure *scripted_exposure(uint64_t key);
+struct scripted_memory_region *scripted_memory_region(uint64_t key);
 
 /* Bytes that no engine has made, behind what was sent before. */
 void scripted_inject(unsigned from, unsigned to, const void *bytes, size_t length);
@@ -110,7 +110,7 @@ void scripted_gone(unsigned endpoint, unsigned peer);
 void scripted_lose(unsigned one, unsigned other);
 
 /* So many bytes in all can be exposed at a time, as with RLIMIT_MEMLOCK; what is too much fails. */
-void scripted_limit_exposures(unsigned endpoint, size_t most, int error);
+void scripted_limit_memory_regions(unsigned endpoint, size_t most, int error);
 
 /* How often the endpoint has resolved the peer's address and not given it back. */
 int scripted_users(unsigned endpoint, unsigned peer);

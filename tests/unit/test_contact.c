@@ -168,7 +168,7 @@ static void a_request_behind_a_lost_welcome_does_not_vanish(void **state)
 	assert_int_equal(wait_for(eq, PTL_EVENT_ACK).ni_fail_type, PTL_NI_PEER_DIED);
 }
 
-static ptl_handle_eq_t put_to_a_stranger(void)
+static ptl_handle_eq_t put_to_an_unverified_peer(void)
 {
 	ptl_handle_eq_t eq;
 
@@ -188,7 +188,7 @@ static void stand_still_and_look(void)
 /* Whoever stood still beyond the deadline, and looks at the clock before it looks at what has come, has not been let down. */
 static void an_answer_that_waits_is_read_before_the_deadline_is_judged(void **state)
 {
-	ptl_handle_eq_t eq = put_to_a_stranger();
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
 
 	(void)state;
 	deliver(0, 1);
@@ -201,7 +201,7 @@ static void an_answer_that_waits_is_read_before_the_deadline_is_judged(void **st
 /* Whoever looks once an hour is given as many looks as others, who need a tenth of a second for them. */
 static void whoever_never_answers_fails_after_some_looks_beyond_the_deadline(void **state)
 {
-	ptl_handle_eq_t eq = put_to_a_stranger();
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
 	ptl_event_t event;
 	int looks = 0;
 
@@ -235,7 +235,7 @@ static void a_look_that_comes_too_early_does_not_put_off_the_next(void **state)
 	struct nic *nic = process_ni(ni[0]);
 
 	(void)state;
-	put_to_a_stranger();
+	put_to_an_unverified_peer();
 	stand_still_and_look();
 	scripted_pass_time(3000000);
 	nic_call(nic, look_at_the_clock, NULL);
@@ -244,7 +244,7 @@ static void a_look_that_comes_too_early_does_not_put_off_the_next(void **state)
 	assert_in_range(sleeps_until - monotonic_ns(), 1, 7000000);
 }
 
-/* --- strangers --- */
+/* --- unverified peers --- */
 
 static void inject_from(unsigned from, unsigned to, struct wire_message message)
 {
@@ -292,13 +292,13 @@ static void talk(void)
 /* However many names are invented, and however slowly: so many are remembered, and a peer that is there is not forgotten. */
 static void invented_processes_are_forgotten_for_the_next(void **state)
 {
-	const int most = NIC_STRANGERS;
+	const int most = NIC_UNVERIFIED;
 
 	(void)state;
 	talk();
 	assert_int_equal(peers_of(0), 1);
-	for (uint32_t pid = 1; pid <= 3 * NIC_STRANGERS; pid++) {
-		scripted_pass_time(NIC_STRANGER_NS);
+	for (uint32_t pid = 1; pid <= 3 * NIC_UNVERIFIED; pid++) {
+		scripted_pass_time(NIC_UNVERIFIED_NS);
 		greet_as(1000 + pid);
 		assert_true(peers_of(0) <= most + 1);
 	}
@@ -319,8 +319,8 @@ static void who_was_answered_is_not_forgotten_for_who_is_not_there(void **state)
 	deliver(1, 0);
 	assert_int_equal(scripted_waiting(0, 1), 1);
 	scripted_refuse_sends(0, UINT32_MAX);
-	for (uint32_t pid = 1; pid <= 2 * NIC_STRANGERS; pid++) {
-		scripted_pass_time(NIC_STRANGER_NS);
+	for (uint32_t pid = 1; pid <= 2 * NIC_UNVERIFIED; pid++) {
+		scripted_pass_time(NIC_UNVERIFIED_NS);
 		greet_as(1000 + pid);
 	}
 	scripted_refuse_sends(0, 0);
@@ -329,16 +329,16 @@ static void who_was_answered_is_not_forgotten_for_who_is_not_there(void **state)
 }
 
 /* They cost time to answer: so many at once, then so many a second. */
-static void no_more_strangers_are_answered_than_can_be_afforded(void **state)
+static void no_more_unverified_peers_are_answered_than_can_be_afforded(void **state)
 {
-	const int burst = NIC_STRANGER_BURST;
+	const int burst = NIC_UNVERIFIED_BURST;
 
 	(void)state;
-	scripted_pass_time(burst * (uint64_t)NIC_STRANGER_NS); /* quiet until now */
-	for (uint32_t pid = 1; pid <= 3 * NIC_STRANGER_BURST; pid++)
+	scripted_pass_time(burst * (uint64_t)NIC_UNVERIFIED_NS); /* quiet until now */
+	for (uint32_t pid = 1; pid <= 3 * NIC_UNVERIFIED_BURST; pid++)
 		greet_as(1000 + pid);
 	assert_int_equal(peers_of(0), burst);
-	scripted_pass_time(10 * (uint64_t)NIC_STRANGER_NS);
+	scripted_pass_time(10 * (uint64_t)NIC_UNVERIFIED_NS);
 	for (uint32_t pid = 1; pid <= 100; pid++)
 		greet_as(5000 + pid);
 	assert_int_equal(peers_of(0), burst + 10);
@@ -583,7 +583,7 @@ static void who_talks_and_answers_is_asked_nothing(void **state)
 }
 
 /* When what a silent peer owes fails, ns; `requests`: how much that is. */
-static uint64_t verdict_after(const char *timeout, uint64_t pause, unsigned requests)
+static uint64_t failed_after(const char *timeout, uint64_t pause, unsigned requests)
 {
 	const struct scripted_terms terms = {.short_max = 1024, .rma_chunk = 1024, .rma_depth = 1, .ping_pause = pause};
 	ptl_handle_eq_t eq;
@@ -618,9 +618,9 @@ static void silence_is_death_when_the_timeout_says_so(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
-		assert_in_range(verdict_after("2s", pauses[i], 1), 2000000000u, 2800000000u);
-		assert_in_range(verdict_after("12s", pauses[i], 1), 12000000000u, 12800000000u);
-		assert_in_range(verdict_after("60s", pauses[i], 1), 60000000000u, 60800000000u);
+		assert_in_range(failed_after("2s", pauses[i], 1), 2000000000u, 2800000000u);
+		assert_in_range(failed_after("12s", pauses[i], 1), 12000000000u, 12800000000u);
+		assert_in_range(failed_after("60s", pauses[i], 1), 60000000000u, 60800000000u);
 	}
 }
 
@@ -628,8 +628,8 @@ static void silence_is_death_when_the_timeout_says_so(void **state)
 static void no_silence_is_death_within_a_second(void **state)
 {
 	(void)state;
-	assert_in_range(verdict_after("200ms", 0, 1), 1000000000u, 1800000000u);
-	assert_in_range(verdict_after("200ms", 0, PEER_WINDOW + 1), 1000000000u, 1800000000u);
+	assert_in_range(failed_after("200ms", 0, 1), 1000000000u, 1800000000u);
+	assert_in_range(failed_after("200ms", 0, PEER_WINDOW + 1), 1000000000u, 1800000000u);
 }
 
 static int count_operations(struct nic *nic, void *unused)
@@ -949,7 +949,7 @@ static void who_greets_under_the_id_of_another_tells_of_its_death(void **state)
 static void pass_the_hand_over_everybody(void)
 {
 	for (uint32_t i = 0; i < 64; i++) { /* so that it has, twice */
-		scripted_pass_time(NIC_STRANGER_NS);
+		scripted_pass_time(NIC_UNVERIFIED_NS);
 		greet_as(10000 + i);
 	}
 }
@@ -1117,7 +1117,7 @@ static void who_greets_over_another_path_leaves_nothing_behind(void **state)
 	struct greeting first = {.path = PATH_NODE, .tag = 1}, second = {.path = PATH_NETWORK, .tag = 2};
 
 	(void)state;
-	nic->transports[PATH_NETWORK]->limits.brief = true;
+	nic->transports[PATH_NETWORK]->limits.compact = true;
 	nic->transports[PATH_NODE] = nic->transports[PATH_NETWORK];
 	nic_call(nic, take_greeting, &first);
 	assert_true(is_met(nic, PATH_NODE));
@@ -1140,7 +1140,7 @@ static int open_held(void **state)
 /* 0 has met 1, which holds, and has a put for it that does not go. */
 static ptl_handle_eq_t put_to_a_holder(void)
 {
-	ptl_handle_eq_t eq = put_to_a_stranger();
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
 
 	deliver(0, 1);
 	deliver(1, 0);
@@ -1168,7 +1168,7 @@ static void who_answers_when_the_hold_is_over_is_released(void **state)
 	assert_int_equal(PtlNicReadyToReceive(ni[1]), PTL_OK);
 	assert_int_equal(scripted_waiting(1, 0), 1);
 	deliver(1, 0);
-	put_to_a_stranger();
+	put_to_an_unverified_peer();
 	assert_int_equal(scripted_waiting(0, 1), 1); /* the answer, and no put */
 	deliver(0, 1);
 	deliver(1, 0);
@@ -1192,7 +1192,10 @@ static void who_holds_beyond_the_deadline_of_its_peers_is_not_given_up(void **st
 	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
 }
 
-/* Who has only said HELLO is a stranger, of whom only so many are remembered; one that is held back has said no more. */
+/*
+ * Who has only said HELLO is an unverified peer, of whom only so many are remembered; one that is held back has said no
+ * more.
+ */
 static void who_is_forgotten_while_held_back_is_released_all_the_same(void **state)
 {
 	ptl_handle_eq_t eq;
@@ -1205,12 +1208,12 @@ static void who_is_forgotten_while_held_back_is_released_all_the_same(void **sta
 	deliver(1, 0);
 	deliver(0, 1);
 	assert_non_null(peer_find(process_ni(ni[0]), id[1]));
-	for (uint32_t pid = 1; pid <= 2 * NIC_STRANGERS; pid++) {
+	for (uint32_t pid = 1; pid <= 2 * NIC_UNVERIFIED; pid++) {
 		struct peer *held_back = peer_find(process_ni(ni[0]), id[1]);
 
 		if (held_back)
 			held_back->reached = false; /* as the others, who would go first */
-		scripted_pass_time(NIC_STRANGER_NS);
+		scripted_pass_time(NIC_UNVERIFIED_NS);
 		greet_as(1000 + pid);
 	}
 	assert_null(peer_find(process_ni(ni[0]), id[1]));
@@ -1372,8 +1375,8 @@ static void questions_keep_the_pause_too(void **state)
 }
 
 /*
- * The verdict comes once.  What the reads wait for is sought as long as they hang, a few times a second however busy the
- * timers are, and where they were asked for: though a request greets a successor, and though it has been met.
+ * The failure comes once.  What the reads wait for is sought as long as they hang, a few times a second however busy
+ * the timers are, and where they were asked for: though a request greets a successor, and though it has been met.
  */
 static void what_hanging_reads_wait_for_is_sought_at_leisure(void **state)
 {
@@ -1614,20 +1617,20 @@ static int give_up(struct nic *nic, void *id_of_peer)
 static void who_has_its_port_from_the_dead_keeps_its_connection(void **state)
 {
 	struct wire_message hello = {.operation = WIRE_HELLO, .source_tag = 7};
-	ptl_process_id_t heir = open_mute();
+	ptl_process_id_t successor = open_mute();
 
 	(void)state;
 	talk();
 	scripted_take_over(INTERFACES, 0);
-	hello.source_nid = heir.nid;
-	hello.source_pid = heir.pid;
+	hello.source_nid = successor.nid;
+	hello.source_pid = successor.pid;
 	hello.wanted_nid = id[1].nid;
 	hello.wanted_pid = id[1].pid;
 	inject_from(0, 1, hello);
 	nic_call(process_ni(ni[1]), give_up, &id[0]);
 	assert_int_equal(scripted_severed_at_once(), 0);
-	assert_int_equal(peer_find(process_ni(ni[1]), heir)->state, PEER_READY);
-	nic_call(process_ni(ni[1]), give_up, &heir);
+	assert_int_equal(peer_find(process_ni(ni[1]), successor)->state, PEER_READY);
+	nic_call(process_ni(ni[1]), give_up, &successor);
 	assert_int_equal(scripted_severed_at_once(), 1);
 }
 
@@ -1697,8 +1700,8 @@ int main(void)
 						close_interfaces),
 		cmocka_unit_test_setup_teardown(who_was_answered_is_not_forgotten_for_who_is_not_there, open_interfaces,
 						close_interfaces),
-		cmocka_unit_test_setup_teardown(no_more_strangers_are_answered_than_can_be_afforded, open_interfaces,
-						close_interfaces),
+		cmocka_unit_test_setup_teardown(no_more_unverified_peers_are_answered_than_can_be_afforded,
+						open_interfaces, close_interfaces),
 		cmocka_unit_test_setup_teardown(a_release_that_is_lost_is_asked_for, open_held, close_interfaces),
 		cmocka_unit_test_setup_teardown(who_answers_when_the_hold_is_over_is_released, open_held,
 						close_interfaces),

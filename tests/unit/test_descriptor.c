@@ -202,7 +202,7 @@ static void a_request_is_accepted_if_it_fits_and_truncated_if_that_is_allowed(vo
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
-		struct demand demand = {.operations = PTL_MD_OP_PUT,
+		struct access access = {.operations = PTL_MD_OP_PUT,
 					.remote_offset = requests[i].remote_offset,
 					.rlength = requests[i].rlength};
 
@@ -211,12 +211,12 @@ static void a_request_is_accepted_if_it_fits_and_truncated_if_that_is_allowed(vo
 		md->local_offset = requests[i].local_offset;
 		md->region.length = requests[i].length;
 		memcpy(&before, md, sizeof(before));
-		if (descriptor_accepts(md, &demand) != requests[i].accepted)
+		if (descriptor_accepts(md, &access) != requests[i].accepted)
 			fail_msg("request %zu of the table", i);
 		if (requests[i].accepted &&
-		    (demand.offset != requests[i].offset || demand.mlength != requests[i].mlength))
+		    (access.offset != requests[i].offset || access.mlength != requests[i].mlength))
 			fail_msg("request %zu of the table gets %llu bytes at %llu", i,
-				 (unsigned long long)demand.mlength, (unsigned long long)demand.offset);
+				 (unsigned long long)access.mlength, (unsigned long long)access.offset);
 		assert_memory_equal(md, &before, sizeof(before));
 	}
 }
@@ -228,10 +228,10 @@ static void a_request_needs_every_operation_it_consists_of(void **state)
 	(void)state;
 	for (unsigned allowed = 0; allowed <= BOTH; allowed++) {
 		for (unsigned wanted = 1; wanted <= BOTH; wanted++) {
-			struct demand demand = {.operations = wanted, .rlength = 1};
+			struct access access = {.operations = wanted, .rlength = 1};
 
 			md->options = allowed | PTL_MD_ACK_DISABLE;
-			assert_int_equal(descriptor_accepts(md, &demand), (wanted & ~allowed) == 0);
+			assert_int_equal(descriptor_accepts(md, &access), (wanted & ~allowed) == 0);
 		}
 	}
 }
@@ -240,9 +240,9 @@ static void a_request_needs_every_operation_it_consists_of(void **state)
 
 static bool accepts(const struct descriptor *md)
 {
-	struct demand demand = {.operations = PTL_MD_OP_PUT};
+	struct access access = {.operations = PTL_MD_OP_PUT};
 
-	return descriptor_accepts(md, &demand);
+	return descriptor_accepts(md, &access);
 }
 
 static void a_descriptor_takes_as_many_operations_as_its_threshold_says(void **state)

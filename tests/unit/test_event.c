@@ -314,10 +314,10 @@ static void the_greatest_values_of_a_record_reach_the_event(void **state)
 /* --- several readers at once --- */
 
 enum { READERS = 3, EVENTS = 500000 };
-enum verdict { LOST, IN_ORDER, AFTER_LOSS };
+enum outcome { LOST, IN_ORDER, AFTER_LOSS };
 
 static struct {
-	_Atomic uint8_t verdicts[EVENTS];
+	_Atomic uint8_t outcomes[EVENTS];
 	_Atomic unsigned torn, twice;
 	_Atomic bool finished;
 } race;
@@ -335,7 +335,7 @@ static void *read_events(void *unused)
 			sched_yield();
 		} else if (e.hdr_data >= EVENTS || !is_number(&e, e.hdr_data)) {
 			atomic_fetch_add(&race.torn, 1);
-		} else if (atomic_exchange(&race.verdicts[e.hdr_data], rc ? AFTER_LOSS : IN_ORDER) != LOST) {
+		} else if (atomic_exchange(&race.outcomes[e.hdr_data], rc ? AFTER_LOSS : IN_ORDER) != LOST) {
 			atomic_fetch_add(&race.twice, 1);
 		}
 	}
@@ -349,7 +349,7 @@ static bool hand_over(uint64_t n)
 
 	if (!event_hand_over(&eq, &record, &e))
 		return false;
-	atomic_store(&race.verdicts[n], IN_ORDER);
+	atomic_store(&race.outcomes[n], IN_ORDER);
 	if (!is_number(&e, n))
 		atomic_fetch_add(&race.torn, 1);
 	return true;
@@ -378,7 +378,7 @@ static unsigned run_race(uint64_t size, uint64_t head_start, bool patient, bool 
 	for (int i = 0; i < READERS; i++)
 		pthread_join(readers[i], NULL);
 	for (int n = 0; n < EVENTS; n++)
-		lost += race.verdicts[n] == LOST;
+		lost += race.outcomes[n] == LOST;
 	assert_int_equal(race.torn, 0);
 	assert_int_equal(race.twice, 0);
 	assert_empty();
@@ -390,7 +390,7 @@ static void readers_share_all_events_of_a_writer_that_waits_for_them(void **stat
 	(void)state;
 	assert_int_equal(run_race(64, 0, true, false), 0);
 	for (int n = 0; n < EVENTS; n++)
-		assert_int_equal(race.verdicts[n], IN_ORDER);
+		assert_int_equal(race.outcomes[n], IN_ORDER);
 }
 
 static void an_event_is_handed_over_if_none_before_it_is_unread(void **state)
@@ -430,7 +430,7 @@ static void events_handed_over_are_nobody_elses(void **state)
 	(void)state;
 	assert_int_equal(run_race(64, 0, true, true), 0);
 	for (int n = 0; n < EVENTS; n++)
-		assert_int_equal(race.verdicts[n], IN_ORDER);
+		assert_int_equal(race.outcomes[n], IN_ORDER);
 }
 
 static void nor_on_the_smallest_ring(void **state)
@@ -446,13 +446,13 @@ static void readers_get_whole_events_once_while_the_writer_overruns_them(void **
 
 	(void)state;
 	assert_in_range(lost, 4, EVENTS - 2);
-	assert_true(race.verdicts[EVENTS - 2] != LOST && race.verdicts[EVENTS - 1] != LOST);
+	assert_true(race.outcomes[EVENTS - 2] != LOST && race.outcomes[EVENTS - 1] != LOST);
 	/* Whoever took an event heard of a loss if and only if the event before it was lost. */
 	for (int n = 0; n < EVENTS; n++) {
-		bool before_lost = n > 0 && race.verdicts[n - 1] == LOST;
+		bool before_lost = n > 0 && race.outcomes[n - 1] == LOST;
 
-		if (race.verdicts[n] != LOST && (race.verdicts[n] == AFTER_LOSS) != before_lost)
-			fail_msg("event %d: verdict %d, the one before was %s", n, race.verdicts[n],
+		if (race.outcomes[n] != LOST && (race.outcomes[n] == AFTER_LOSS) != before_lost)
+			fail_msg("event %d: outcome %d, the one before was %s", n, race.outcomes[n],
 				 before_lost ? "lost" : "taken");
 	}
 }

@@ -178,10 +178,10 @@ static void a_queue_without_a_ring_is_not_there_yet(void **state)
 
 static void what_an_update_replaced_has_no_handle(void **state)
 {
-	struct descriptor heir;
+	struct descriptor successor;
 
 	(void)state;
-	descriptor->heir = &heir;
+	descriptor->successor = &successor;
 	assert_finds_nothing(handle_of(&nic, HANDLE_MD, &descriptor->item));
 }
 

@@ -174,7 +174,7 @@ static void whoever_asked_for_its_id_asks_the_rank_alone(void **state)
 	assert_int_equal(asked, 1);
 }
 
-static void a_stranger_is_sought_among_all_some_at_a_time(void **state)
+static void an_unknown_process_is_sought_among_all_some_at_a_time(void **state)
 {
 	(void)state;
 	assert_int_equal(find_out(33, 0), -EAGAIN);
@@ -354,7 +354,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ROW(an_id_is_what_was_published),
 		ROW(whoever_asked_for_its_id_asks_the_rank_alone),
-		ROW(a_stranger_is_sought_among_all_some_at_a_time),
+		ROW(an_unknown_process_is_sought_among_all_some_at_a_time),
 		ROW(ranks_that_have_not_come_hide_nobody),
 		ROW(answers_at_once_do_not_ask_on),
 		ROW(nobody_is_told_from_somebody_who_has_not_come),

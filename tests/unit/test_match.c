@@ -31,8 +31,8 @@ static int release(void **state)
 	return 0;
 }
 
-/* The list from its head, as letters for the entries' indexes; checks every link, count and label on the way. */
-static uint32_t assert_sound(char *letters)
+/* The list from its head, as characters for the entries' indexes; checks every link, count and label on the way. */
+static uint32_t assert_sound(char *names)
 {
 	uint32_t length = 0;
 	struct match_entry *previous = NULL;
@@ -42,12 +42,12 @@ static uint32_t assert_sound(char *letters)
 		assert_ptr_equal(me->list, &list);
 		if (previous)
 			assert_true(me->label > previous->label);
-		if (letters)
-			*letters++ = (char)('a' + (me - entries));
+		if (names)
+			*names++ = (char)('a' + (me - entries));
 		length++;
 	}
-	if (letters)
-		*letters = '\0';
+	if (names)
+		*names = '\0';
 	assert_ptr_equal(list.tail, previous);
 	assert_int_equal(list.length, length);
 	return length;
@@ -55,10 +55,10 @@ static uint32_t assert_sound(char *letters)
 
 static void assert_order(const char *expected)
 {
-	char letters[27];
+	char names[27];
 
-	assert_sound(letters);
-	assert_string_equal(letters, expected);
+	assert_sound(names);
+	assert_string_equal(names, expected);
 }
 
 static void insert(char entry, char base, ptl_ins_pos_t position)

@@ -45,7 +45,7 @@
 
 /* What processes tell each other outside the code under test. */
 struct stage {
-	_Atomic uint32_t reads, writes, rings, at_write, go_on, finished;
+	_Atomic uint32_t reads, writes, wakes, at_write, go_on, finished;
 };
 
 /* By which a node is known to others. */
@@ -77,7 +77,7 @@ ssize_t __wrap_process_vm_readv(pid_t, const struct iovec *, unsigned long, cons
 				unsigned long);
 ssize_t __wrap_process_vm_writev(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
 				 unsigned long);
-void __wrap_node_ring(struct node *, struct node_peer *);
+void __wrap_node_wake(struct node *, struct node_peer *);
 bool __wrap_node_peer_dead(struct node *, struct node_peer *);
 
 static ssize_t count_chunk(uint64_t address, size_t length)
@@ -118,11 +118,11 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned 
 	return __real_process_vm_writev(pid, local, count, remote, remote_count, flags);
 }
 
-void __wrap_node_ring(struct node *from, struct node_peer *peer)
+void __wrap_node_wake(struct node *from, struct node_peer *peer)
 {
 	(void)from;
 	(void)peer;
-	atomic_fetch_add(&stage->rings, 1);
+	atomic_fetch_add(&stage->wakes, 1);
 }
 
 /* These nodes have no names that could be let go. */
@@ -211,7 +211,7 @@ static struct node *make_node(int rank, int peers)
 	made->sink = &sink;
 	made->incarnation[0] = (uint64_t)getpid() << 32 | (uint32_t)rank;
 	made->incarnation[1] = now_ns();
-	made->socket = made->doorbell = -1;
+	made->socket = made->wait_fd = -1;
 	made->segment_fd = memfd_create("segment", MFD_CLOEXEC);
 	CHECK_EQUAL(ftruncate(made->segment_fd, sizeof(struct node_segment)), 0);
 	made->segment =
@@ -309,23 +309,24 @@ static void meet(void)
 	harness_while_waiting(drive_meanwhile);
 }
 
-static struct exposure expose(void *base, size_t length)
+static struct memory_region expose(void *base, size_t length)
 {
-	struct exposure exposure;
+	struct memory_region memory_region;
 
-	CHECK_EQUAL(node_expose(&node->base, base, length, EXPOSE_READ, &exposure), 0);
-	return exposure;
+	CHECK_EQUAL(node_register(&node->base, base, length, REGION_READ, &memory_region), 0);
+	return memory_region;
 }
 
 /* Every process exposes `length` bytes, and learns of the others'. */
-static void exchange(void *base, size_t length, struct exposure all[MAX_PROCESSES])
+static void exchange(void *base, size_t length, struct memory_region all[MAX_PROCESSES])
 {
-	struct exposure mine = expose(base, length);
+	struct memory_region mine = expose(base, length);
 
 	gather(&mine, sizeof(mine), all);
 }
 
-static int try_read(int rank, void *local, size_t length, const struct exposure *from, uint64_t offset, int *result)
+static int try_read(int rank, void *local, size_t length, const struct memory_region *from, uint64_t offset,
+		    int *result)
 {
 	return node_read(&node->base, &(struct transport_read){.peer = (transport_address)rank,
 							       .local = local,
@@ -335,7 +336,7 @@ static int try_read(int rank, void *local, size_t length, const struct exposure 
 							       .context = result});
 }
 
-static void start(int rank, void *local, size_t length, const struct exposure *from, uint64_t offset, int *result)
+static void start(int rank, void *local, size_t length, const struct memory_region *from, uint64_t offset, int *result)
 {
 	*result = PENDING;
 	CHECK_EQUAL(try_read(rank, local, length, from, offset, result), 0);
@@ -350,21 +351,21 @@ static void lose_peer(int rank)
 	node_copies_peer_lost(node, node->peers[rank]);
 }
 
-/* --- exposures --- */
+/* --- memory regions --- */
 
 static void a_key_means_what_was_exposed_and_only_while_it_is(void)
 {
 	enum { COUNT = 1000 };
-	static struct exposure exposures[COUNT];
+	static struct memory_region memory_regions[COUNT];
 	static unsigned char memory[COUNT + 1];
 
 	meet();
 	for (int i = 0; i < COUNT; i++) {
-		exposures[i] = expose(memory + i, 2);
+		memory_regions[i] = expose(memory + i, 2);
 		for (int j = 0; j < i; j += 97)
-			CHECK(exposures[i].key != exposures[j].key);
+			CHECK(memory_regions[i].key != memory_regions[j].key);
 	}
-	struct exposure old = exposures[500];
+	struct memory_region old = memory_regions[500];
 	uint64_t base = old.address;
 
 	CHECK(node_exposed(node->copies, old.key, base, 2) == memory + 500);
@@ -376,13 +377,13 @@ static void a_key_means_what_was_exposed_and_only_while_it_is(void)
 	CHECK(!node_exposed(node->copies, old.key, base + 1, UINT64_MAX));
 	CHECK(!node_exposed(node->copies, 0, (uintptr_t)memory, 1));
 	CHECK(!node_exposed(node->copies, UINT64_MAX, base, 1));
-	node_withdraw(&node->base, &exposures[500]);
+	node_deregister(&node->base, &memory_regions[500]);
 	CHECK(!node_exposed(node->copies, old.key, base, 1));
 	CHECK(!node_exposed(node->copies, old.key + (UINT64_C(1) << 32), base, 1));
-	exposures[500] = expose(memory + 500, 2);
-	CHECK(exposures[500].key != old.key);
+	memory_regions[500] = expose(memory + 500, 2);
+	CHECK(memory_regions[500].key != old.key);
 	CHECK(!node_exposed(node->copies, old.key, base, 1));
-	CHECK(node_exposed(node->copies, exposures[500].key, base, 1) == memory + 500);
+	CHECK(node_exposed(node->copies, memory_regions[500].key, base, 1) == memory + 500);
 }
 
 /* --- split copies --- */
@@ -417,8 +418,8 @@ static void together_both_ends_take_every_chunk_once(void)
 	show_incarnation(source);
 	add_peer(node, 0, 1, &card[1], source->segment);
 	add_peer(source, 1, 0, &card[0], node->segment);
-	struct exposure exposure;
-	CHECK_EQUAL(node_expose(&source->base, nowhere, length, EXPOSE_READ, &exposure), 0);
+	struct memory_region memory_region;
+	CHECK_EQUAL(node_register(&source->base, nowhere, length, REGION_READ, &memory_region), 0);
 	CHECK_EQUAL(pthread_create(&thread, NULL, help_along, source), 0);
 	counted_base = (uintptr_t)nowhere;
 	int rounds = 0;
@@ -426,7 +427,7 @@ static void together_both_ends_take_every_chunk_once(void)
 	for (uint64_t begun = now_ns(); rounds < ROUNDS || !stage->reads || !stage->writes; rounds++) {
 		if (now_ns() - begun > PATIENCE)
 			FAIL("one end took all: %u, %u", stage->reads, stage->writes);
-		start(1, nowhere, length, &exposure, 0, &result);
+		start(1, nowhere, length, &memory_region, 0, &result);
 		DRIVE_UNTIL(result != PENDING);
 		CHECK_EQUAL(result, 0);
 		for (int i = 0; i < CHUNKS; i++)
@@ -440,7 +441,7 @@ static void together_both_ends_take_every_chunk_once(void)
 static const size_t lengths[] = {0,      1,      4096,   65535,  65536,    65537,          100000,    131072,
 				 200001, 262144, 262145, 999999, 1u << 20, (1u << 20) + 1, LONG - 200};
 
-static void read_every_length(unsigned char *to, const struct exposure *from)
+static void read_every_length(unsigned char *to, const struct memory_region *from)
 {
 	int result = PENDING;
 
@@ -458,7 +459,7 @@ static void read_every_length(unsigned char *to, const struct exposure *from)
 static void a_message_of_any_length_arrives_whole_from_both_ends(void)
 {
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 
 	meet();
 	fill(memory, LONG, (uint32_t)my_rank);
@@ -480,7 +481,7 @@ static void a_message_of_any_length_arrives_whole_from_both_ends(void)
 static void nobody_helps_unless_a_host_waits(void)
 {
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
 
 	meet();
@@ -507,7 +508,7 @@ static void helpers_begin_with_the_newest_message(void)
 {
 	enum { LENGTH = 1u << 20, PART = 128u << 10 };
 	unsigned char *memory = map(LENGTH), *to = map(3 * LENGTH);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result[3] = {0};
 
 	meet();
@@ -564,7 +565,7 @@ static void release_helper(void)
 static unsigned char *stop_a_helper(int *result)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 
 	meet();
 	fill(memory, LONG, (uint32_t)my_rank);
@@ -596,7 +597,7 @@ static void a_stopped_helper_is_waited_for_asleep_and_writes_nothing_later(void)
 		node_attend(node, NODE_ASLEEP);
 		CHECK(node_queue_empty(node) && !node_copies_pending(node));
 		release_helper();
-		while (!atomic_load(&stage->rings))
+		while (!atomic_load(&stage->wakes))
 			cpu_pause();
 		CHECK(node_copies_pending(node));
 		node_attend(node, NODE_AWAKE);
@@ -690,7 +691,7 @@ static bool all_taken(void)
 static void closing_waits_for_a_helper(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	pthread_t thread;
 	int result = PENDING;
 
@@ -741,7 +742,7 @@ static void closing_does_not_wait_for_ever_and_says_so(void)
 static void what_a_helper_cannot_write_is_read(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
 
 	meet();
@@ -766,7 +767,7 @@ static void what_a_helper_cannot_write_is_read(void)
 static void a_request_for_help_is_not_taken_for_its_successor(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG), *later = map(NODE_CHUNK_MAX);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
 
 	meet();
@@ -796,10 +797,10 @@ static void a_request_for_help_is_not_taken_for_its_successor(void)
 	barrier();
 }
 
-static void a_withdrawn_key_gets_no_help(void)
+static void a_deregistered_key_gets_no_help(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct exposure mine, all[MAX_PROCESSES];
+	struct memory_region mine, all[MAX_PROCESSES];
 	int result = PENDING;
 
 	meet();
@@ -814,7 +815,7 @@ static void a_withdrawn_key_gets_no_help(void)
 		waits = true;
 		CHECK_EQUAL(node_consume(node, 16), 1);
 		CHECK_EQUAL(node_copy_step(node), 1);
-		node_withdraw(&node->base, &mine);
+		node_deregister(&node->base, &mine);
 		CHECK_EQUAL(node_copy_step(node), 0);
 		CHECK(!node_copies_pending(node));
 	}
@@ -832,7 +833,7 @@ static void a_withdrawn_key_gets_no_help(void)
 static void another_image_of_a_process_is_neither_read_nor_written(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING, short_result = PENDING;
 
 	meet();
@@ -870,7 +871,7 @@ static void another_image_of_a_process_is_neither_read_nor_written(void)
 static void memory_that_is_not_there_fails_its_read_only(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result[3] = {0};
 
 	meet();
@@ -898,7 +899,7 @@ static void memory_that_is_not_there_fails_its_read_only(void)
 	barrier();
 }
 
-static void a_probe_tells_a_peer_from_a_stranger(void)
+static void a_probe_tells_a_peer_from_an_unverified_peer(void)
 {
 	uint64_t here[2] = {0};
 
@@ -925,7 +926,7 @@ static void a_probe_tells_a_peer_from_a_stranger(void)
 /* --- through slabs --- */
 
 /* Both at once, a window of messages of all lengths. */
-static void read_through_slabs(int rank, const struct exposure *from)
+static void read_through_slabs(int rank, const struct memory_region *from)
 {
 	enum { COUNT = sizeof(lengths) / sizeof(lengths[0]) };
 	unsigned char *to[COUNT];
@@ -950,7 +951,7 @@ static void read_through_slabs(int rank, const struct exposure *from)
 static void who_may_not_read_gets_everything_through_slabs(void)
 {
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 
 	meet();
 	fill(memory, LONG, (uint32_t)my_rank);
@@ -968,7 +969,7 @@ static void who_may_not_read_gets_everything_through_slabs(void)
 static void who_loses_the_right_to_read_goes_on_through_slabs(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
 
 	meet();
@@ -987,10 +988,10 @@ static void who_loses_the_right_to_read_goes_on_through_slabs(void)
 	barrier();
 }
 
-static void a_withdrawn_key_is_refused_even_in_the_middle(void)
+static void a_deregistered_key_is_refused_even_in_the_middle(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct exposure mine, all[MAX_PROCESSES];
+	struct memory_region mine, all[MAX_PROCESSES];
 	int result = PENDING;
 
 	meet();
@@ -1006,7 +1007,7 @@ static void a_withdrawn_key_is_refused_even_in_the_middle(void)
 	barrier();
 	if (my_rank == 1) {
 		CHECK_EQUAL(drive(), 2); /* the request, and a piece */
-		node_withdraw(&node->base, &mine);
+		node_deregister(&node->base, &mine);
 		CHECK_EQUAL(drive(), 1);
 		CHECK(!node_copies_pending(node));
 	}
@@ -1023,7 +1024,7 @@ static void a_withdrawn_key_is_refused_even_in_the_middle(void)
 static void a_source_that_nobody_consumes_from_may_sleep(void)
 {
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
 
 	meet();
@@ -1057,7 +1058,7 @@ static void a_source_that_nobody_consumes_from_may_sleep(void)
 static void a_reader_whose_request_finds_no_room_may_sleep(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
 
 	meet();
@@ -1093,7 +1094,7 @@ static void stage_reads(bool patiently)
 }
 
 /* All of rank 1's memory comes, whichever way. */
-static void read_all(const struct exposure *from, unsigned char *to)
+static void read_all(const struct memory_region *from, unsigned char *to)
 {
 	int result = PENDING;
 
@@ -1106,7 +1107,7 @@ static void read_all(const struct exposure *from, unsigned char *to)
 static void a_staged_message_of_any_length_arrives_whole(void)
 {
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 
 	meet();
 	stage_reads(true);
@@ -1124,7 +1125,7 @@ static void a_staged_message_of_any_length_arrives_whole(void)
 static void a_source_that_does_not_come_is_not_waited_for_and_changes_nothing_later(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
 
 	meet();
@@ -1159,7 +1160,7 @@ static void a_source_that_does_not_come_is_not_waited_for_and_changes_nothing_la
 static void a_source_that_computes_says_so_and_copies_nothing(void)
 {
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 
 	meet();
 	stage_reads(true);
@@ -1176,7 +1177,7 @@ static void a_source_that_computes_says_so_and_copies_nothing(void)
 static void a_source_whose_queue_is_full_is_not_asked(void)
 {
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 
 	meet();
 	stage_reads(true);
@@ -1195,7 +1196,7 @@ static void a_source_whose_queue_is_full_is_not_asked(void)
 static void who_waits_no_longer_and_may_not_read_waits_after_all(void)
 {
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 
 	meet();
 	stage_reads(false);
@@ -1213,7 +1214,7 @@ static void who_waits_no_longer_and_may_not_read_waits_after_all(void)
 static void fill_slabs(uint32_t active_senders, uint64_t expected)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
 
 	meet();
@@ -1261,7 +1262,7 @@ static void staged_pieces_leave_slabs_for_others_among_many_senders_too(void)
 static void requests_that_were_given_up_do_not_keep_others_from_being_answered(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result[NODE_PEER_PULLS + 1] = {0};
 
 	meet();
@@ -1297,7 +1298,7 @@ static void peers_take_turns_and_the_oldest_read_goes_first(void)
 {
 	enum { LENGTH = 1u << 20, EACH = 4 };
 	unsigned char *memory = map(LENGTH);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result[2 * EACH];
 
 	meet();
@@ -1323,7 +1324,7 @@ static void peers_take_turns_and_the_oldest_read_goes_first(void)
 static void a_full_table_takes_reads_again_when_one_has_ended(void)
 {
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result[NODE_READS + 1];
 
 	meet();
@@ -1347,7 +1348,7 @@ static void a_full_table_takes_reads_again_when_one_has_ended(void)
 static void without_room_for_a_request_for_help_the_reader_does_it_all(void)
 {
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
 
 	meet();
@@ -1370,7 +1371,7 @@ static void without_room_for_a_request_for_help_the_reader_does_it_all(void)
 	CHECK_EQUAL(node->counters.malformed, 0);
 }
 
-/* --- peers that have gone mad --- */
+/* --- misbehaving peers --- */
 
 static uint64_t random_state = 88172645463325252u;
 
@@ -1382,7 +1383,7 @@ static uint64_t random_number(void)
 }
 
 /* Something near what makes sense, or at the edge of what there is. */
-static uint64_t some_number(const struct exposure *exposure)
+static uint64_t some_number(const struct memory_region *memory_region)
 {
 	const uint64_t sensible[] = {0,
 				     1,
@@ -1392,10 +1393,10 @@ static uint64_t some_number(const struct exposure *exposure)
 				     LONG,
 				     UINT32_MAX,
 				     UINT64_MAX,
-				     exposure->key,
-				     exposure->key + 1,
-				     exposure->address,
-				     exposure->address + LONG - 1,
+				     memory_region->key,
+				     memory_region->key + 1,
+				     memory_region->address,
+				     memory_region->address + LONG - 1,
 				     NODE_CLAIMS - 1,
 				     NODE_CLAIMS,
 				     UINT64_C(1) << 32};
@@ -1404,10 +1405,10 @@ static uint64_t some_number(const struct exposure *exposure)
 	return choice < sizeof(sensible) / sizeof(sensible[0]) ? sensible[choice] : random_number();
 }
 
-static void mad_requests_show_nothing_that_is_not_exposed(void)
+static void misbehaving_requests_show_nothing_that_is_not_exposed(void)
 {
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
 
 	meet();
@@ -1464,7 +1465,7 @@ static void a_peer_gets_what_it_may_ask_for_at_a_time_and_no_more(void)
 {
 	const uint64_t generation = UINT64_C(1) << 32;
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 
 	meet();
 	harness_while_waiting(NULL);
@@ -1502,7 +1503,7 @@ static void a_peer_gets_what_it_may_ask_for_at_a_time_and_no_more(void)
 static void pieces_that_were_not_asked_for_are_dropped(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	const uint64_t token = UINT64_C(1) << 32; /* of the first read */
 	const struct {
 		uint32_t slab, length;
@@ -1554,7 +1555,7 @@ static void pieces_that_were_not_asked_for_are_dropped(void)
 static void spoiled_claims_fail_the_read(void)
 {
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
 
 	meet();
@@ -1638,7 +1639,7 @@ static void a_dead_peer_is_let_go_though_others_never_pause(void)
 				waiting++;
 		CHECK_EQUAL(waiting, AHEAD);
 		if (round == 10)
-			node->peers[1]->doomed = node->any_doomed = true;
+			node->peers[1]->failed = node->any_failed = true;
 		waiting -= transport_node.poll(&node->base, BUDGET);
 	}
 	CHECK_EQUAL(peers_gone, 1);
@@ -1647,7 +1648,7 @@ static void a_dead_peer_is_let_go_though_others_never_pause(void)
 static void lost_peers_leave_nothing_behind(void)
 {
 	unsigned char *memory = map(LONG);
-	struct exposure all[MAX_PROCESSES];
+	struct memory_region all[MAX_PROCESSES];
 	int result[3] = {0};
 
 	meet();
@@ -1688,14 +1689,14 @@ static const struct test tests[] = {
 	ROW(2, closing_does_not_wait_for_ever_and_says_so),
 	ROW(2, what_a_helper_cannot_write_is_read),
 	ROW(2, a_request_for_help_is_not_taken_for_its_successor),
-	ROW(2, a_withdrawn_key_gets_no_help),
+	ROW(2, a_deregistered_key_gets_no_help),
 	ROW(2, another_image_of_a_process_is_neither_read_nor_written),
 	ROW(2, memory_that_is_not_there_fails_its_read_only),
-	ROW(2, a_probe_tells_a_peer_from_a_stranger),
+	ROW(2, a_probe_tells_a_peer_from_an_unverified_peer),
 	ROW(2, who_may_not_read_gets_everything_through_slabs),
 	ROW(3, who_may_not_read_gets_everything_through_slabs),
 	ROW(2, who_loses_the_right_to_read_goes_on_through_slabs),
-	ROW(2, a_withdrawn_key_is_refused_even_in_the_middle),
+	ROW(2, a_deregistered_key_is_refused_even_in_the_middle),
 	ROW(2, a_source_that_nobody_consumes_from_may_sleep),
 	ROW(2, a_reader_whose_request_finds_no_room_may_sleep),
 	ROW(2, a_staged_message_of_any_length_arrives_whole),
@@ -1710,7 +1711,7 @@ static const struct test tests[] = {
 	ROW(3, peers_take_turns_and_the_oldest_read_goes_first),
 	ROW(2, a_full_table_takes_reads_again_when_one_has_ended),
 	ROW(2, without_room_for_a_request_for_help_the_reader_does_it_all),
-	ROW(2, mad_requests_show_nothing_that_is_not_exposed),
+	ROW(2, misbehaving_requests_show_nothing_that_is_not_exposed),
 	ROW(2, a_peer_gets_what_it_may_ask_for_at_a_time_and_no_more),
 	ROW(3, pieces_that_were_not_asked_for_are_dropped),
 	ROW(2, spoiled_claims_fail_the_read),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How processes of one node meet, and wake each other: names, letters, bells and segments alone, with the simplest table of peers and a queue that
- * is only two numbers.  Most tests have several interfaces in one process, so that every step can be chosen; letters are
- * lost, or made, at sendmsg(), which is wrapped (-Wl,--wrap=sendmsg).
+ * How processes of one node meet, and wake each other: names, control messages, doorbells and segments alone, with the
+ * simplest table of peers and a queue that is only two numbers.  Most tests have several interfaces in one process, so
+ * that every step can be chosen; control messages are lost, or made, at sendmsg(), which is wrapped
+ * (-Wl,--wrap=sendmsg).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +64,7 @@ struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
 	*peer = (struct node_peer){.nid = nid,
 				   .pid = pid,
 				   .pidfd = -1,
-				   .bell = -1,
+				   .doorbell = -1,
 				   .index = node->peer_count,
 				   .sender = NODE_NO_SENDER,
 				   .number = NODE_NO_SENDER,
@@ -97,7 +98,7 @@ void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 	*peer = (struct node_peer){.nid = peer->nid,
 				   .pid = peer->pid,
 				   .pidfd = -1,
-				   .bell = -1,
+				   .doorbell = -1,
 				   .index = peer->index,
 				   .sender = NODE_NO_SENDER,
 				   .number = NODE_NO_SENDER,
@@ -123,18 +124,18 @@ int node_consume(struct node *node, int budget)
 
 /* ---- The post ---- */
 
-static uint64_t letters; /* sent since the count was set to 0 */
-static uint64_t lose;    /* bit n: letter n does not arrive */
-static bool lose_openly; /* its sender is told, as when the receiver's queue is full */
+static uint64_t control_messages; /* sent since the count was set to 0 */
+static uint64_t lose;             /* bit n: control message n does not arrive */
+static bool lose_openly;          /* its sender is told, as when the receiver's queue is full */
 
 ssize_t __real_sendmsg(int, const struct msghdr *, int);
 ssize_t __wrap_sendmsg(int, const struct msghdr *, int);
 
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {
-	uint64_t letter = letters++;
+	uint64_t control = control_messages++;
 
-	if (letter >= 64 || !(lose >> letter & 1))
+	if (control >= 64 || !(lose >> control & 1))
 		return __real_sendmsg(fd, message, flags);
 	if (!lose_openly)
 		return (ssize_t)message->msg_iov[0].iov_len;
@@ -171,7 +172,7 @@ static struct node *start(int tag)
 	return start_as(pid_for(tag));
 }
 
-/* Without a farewell, as if the process had died. */
+/* Without a DISCONNECT, as if the process had died. */
 static void drop(struct node *node)
 {
 	for (uint32_t i = 0; i < node->peer_count; i++) {
@@ -190,7 +191,7 @@ static void drop(struct node *node)
 
 static void stop(struct node *node)
 {
-	node_farewell(node);
+	node_disconnect(node);
 	drop(node);
 }
 
@@ -198,8 +199,8 @@ static void stop(struct node *node)
 static void close_in_child(struct node *node)
 {
 	close(node->socket);
-	close(node->bell);
 	close(node->doorbell);
+	close(node->wait_fd);
 	close(node->segment_fd);
 }
 
@@ -209,16 +210,16 @@ static struct node_peer *peer_of(struct node *from, const struct node *to)
 }
 
 /* As if no descriptor had been free for it. */
-static void lose_bell(struct node_peer *peer)
+static void lose_doorbell(struct node_peer *peer)
 {
-	CHECK(peer->bell >= 0);
-	close(peer->bell);
-	peer->bell = -1;
+	CHECK(peer->doorbell >= 0);
+	close(peer->doorbell);
+	peer->doorbell = -1;
 }
 
-static bool doorbell_rings(const struct node *node, int timeout)
+static bool wait_fd_readable(const struct node *node, int timeout)
 {
-	struct pollfd wait = {.fd = node->doorbell, .events = POLLIN};
+	struct pollfd wait = {.fd = node->wait_fd, .events = POLLIN};
 
 	return poll(&wait, 1, timeout) > 0;
 }
@@ -230,9 +231,9 @@ static void reach(struct node *from, struct node *to)
 	uint64_t deadline = now_ns() + PATIENCE;
 
 	while (peer->meeting != NODE_OPEN) {
-		CHECK_EQUAL(node_knock(from, peer), -EAGAIN);
-		node_mail(to);
-		node_mail(from);
+		CHECK_EQUAL(node_connect(from, peer), -EAGAIN);
+		node_read_control(to);
+		node_read_control(from);
 		CHECK(now_ns() < deadline);
 	}
 }
@@ -274,39 +275,39 @@ static void end(const struct test *test)
 
 /* ---- Meeting ---- */
 
-static void two_interfaces_meet_by_four_letters(void)
+static void two_interfaces_meet_by_four_control_messages(void)
 {
 	struct node *one = start(1), *other = start(2);
 
-	letters = 0;
-	CHECK_EQUAL(node_knock(one, peer_of(one, other)), -EAGAIN);
+	control_messages = 0;
+	CHECK_EQUAL(node_connect(one, peer_of(one, other)), -EAGAIN);
 	for (int i = 0; i < 2; i++) {
-		CHECK_EQUAL(node_mail(other), 1);
-		CHECK_EQUAL(node_mail(one), 1);
+		CHECK_EQUAL(node_read_control(other), 1);
+		CHECK_EQUAL(node_read_control(one), 1);
 	}
-	CHECK_EQUAL(letters, 4);
+	CHECK_EQUAL(control_messages, 4);
 	CHECK_EQUAL(probed_nonce, (uintptr_t)one->incarnation);
 	check_open(one, other);
 	reach(other, one);
-	CHECK_EQUAL(letters, 4); /* the other side was open before */
+	CHECK_EQUAL(control_messages, 4); /* the other side was open before */
 	check_open(other, one);
 	CHECK_EQUAL(met, 2);
 	CHECK_EQUAL(peer_of(one, other)->os_pid, getpid());
-	CHECK(!doorbell_rings(one, 0) && !doorbell_rings(other, 0));
+	CHECK(!wait_fd_readable(one, 0) && !wait_fd_readable(other, 0));
 	CHECK_EQUAL(one->counters.malformed + other->counters.malformed, 0);
 	drop(one);
 	drop(other);
 }
 
-static void a_knock_reads_its_answer_itself(void)
+static void a_connection_request_reads_its_answer_itself(void)
 {
 	struct node *one = start(1), *other = start(2);
 	struct node_peer *peer = peer_of(one, other);
 	uint64_t deadline = now_ns() + PATIENCE;
 
 	while (peer->meeting != NODE_OPEN) {
-		CHECK_EQUAL(node_knock(one, peer), -EAGAIN);
-		node_mail(other);
+		CHECK_EQUAL(node_connect(one, peer), -EAGAIN);
+		node_read_control(other);
 		CHECK(now_ns() < deadline);
 	}
 	check_open(one, other);
@@ -320,8 +321,8 @@ static void a_name_has_one_holder(void)
 
 	CHECK_EQUAL(node_name_claim(&second, one->pid), -EADDRINUSE);
 	CHECK_EQUAL(second.socket, -1);
+	CHECK_EQUAL(second.wait_fd, -1);
 	CHECK_EQUAL(second.doorbell, -1);
-	CHECK_EQUAL(second.bell, -1);
 	uint32_t pid = one->pid;
 	drop(one);
 	CHECK_EQUAL(node_name_claim(&second, pid), 0);
@@ -335,7 +336,7 @@ static void nobody_is_there_until_somebody_is(void)
 	struct node_peer *peer = node_peer_get(one, LOOPBACK, pid_for(2));
 
 	for (int i = 0; i < 100; i++)
-		CHECK_EQUAL(node_knock(one, peer), -ENOENT);
+		CHECK_EQUAL(node_connect(one, peer), -ENOENT);
 	CHECK(node_peer_dead(one, peer));
 	struct node *other = start(2);
 	CHECK(!node_peer_dead(one, peer));
@@ -345,7 +346,7 @@ static void nobody_is_there_until_somebody_is(void)
 	drop(other);
 }
 
-static void two_may_knock_at_once(void)
+static void two_may_connect_at_once(void)
 {
 	struct node *one = start(1), *other = start(2);
 	struct node_peer *there = peer_of(one, other), *here = peer_of(other, one);
@@ -353,11 +354,11 @@ static void two_may_knock_at_once(void)
 
 	while (there->meeting != NODE_OPEN || here->meeting != NODE_OPEN) {
 		if (there->meeting != NODE_OPEN)
-			CHECK_EQUAL(node_knock(one, there), -EAGAIN);
+			CHECK_EQUAL(node_connect(one, there), -EAGAIN);
 		if (here->meeting != NODE_OPEN)
-			CHECK_EQUAL(node_knock(other, here), -EAGAIN);
-		node_mail(one);
-		node_mail(other);
+			CHECK_EQUAL(node_connect(other, here), -EAGAIN);
+		node_read_control(one);
+		node_read_control(other);
 		CHECK(now_ns() < deadline);
 	}
 	CHECK_EQUAL(met, 2);
@@ -368,17 +369,17 @@ static void two_may_knock_at_once(void)
 	drop(other);
 }
 
-/* Every selection of the first seven letters, with either side or both knocking. */
-static void any_letters_may_be_lost(void)
+/* Every selection of the first seven control messages, with either side or both connecting. */
+static void any_control_messages_may_be_lost(void)
 {
 	for (unsigned round = 0; round < 128 * 4; round++) {
 		struct node *one = start(1), *other = start(2);
 
-		letters = 0;
+		control_messages = 0;
 		lose = round / 4;
 		lose_openly = round & 1;
 		if (round & 2)
-			node_knock(other, peer_of(other, one));
+			node_connect(other, peer_of(other, one));
 		reach(one, other);
 		reach(other, one);
 		lose = 0;
@@ -389,20 +390,20 @@ static void any_letters_may_be_lost(void)
 	}
 }
 
-/* Somebody who does not answer is knocked at ever less often. */
-static void knocks_become_rare(void)
+/* Somebody who does not answer is asked to connect ever less often. */
+static void connection_requests_become_rare(void)
 {
 	struct node *one = start(1), *other = start(2);
 	struct node_peer *peer = peer_of(one, other);
 	uint64_t begun = now_ns(), spent;
 
-	letters = 0;
+	control_messages = 0;
 	do {
-		CHECK_EQUAL(node_knock(one, peer), -EAGAIN);
+		CHECK_EQUAL(node_connect(one, peer), -EAGAIN);
 		spent = now_ns() - begun;
-	} while (spent < 50000000 || letters < 2);
+	} while (spent < 50000000 || control_messages < 2);
 	/* After 0.2, 0.6, 1.4, ... 12.6 ms, and then every 20 ms; fewer if this process had to wait. */
-	CHECK_LESS(letters, 9 + spent / 20000000);
+	CHECK_LESS(control_messages, 9 + spent / 20000000);
 	reach(one, other);
 	drop(one);
 	drop(other);
@@ -450,7 +451,7 @@ static void a_number_waits_for_the_records_of_its_holder(void)
 	CHECK_EQUAL(give(one), ENOUGH);
 	one->head = RECORDS;
 	CHECK_EQUAL(give(one), taken[0]);
-	/* Where a mad peer has moved the tail, it is not waited for. */
+	/* Where a misbehaving peer has moved the tail, it is not waited for. */
 	atomic_store(&one->segment->tail, UINT64_MAX / 2);
 	for (int i = 0; i < ENOUGH; i++)
 		node_number_return(one, give(one));
@@ -501,10 +502,10 @@ static void begin_to_meet(struct node *from, struct node *to)
 {
 	struct node_peer *peer = peer_of(from, to);
 
-	peer->knocked_at = 0;
-	CHECK_EQUAL(node_knock(from, peer), -EAGAIN);
-	CHECK_EQUAL(node_mail(to), 1);
-	CHECK_EQUAL(node_mail(from), 1);
+	peer->connect_sent_at = 0;
+	CHECK_EQUAL(node_connect(from, peer), -EAGAIN);
+	CHECK_EQUAL(node_read_control(to), 1);
+	CHECK_EQUAL(node_read_control(from), 1);
 	CHECK_EQUAL(peer->meeting, NODE_MET);
 }
 
@@ -518,13 +519,13 @@ static void a_new_incarnation_is_noticed_in_mid_meeting(void)
 	begin_to_meet(one, other);
 	drop(other);
 	other = start(2);
-	while (node_mail(other) == 0) {
-		CHECK_EQUAL(node_knock(one, peer), -EAGAIN);
+	while (node_read_control(other) == 0) {
+		CHECK_EQUAL(node_connect(one, peer), -EAGAIN);
 		CHECK(now_ns() < deadline);
 	}
 	CHECK_EQUAL(peer_of(other, one)->meeting, NODE_MET); /* what `one` has mapped is not this one's */
 	CHECK_EQUAL(told, 0);
-	node_mail(one);
+	node_read_control(one);
 	CHECK_EQUAL(told, 1);
 	reach(one, other);
 	check_open(one, other);
@@ -541,11 +542,11 @@ static void whoever_has_gone_meanwhile_is_not_met(void)
 	begin_to_meet(one, other);
 	uint32_t pid = one->pid;
 	drop(one);
-	letters = 0;
-	CHECK_EQUAL(node_mail(other), 1);
-	CHECK_EQUAL(peer->meeting, NODE_STRANGER);
+	control_messages = 0;
+	CHECK_EQUAL(node_read_control(other), 1);
+	CHECK_EQUAL(peer->meeting, NODE_UNVERIFIED);
 	CHECK(peer->segment == NULL);
-	CHECK_EQUAL(letters, 0);
+	CHECK_EQUAL(control_messages, 0);
 	one = start_as(pid);
 	reach(other, one);
 	drop(one);
@@ -564,15 +565,15 @@ static void a_new_incarnation_waits_for_the_records_of_the_old(void)
 	struct node_peer *here = peer_of(one, other), *there = peer_of(other, one);
 	CHECK_EQUAL(here->meeting, NODE_OPEN);
 	queue_sticks = true;
-	CHECK_EQUAL(node_knock(other, there), -EAGAIN);
-	one->mail_due = false;
-	CHECK_EQUAL(node_mail(one), 0);
-	CHECK(one->mail_due);
+	CHECK_EQUAL(node_connect(other, there), -EAGAIN);
+	one->control_due = false;
+	CHECK_EQUAL(node_read_control(one), 0);
+	CHECK(one->control_due);
 	CHECK(node_peer_dead(one, here)); /* so that a line it has not published is passed over */
 	CHECK_EQUAL(told, 0);
 	CHECK_EQUAL(here->meeting, NODE_OPEN);
 	queue_sticks = false;
-	node_mail(one);
+	node_read_control(one);
 	CHECK_EQUAL(consumed, 3);
 	CHECK_EQUAL(told, 1);
 	reach(other, one);
@@ -581,7 +582,7 @@ static void a_new_incarnation_waits_for_the_records_of_the_old(void)
 	drop(other);
 }
 
-static void a_farewell_is_told_once(void)
+static void a_disconnect_is_told_once(void)
 {
 	struct node *one = start(1), *other = start(2);
 
@@ -590,21 +591,21 @@ static void a_farewell_is_told_once(void)
 	atomic_fetch_add(&peer_of(other, one)->segment->tail, 2);
 	stop(other);
 	queue_sticks = true;
-	node_mail(one);
+	node_read_control(one);
 	CHECK_EQUAL(told, 0);
-	CHECK(doorbell_rings(one, 0)); /* it is not forgotten */
+	CHECK(wait_fd_readable(one, 0)); /* it is not forgotten */
 	queue_sticks = false;
-	node_mail(one);
+	node_read_control(one);
 	CHECK_EQUAL(consumed, 2);
 	CHECK_EQUAL(told, 1);
-	CHECK_EQUAL(peer->meeting, NODE_STRANGER);
-	CHECK(!doorbell_rings(one, 0));
-	CHECK_EQUAL(node_knock(one, peer), -ENOENT);
+	CHECK_EQUAL(peer->meeting, NODE_UNVERIFIED);
+	CHECK(!wait_fd_readable(one, 0));
+	CHECK_EQUAL(node_connect(one, peer), -ENOENT);
 	drop(one);
 }
 
 /* The engine may be told from poll() only. */
-static void a_knock_lets_nobody_go(void)
+static void a_connection_request_lets_nobody_go(void)
 {
 	struct node *one = start(1), *leaving = start(2), *third = start(3);
 	struct node_peer *peer = peer_of(one, third);
@@ -612,13 +613,13 @@ static void a_knock_lets_nobody_go(void)
 
 	reach(one, leaving);
 	stop(leaving);
-	one->mail_due = false;
-	while (!one->mail_due) {
-		CHECK_EQUAL(node_knock(one, peer), -EAGAIN);
+	one->control_due = false;
+	while (!one->control_due) {
+		CHECK_EQUAL(node_connect(one, peer), -EAGAIN);
 		CHECK(now_ns() < deadline);
 	}
 	CHECK_EQUAL(told, 0);
-	node_mail(one);
+	node_read_control(one);
 	CHECK_EQUAL(told, 1);
 	reach(one, third);
 	drop(one);
@@ -699,7 +700,7 @@ static void do_anything(void)
 			node_peer_lost(crowd[i], peer, false);
 		break;
 	case 2:
-		recv(crowd[i]->socket, &byte, 1, MSG_DONTWAIT); /* a letter gets lost */
+		recv(crowd[i]->socket, &byte, 1, MSG_DONTWAIT); /* a control message gets lost */
 		break;
 	case 3:
 		queue_sticks = !queue_sticks;
@@ -712,12 +713,12 @@ static void do_anything(void)
 	case 6:
 	case 7:
 	case 8:
-		peer->knocked_at = 0;
+		peer->connect_sent_at = 0;
 		if (peer->meeting != NODE_OPEN)
-			node_knock(crowd[i], peer);
+			node_connect(crowd[i], peer);
 		break;
 	default:
-		node_mail(crowd[i]);
+		node_read_control(crowd[i]);
 	}
 }
 
@@ -775,9 +776,9 @@ static void processes_meet_and_one_is_killed(void)
 
 	barrier();
 	while (peer->meeting != NODE_OPEN) {
-		int rc = node_knock(node, peer);
+		int rc = node_connect(node, peer);
 		CHECK(rc == -EAGAIN);
-		node_mail(node);
+		node_read_control(node);
 		CHECK(now_ns() < deadline);
 	}
 	CHECK_EQUAL(peer->os_pid, pid_of(1 - my_rank));
@@ -788,12 +789,12 @@ static void processes_meet_and_one_is_killed(void)
 		raise(SIGKILL);
 	}
 	while (told == 0) {
-		CHECK(doorbell_rings(node, 10000));
-		node_mail(node);
+		CHECK(wait_fd_readable(node, 10000));
+		node_read_control(node);
 	}
 	CHECK_EQUAL(told, 1);
-	CHECK_EQUAL(peer->meeting, NODE_STRANGER);
-	CHECK(!doorbell_rings(node, 0));
+	CHECK_EQUAL(peer->meeting, NODE_UNVERIFIED);
+	CHECK(!wait_fd_readable(node, 0));
 	drop(node);
 }
 
@@ -811,7 +812,7 @@ static void a_death_waits_for_the_records_of_the_dead(void)
 		struct node *mine = start(2);
 		struct node_peer *parent = peer_of(mine, node);
 		while (parent->meeting != NODE_OPEN)
-			node_knock(mine, parent);
+			node_connect(mine, parent);
 		atomic_fetch_add(&parent->segment->tail, 4);
 		if (fork() == 0) { /* holds the name until the test has ended */
 			close(done[1]);
@@ -823,24 +824,24 @@ static void a_death_waits_for_the_records_of_the_dead(void)
 	}
 	struct pollfd wait = {.fd = ready[0], .events = POLLIN};
 	while (poll(&wait, 1, 0) == 0)
-		node_mail(node);
+		node_read_control(node);
 	CHECK_EQUAL(read(ready[0], &byte, 1), 1);
 	struct node_peer *peer = node_peer_get(node, LOOPBACK, pid_for(2));
 	CHECK_EQUAL(peer->meeting, NODE_OPEN);
-	int copy = dup(peer->pidfd); /* which must not keep the doorbell ringing */
+	int copy = dup(peer->pidfd); /* which must not keep the wait descriptor readable */
 	CHECK(!node_peer_dead(node, peer));
 	queue_sticks = true;
 	kill(child, SIGKILL);
 	CHECK_EQUAL(waitpid(child, NULL, 0), child);
 	CHECK(node_peer_dead(node, peer));
-	node_mail(node);
+	node_read_control(node);
 	CHECK_EQUAL(told, 0);
-	CHECK(doorbell_rings(node, 0));
+	CHECK(wait_fd_readable(node, 0));
 	queue_sticks = false;
-	node_mail(node);
+	node_read_control(node);
 	CHECK_EQUAL(consumed, 4);
 	CHECK_EQUAL(told, 1);
-	CHECK(!doorbell_rings(node, 0));
+	CHECK(!wait_fd_readable(node, 0));
 	close(copy);
 	for (int i = 0; i < 2; i++) {
 		close(ready[i]);
@@ -877,16 +878,16 @@ static void run_foreign(struct node *node, void (*act)(struct node *))
 	_exit(0);
 }
 
-static void knock_in_vain(struct node *mine)
+static void connect_in_vain(struct node *mine)
 {
 	struct node_peer *parent = node_peer_get(mine, LOOPBACK, mine->pid - (1u << 22));
 	int rc;
 
-	while ((rc = node_knock(mine, parent)) == -EAGAIN)
+	while ((rc = node_connect(mine, parent)) == -EAGAIN)
 		;
 	CHECK_EQUAL(rc, -EHOSTUNREACH);
 	CHECK_EQUAL(parent->meeting, NODE_FOREIGN);
-	CHECK_EQUAL(node_knock(mine, parent), -EHOSTUNREACH);
+	CHECK_EQUAL(node_connect(mine, parent), -EHOSTUNREACH);
 	CHECK(parent->segment == NULL);
 }
 
@@ -895,7 +896,7 @@ static void listen_in_vain(struct node *mine)
 	_Atomic int *parent_has_its_answer = shared_memory();
 
 	while (!atomic_load(parent_has_its_answer))
-		node_mail(mine);
+		node_read_control(mine);
 	CHECK(mine->counters.refused_uid > 0);
 	CHECK_EQUAL(mine->peer_count, 0);
 }
@@ -913,9 +914,9 @@ static void another_user_is_refused(void)
 	pid_t child = fork_child();
 
 	if (child == 0)
-		run_foreign(node, knock_in_vain);
+		run_foreign(node, connect_in_vain);
 	while (node->counters.refused_uid == 0)
-		node_mail(node);
+		node_read_control(node);
 	CHECK_EQUAL(node->peer_count, 0);
 	join_child(child);
 	drop(node);
@@ -931,7 +932,7 @@ static void another_user_is_not_reached(void)
 
 	if (child == 0)
 		run_foreign(node, listen_in_vain);
-	while ((rc = node_knock(node, peer)) != -EHOSTUNREACH)
+	while ((rc = node_connect(node, peer)) != -EHOSTUNREACH)
 		CHECK(rc == -EAGAIN || rc == -ENOENT);
 	CHECK_EQUAL(peer->number, NODE_NO_SENDER); /* so it was not sent our segment */
 	atomic_store((_Atomic int *)shared_memory(), 1);
@@ -966,23 +967,23 @@ static void a_process_that_cannot_be_seen_is_watched_by_its_name(void)
 		struct node *mine = start(2);
 		struct node_peer *peer = peer_of(mine, node);
 		while (peer->meeting != NODE_OPEN)
-			node_knock(mine, peer);
+			node_connect(mine, peer);
 		CHECK_EQUAL(peer->os_pid, 0);
 		CHECK_EQUAL(peer->pidfd, -1);
 		CHECK(!node_peer_dead(mine, peer));
 		atomic_store(seen_alive, 1);
 		while (!node_peer_dead(mine, peer))
 			CHECK(now_ns() < deadline);
-		node_ring(mine, peer);
-		CHECK(!peer->doomed); /* the bell is still there, though nobody hears it */
-		lose_bell(peer);
-		node_ring(mine, peer);
-		CHECK(peer->doomed && mine->any_doomed);
+		node_wake(mine, peer);
+		CHECK(!peer->failed); /* the doorbell is still there, though nobody hears it */
+		lose_doorbell(peer);
+		node_wake(mine, peer);
+		CHECK(peer->failed && mine->any_failed);
 		_exit(0);
 	}
 	int status = 0;
 	while (!atomic_load(seen_alive) && waitpid(child, &status, WNOHANG) == 0) {
-		node_mail(node);
+		node_read_control(node);
 		CHECK(now_ns() < deadline);
 	}
 	bool refused = !atomic_load(seen_alive);
@@ -994,109 +995,109 @@ static void a_process_that_cannot_be_seen_is_watched_by_its_name(void)
 	join_child(child);
 }
 
-/* ---- Bells ---- */
+/* ---- Doorbells ---- */
 
-static uint64_t rings_in(const struct node *node)
+static uint64_t wakes_in(const struct node *node)
 {
 	uint64_t count = 0;
 
-	CHECK(read(node->bell, &count, sizeof count) == sizeof count || errno == EAGAIN);
+	CHECK(read(node->doorbell, &count, sizeof count) == sizeof count || errno == EAGAIN);
 	return count;
 }
 
-static bool has_letter(const struct node *node)
+static bool has_control(const struct node *node)
 {
 	char byte;
 
 	return recv(node->socket, &byte, sizeof byte, MSG_DONTWAIT | MSG_PEEK) >= 0;
 }
 
-static void many_rings_are_one_wake(void)
+static void many_wakes_are_one(void)
 {
 	struct node *one = start(1), *other = start(2), *third = start(3);
 
 	reach(one, other);
 	reach(third, other);
-	CHECK(!doorbell_rings(other, 0));
+	CHECK(!wait_fd_readable(other, 0));
 	for (int i = 0; i < 20; i++) {
-		node_ring(one, peer_of(one, other));
-		node_ring(third, peer_of(third, other));
+		node_wake(one, peer_of(one, other));
+		node_wake(third, peer_of(third, other));
 	}
-	CHECK_EQUAL(one->counters.rings, 20);
-	CHECK(doorbell_rings(other, 0));
-	CHECK(!has_letter(other));
-	CHECK_EQUAL(node_mail(other), 1);
-	CHECK(!doorbell_rings(other, 0));
-	CHECK_EQUAL(node_mail(other), 0);
-	node_ring(one, peer_of(one, other));
-	CHECK(doorbell_rings(other, 0));
-	CHECK(!doorbell_rings(one, 0) && !doorbell_rings(third, 0));
-	CHECK_EQUAL(rings_in(other), 1);
+	CHECK_EQUAL(one->counters.wakes, 20);
+	CHECK(wait_fd_readable(other, 0));
+	CHECK(!has_control(other));
+	CHECK_EQUAL(node_read_control(other), 1);
+	CHECK(!wait_fd_readable(other, 0));
+	CHECK_EQUAL(node_read_control(other), 0);
+	node_wake(one, peer_of(one, other));
+	CHECK(wait_fd_readable(other, 0));
+	CHECK(!wait_fd_readable(one, 0) && !wait_fd_readable(third, 0));
+	CHECK_EQUAL(wakes_in(other), 1);
 	drop(one);
 	drop(other);
 	drop(third);
 }
 
-/* The rings of either side reach the other, whoever has knocked. */
-static void both_sides_get_the_others_bell(void)
+/* Wake-ups of either side reach the other, whoever has connected. */
+static void both_sides_get_the_others_doorbell(void)
 {
 	struct node *one = start(1), *other = start(2);
 
 	reach(one, other);
-	CHECK_EQUAL(fcntl(peer_of(one, other)->bell, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-	CHECK_EQUAL(fcntl(peer_of(one, other)->bell, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
-	node_ring(other, peer_of(other, one));
-	CHECK_EQUAL(rings_in(one), 1);
-	CHECK_EQUAL(rings_in(other), 0);
-	node_ring(one, peer_of(one, other));
-	CHECK_EQUAL(rings_in(one), 0);
-	CHECK_EQUAL(rings_in(other), 1);
+	CHECK_EQUAL(fcntl(peer_of(one, other)->doorbell, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	CHECK_EQUAL(fcntl(peer_of(one, other)->doorbell, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+	node_wake(other, peer_of(other, one));
+	CHECK_EQUAL(wakes_in(one), 1);
+	CHECK_EQUAL(wakes_in(other), 0);
+	node_wake(one, peer_of(one, other));
+	CHECK_EQUAL(wakes_in(one), 0);
+	CHECK_EQUAL(wakes_in(other), 1);
 	drop(one);
 	drop(other);
 }
 
-static void a_full_bell_is_as_good_as_rung(void)
+static void a_full_doorbell_is_as_good_as_written_to(void)
 {
 	struct node *one = start(1), *other = start(2);
 	struct node_peer *peer = peer_of(one, other);
 	const uint64_t most = UINT64_MAX - 1, none = 0;
 
 	reach(one, other);
-	CHECK_EQUAL(write(peer->bell, &most, sizeof most), sizeof most);
-	CHECK_EQUAL(write(peer->bell, &none, sizeof none), sizeof none);
-	node_ring(one, peer);
-	node_ring(one, peer);
-	CHECK(doorbell_rings(other, 0));
-	CHECK(!has_letter(other));
-	CHECK_EQUAL(node_mail(other), 1);
-	CHECK(!doorbell_rings(other, 0));
-	node_ring(one, peer);
-	CHECK_EQUAL(rings_in(other), 1);
+	CHECK_EQUAL(write(peer->doorbell, &most, sizeof most), sizeof most);
+	CHECK_EQUAL(write(peer->doorbell, &none, sizeof none), sizeof none);
+	node_wake(one, peer);
+	node_wake(one, peer);
+	CHECK(wait_fd_readable(other, 0));
+	CHECK(!has_control(other));
+	CHECK_EQUAL(node_read_control(other), 1);
+	CHECK(!wait_fd_readable(other, 0));
+	node_wake(one, peer);
+	CHECK_EQUAL(wakes_in(other), 1);
 	drop(one);
 	drop(other);
 }
 
-static void without_a_bell_a_letter_rings(void)
+static void without_a_doorbell_a_control_message_wakes(void)
 {
 	struct node *one = start(1), *other = start(2);
 	struct node_peer *peer = peer_of(one, other);
 
 	reach(one, other);
-	lose_bell(peer);
+	lose_doorbell(peer);
 	for (int i = 0; i < 20; i++)
-		node_ring(one, peer);
-	CHECK_EQUAL(one->counters.rings, 20);
-	CHECK_EQUAL(rings_in(other), 0);
-	CHECK(doorbell_rings(other, 0));
-	CHECK(node_mail(other) > 0);
-	CHECK(!doorbell_rings(other, 0));
+		node_wake(one, peer);
+	CHECK_EQUAL(one->counters.wakes, 20);
+	CHECK_EQUAL(wakes_in(other), 0);
+	CHECK(wait_fd_readable(other, 0));
+	CHECK(node_read_control(other) > 0);
+	CHECK(!wait_fd_readable(other, 0));
 	CHECK_EQUAL(other->counters.malformed, 0);
 	drop(one);
 	drop(other);
 }
 
-/* Rank 1 sleeps in poll() until it is rung, again and again; a wake that is missed is a round that does not end. */
-static void a_sleeper_is_woken_by_the_bell(void)
+/* Rank 1 sleeps in poll() until it is woken, again and again; a wake that is missed is a round that does not end. */
+static void a_sleeper_is_woken_by_the_doorbell(void)
 {
 	struct node *node = start(1 + my_rank);
 	struct node_peer *peer = node_peer_get(node, LOOPBACK, pid_for(2 - my_rank));
@@ -1105,26 +1106,26 @@ static void a_sleeper_is_woken_by_the_bell(void)
 
 	barrier();
 	while (peer->meeting != NODE_OPEN) {
-		CHECK_EQUAL(node_knock(node, peer), -EAGAIN);
-		node_mail(node);
+		CHECK_EQUAL(node_connect(node, peer), -EAGAIN);
+		node_read_control(node);
 		CHECK(now_ns() < deadline);
 	}
 	barrier();
-	for (int i = 0; i < 2; i++) { /* knocks that were still on their way, and then their answers */
-		node_mail(node);
+	for (int i = 0; i < 2; i++) { /* connection requests that were still on their way, and then their answers */
+		node_read_control(node);
 		barrier();
 	}
 	for (uint64_t i = 1; i <= FEWER(2000); i++) {
 		deadline = now_ns() + PATIENCE;
 		if (my_rank == 0) {
-			node_ring(node, peer);
+			node_wake(node, peer);
 			while (atomic_load(round) != i)
 				CHECK(now_ns() < deadline);
 		} else {
-			CHECK(doorbell_rings(node, (int)(PATIENCE / 1000000)));
-			CHECK(!has_letter(node));
-			CHECK_EQUAL(node_mail(node), 1);
-			CHECK(!doorbell_rings(node, 0));
+			CHECK(wait_fd_readable(node, (int)(PATIENCE / 1000000)));
+			CHECK(!has_control(node));
+			CHECK_EQUAL(node_read_control(node), 1);
+			CHECK(!wait_fd_readable(node, 0));
 			atomic_store(round, i);
 		}
 	}
@@ -1132,8 +1133,11 @@ static void a_sleeper_is_woken_by_the_bell(void)
 	drop(node);
 }
 
-/* The bell of somebody who has gone is closed, or descriptors would not balance; death is noticed though the bell is not. */
-static void a_ring_to_the_dead_is_harmless(void)
+/*
+ * The doorbell of somebody who has gone is closed, or descriptors would not balance; death is noticed though the
+ * doorbell is not.
+ */
+static void waking_the_dead_is_harmless(void)
 {
 	struct node *node = start(1);
 	struct node_peer *peer = node_peer_get(node, LOOPBACK, pid_for(2));
@@ -1145,29 +1149,29 @@ static void a_ring_to_the_dead_is_harmless(void)
 		close_in_child(node);
 		struct node *mine = start(2);
 		for (;;)
-			node_mail(mine);
+			node_read_control(mine);
 	}
 	while (peer->meeting != NODE_OPEN) {
-		int rc = node_knock(node, peer);
+		int rc = node_connect(node, peer);
 		CHECK(rc == -EAGAIN || rc == -ENOENT);
-		node_mail(node);
+		node_read_control(node);
 		CHECK(now_ns() < deadline);
 	}
-	CHECK_EQUAL(open_descriptors(), before + 2); /* a pidfd and a bell */
+	CHECK_EQUAL(open_descriptors(), before + 2); /* a pidfd and a doorbell */
 	kill(child, SIGKILL);
 	CHECK_EQUAL(waitpid(child, NULL, 0), child);
-	node_ring(node, peer);
-	CHECK(!peer->doomed);
+	node_wake(node, peer);
+	CHECK(!peer->failed);
 	CHECK(node_peer_dead(node, peer));
-	CHECK(doorbell_rings(node, 0));
-	CHECK(node_mail(node) > 0); /* the death, and what the child still answered to a second knock */
+	CHECK(wait_fd_readable(node, 0));
+	CHECK(node_read_control(node) > 0); /* the death, and what the child still answered to a second ping */
 	CHECK_EQUAL(told, 1);
 	CHECK_EQUAL(open_descriptors(), before);
 	drop(node);
 }
 
-/* Unread letters count against their sender, of whom rings must not depend. */
-static void a_ring_passes_when_others_read_nothing(void)
+/* Unread control messages count against their sender, of which wake-ups must not depend. */
+static void a_wake_passes_when_others_read_nothing(void)
 {
 	struct node *one = start(1), *other = start(2);
 	struct sockaddr_un name[MAX_PEERS] = {0};
@@ -1190,19 +1194,19 @@ static void a_ring_passes_when_others_read_nothing(void)
 			more += sendto(one->socket, page, sizeof page, MSG_DONTWAIT, (struct sockaddr *)&name[i],
 				       length[i]) > 0;
 	} while (more > 0);
-	node_ring(one, peer_of(one, other));
-	CHECK_EQUAL(rings_in(other), 1);
-	CHECK(!has_letter(other));
-	lose_bell(peer_of(one, other));
-	node_ring(one, peer_of(one, other));
-	CHECK(has_letter(other));
+	node_wake(one, peer_of(one, other));
+	CHECK_EQUAL(wakes_in(other), 1);
+	CHECK(!has_control(other));
+	lose_doorbell(peer_of(one, other));
+	node_wake(one, peer_of(one, other));
+	CHECK(has_control(other));
 	for (int i = 0; i < MAX_PEERS; i++)
 		close(deaf[i]);
 	drop(one);
 	drop(other);
 }
 
-/* ---- Hostile letters ---- */
+/* ---- Hostile control messages ---- */
 
 static socklen_t name_of(const struct node *node, struct sockaddr_un *name)
 {
@@ -1215,13 +1219,13 @@ static socklen_t name_of(const struct node *node, struct sockaddr_un *name)
 static void post(int from, const struct node *to, const void *bytes, size_t length, const int *fds, int count)
 {
 	struct sockaddr_un name;
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(253 * sizeof(int))] = {0};
+	_Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(253 * sizeof(int))] = {0};
 	struct iovec body = {(void *)(uintptr_t)bytes, length};
 	struct msghdr message = {
 		.msg_name = &name, .msg_namelen = name_of(to, &name), .msg_iov = &body, .msg_iovlen = 1};
 
 	if (count > 0) {
-		message.msg_control = control;
+		message.msg_control = ancillary;
 		/* Their types are size_t or socklen_t, as the C library has it. */
 		message.msg_controllen = (socklen_t)CMSG_SPACE((size_t)count * sizeof(int));
 		struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
@@ -1233,13 +1237,13 @@ static void post(int from, const struct node *to, const void *bytes, size_t leng
 	CHECK_EQUAL(__real_sendmsg(from, &message, MSG_DONTWAIT), length);
 }
 
-/* The letter that `from` sends first to `to`, taken from the post. */
+/* The control message that `from` sends first to `to`, taken from the socket. */
 static size_t intercept(struct node *from, struct node *to, char *bytes, size_t room)
 {
 	struct node_peer *peer = peer_of(from, to);
 
-	peer->knocked_at = 0;
-	CHECK_EQUAL(node_knock(from, peer), -EAGAIN);
+	peer->connect_sent_at = 0;
+	CHECK_EQUAL(node_connect(from, peer), -EAGAIN);
 	ssize_t length = recv(to->socket, bytes, room, MSG_DONTWAIT);
 	CHECK(length > 1);
 	return (size_t)length;
@@ -1248,12 +1252,12 @@ static size_t intercept(struct node *from, struct node *to, char *bytes, size_t 
 static void check_unharmed(struct node *victim, uint64_t malformed)
 {
 	CHECK_EQUAL(victim->counters.malformed, malformed);
-	CHECK(!doorbell_rings(victim, 0));
+	CHECK(!wait_fd_readable(victim, 0));
 	for (uint32_t i = 0; i < victim->peer_count; i++)
 		CHECK(victim->peers[i]->segment == NULL);
 }
 
-static void random_letters_are_dropped(void)
+static void random_control_messages_are_dropped(void)
 {
 	struct node *victim = start(1), *honest = start(2);
 	unsigned char bytes[512];
@@ -1261,16 +1265,16 @@ static void random_letters_are_dropped(void)
 	for (unsigned length = 0; length < sizeof bytes; length++) {
 		CHECK_EQUAL(getrandom(bytes, sizeof bytes, 0), sizeof bytes);
 		post(honest->socket, victim, bytes, length, NULL, 0);
-		CHECK_EQUAL(node_mail(victim), 1);
+		CHECK_EQUAL(node_read_control(victim), 1);
 	}
-	check_unharmed(victim, sizeof bytes - 1); /* one was a ring */
+	check_unharmed(victim, sizeof bytes - 1); /* one was a wake-up */
 	reach(honest, victim);
 	drop(victim);
 	drop(honest);
 }
 
-/* A true letter with any one bit changed, from its true sender: dropped, or as harmless as the true one. */
-static void changed_letters_do_no_harm(void)
+/* A true control message with any one bit changed, from its true sender: dropped, or as harmless as the true one. */
+static void changed_control_messages_do_no_harm(void)
 {
 	struct node *victim = start(1), *honest = start(2);
 	char bytes[512];
@@ -1280,7 +1284,7 @@ static void changed_letters_do_no_harm(void)
 		bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
 		post(honest->socket, victim, bytes, length, NULL, 0);
 		bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
-		CHECK_EQUAL(node_mail(victim), 1);
+		CHECK_EQUAL(node_read_control(victim), 1);
 		while (recv(honest->socket, bytes + length, 1, MSG_DONTWAIT) > 0)
 			; /* an answer, and with it a segment */
 	}
@@ -1302,13 +1306,13 @@ static void nobody_speaks_in_anothers_name(void)
 
 	post(liar->socket, victim, bytes, length, &liar->segment_fd, 1);
 	post(nameless, victim, bytes, length, &liar->segment_fd, 1);
-	CHECK_EQUAL(node_mail(victim), 2);
+	CHECK_EQUAL(node_read_control(victim), 2);
 	check_unharmed(victim, 2);
 	CHECK_EQUAL(victim->peer_count, 0);
 	/* Nor in our own. */
 	length = intercept(victim, honest, bytes, sizeof bytes);
 	post(victim->socket, victim, bytes, length, NULL, 0);
-	CHECK_EQUAL(node_mail(victim), 1);
+	CHECK_EQUAL(node_read_control(victim), 1);
 	check_unharmed(victim, 3);
 	close(nameless);
 	drop(liar);
@@ -1317,40 +1321,40 @@ static void nobody_speaks_in_anothers_name(void)
 	drop(honest);
 }
 
-static void only_an_enclosure_is_taken_and_only_with_a_letter(void)
+static void only_passed_descriptors_are_taken_and_only_with_a_control_message(void)
 {
 	struct node *victim = start(1), *honest = start(2);
 	char first[512], second[512], rest[512];
 	size_t length = intercept(honest, victim, first, sizeof first);
 	int fds[253];
 
-	/* The first letter gives no number, the second would do with the right descriptors. */
+	/* The first control message gives no number, the second would do with the right descriptors. */
 	begin_to_meet(honest, victim);
 	recv(victim->socket, rest, sizeof rest, MSG_DONTWAIT);
 	CHECK_EQUAL(intercept(honest, victim, second, sizeof second), length);
 	int before = open_descriptors();
 	for (int i = 0; i < 253; i++)
-		fds[i] = i == 1 ? honest->bell : honest->segment_fd;
+		fds[i] = i == 1 ? honest->doorbell : honest->segment_fd;
 	post(honest->socket, victim, second, length, fds, 3);
 	post(honest->socket, victim, second, length, fds, 253);
-	CHECK_EQUAL(node_mail(victim), 2);
+	CHECK_EQUAL(node_read_control(victim), 2);
 	check_unharmed(victim, 2);
-	post(honest->socket, victim, "", 1, fds, 2); /* with a ring */
+	post(honest->socket, victim, "", 1, fds, 2); /* with a wake-up */
 	post(honest->socket, victim, second, length - 1, fds, 253);
-	CHECK_EQUAL(node_mail(victim), 2);
+	CHECK_EQUAL(node_read_control(victim), 2);
 	check_unharmed(victim, 3);
 	post(honest->socket, victim, first, length, fds, 2);
-	CHECK_EQUAL(node_mail(victim), 1);
+	CHECK_EQUAL(node_read_control(victim), 1);
 	check_unharmed(victim, 4);
 	while (recv(honest->socket, rest, sizeof rest, MSG_DONTWAIT) > 0)
 		;
 	CHECK_EQUAL(open_descriptors(), before);
 	post(honest->socket, victim, second, length, fds, 2);
-	CHECK_EQUAL(node_mail(victim), 1);
+	CHECK_EQUAL(node_read_control(victim), 1);
 	CHECK_EQUAL(peer_of(victim, honest)->meeting, NODE_OPEN);
-	CHECK_EQUAL(open_descriptors(), before + 1); /* the bell */
+	CHECK_EQUAL(open_descriptors(), before + 1); /* the doorbell */
 	post(honest->socket, victim, second, length, fds, 2);
-	CHECK_EQUAL(node_mail(victim), 1);
+	CHECK_EQUAL(node_read_control(victim), 1);
 	CHECK_EQUAL(open_descriptors(), before + 1);
 	reach(honest, victim);
 	check_open(honest, victim);
@@ -1359,26 +1363,26 @@ static void only_an_enclosure_is_taken_and_only_with_a_letter(void)
 }
 
 /* What would be sent would bear it. */
-static void a_letter_without_a_number_opens_nothing(void)
+static void a_control_without_a_number_opens_nothing(void)
 {
 	enum { NUMBER_AT = 56 }; /* of the sender for its receiver; then the one that it was given */
 	const uint16_t none = NODE_NO_SENDER;
 	struct node *victim = start(1), *honest = start(2);
-	char letter[512], changed[512];
-	int fds[2] = {honest->segment_fd, honest->bell};
+	char control[512], changed[512];
+	int fds[2] = {honest->segment_fd, honest->doorbell};
 
 	begin_to_meet(honest, victim);
-	recv(victim->socket, letter, sizeof letter, MSG_DONTWAIT);
-	size_t length = intercept(honest, victim, letter, sizeof letter);
-	memcpy(changed, letter, length);
+	recv(victim->socket, control, sizeof control, MSG_DONTWAIT);
+	size_t length = intercept(honest, victim, control, sizeof control);
+	memcpy(changed, control, length);
 	memcpy(changed + NUMBER_AT + 2, &none, sizeof none);
 	post(honest->socket, victim, changed, length, fds, 2);
-	CHECK_EQUAL(node_mail(victim), 1);
+	CHECK_EQUAL(node_read_control(victim), 1);
 	CHECK_EQUAL(peer_of(victim, honest)->meeting, NODE_MET);
-	memcpy(changed, letter, length);
+	memcpy(changed, control, length);
 	memcpy(changed + NUMBER_AT, &none, sizeof none);
 	post(honest->socket, victim, changed, length, NULL, 0);
-	CHECK_EQUAL(node_mail(victim), 1);
+	CHECK_EQUAL(node_read_control(victim), 1);
 	CHECK_EQUAL(peer_of(victim, honest)->meeting, NODE_MET);
 	reach(honest, victim);
 	reach(victim, honest);
@@ -1409,9 +1413,9 @@ static void whoever_has_no_descriptors_left_meets_later(void)
 
 	uint64_t until = now_ns() + 5000000, deadline = until + PATIENCE;
 	while (now_ns() < until || !one->told_shortage) {
-		CHECK_EQUAL(node_knock(one, peer), -EAGAIN);
-		node_mail(other);
-		node_mail(one);
+		CHECK_EQUAL(node_connect(one, peer), -EAGAIN);
+		node_read_control(other);
+		node_read_control(one);
 		CHECK(now_ns() < deadline);
 	}
 	CHECK(peer->meeting != NODE_OPEN);
@@ -1420,12 +1424,12 @@ static void whoever_has_no_descriptors_left_meets_later(void)
 		close(taken[--count]);
 	reach(one, other);
 	check_open(one, other);
-	CHECK(peer->bell >= 0);
+	CHECK(peer->doorbell >= 0);
 	drop(one);
 	drop(other);
 }
 
-/* One for the pidfd of whoever knocks, which is first, and one for the segment, closed again when that is mapped. */
+/* One for the pidfd of whoever connects, which is first, and one for the segment, closed again when that is mapped. */
 static void two_descriptors_are_enough_to_meet(void)
 {
 	struct node *one = start(1), *other = start(2);
@@ -1434,46 +1438,46 @@ static void two_descriptors_are_enough_to_meet(void)
 
 	reach(one, other);
 	check_open(one, other);
-	CHECK_EQUAL(there->bell, -1);
-	CHECK_EQUAL(here->bell, -1);
+	CHECK_EQUAL(there->doorbell, -1);
+	CHECK_EQUAL(here->doorbell, -1);
 	CHECK(!one->told_shortage && !other->told_shortage);
 	CHECK_EQUAL(one->counters.malformed + other->counters.malformed, 0);
-	node_ring(one, there);
-	CHECK(has_letter(other));
-	CHECK(doorbell_rings(other, 0));
+	node_wake(one, there);
+	CHECK(has_control(other));
+	CHECK(wait_fd_readable(other, 0));
 	while (count > 0)
 		close(taken[--count]);
 	drop(one);
 	drop(other);
 }
 
-/* Nothing that would break, block or be written to; and then the letter as a whole is void. */
-static void only_an_eventfd_is_taken_for_a_bell(void)
+/* Nothing that would break, block or be written to; and then the control message as a whole is void. */
+static void only_an_eventfd_is_taken_for_a_doorbell(void)
 {
 	struct node *victim = start(1), *liar = start(2);
-	int own = liar->bell, ends[2], blocking;
+	int own = liar->doorbell, ends[2], blocking;
 
 	CHECK_EQUAL(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 	blocking = eventfd(0, EFD_CLOEXEC);
 	CHECK(blocking >= 0);
-	const int bells[] = {ends[1], liar->socket, liar->segment_fd, blocking, STDOUT_FILENO};
-	for (size_t i = 0; i < sizeof bells / sizeof *bells; i++) {
+	const int doorbells[] = {ends[1], liar->socket, liar->segment_fd, blocking, STDOUT_FILENO};
+	for (size_t i = 0; i < sizeof doorbells / sizeof *doorbells; i++) {
 		uint64_t deadline = now_ns() + PATIENCE;
 
-		liar->bell = bells[i];
+		liar->doorbell = doorbells[i];
 		while (victim->counters.malformed <= i) {
-			CHECK_EQUAL(node_knock(liar, peer_of(liar, victim)), -EAGAIN);
-			node_mail(victim);
-			node_mail(liar);
+			CHECK_EQUAL(node_connect(liar, peer_of(liar, victim)), -EAGAIN);
+			node_read_control(victim);
+			node_read_control(liar);
 			CHECK(now_ns() < deadline);
 		}
 		CHECK(peer_of(victim, liar)->segment == NULL);
-		CHECK_EQUAL(peer_of(victim, liar)->bell, -1);
+		CHECK_EQUAL(peer_of(victim, liar)->doorbell, -1);
 	}
 	close(ends[0]);
 	close(ends[1]);
 	close(blocking);
-	liar->bell = own;
+	liar->doorbell = own;
 	reach(liar, victim);
 	drop(victim);
 	drop(liar);
@@ -1488,15 +1492,16 @@ static void another_version_is_refused(void)
 	uint16_t version;
 
 	memcpy(&version, bytes + 4, sizeof version); /* behind the magic */
-	CHECK_EQUAL(version, NODE_LAYOUT_VERSION);   /* who could not use our segment learns it from the first letter */
+	CHECK_EQUAL(version,
+		    NODE_LAYOUT_VERSION); /* who could not use our segment learns it from the first control message */
 	bytes[4]++;
 	post(newer->socket, victim, bytes, length + 8, NULL, 0);
-	CHECK_EQUAL(node_mail(victim), 1);
+	CHECK_EQUAL(node_read_control(victim), 1);
 	check_unharmed(victim, 0);
 	CHECK_EQUAL(victim->peer_count, 0);
-	node_mail(newer);
+	node_read_control(newer);
 	CHECK_EQUAL(peer->meeting, NODE_FOREIGN);
-	CHECK_EQUAL(node_knock(newer, peer), -EHOSTUNREACH);
+	CHECK_EQUAL(node_connect(newer, peer), -EHOSTUNREACH);
 	drop(victim);
 	drop(newer);
 }
@@ -1626,12 +1631,12 @@ static void hostile_memory_is_not_met(void)
 
 		liar->segment_fd = hostile_fd(liar, i);
 		while (victim->counters.malformed == 0) {
-			CHECK_EQUAL(node_knock(liar, peer_of(liar, victim)), -EAGAIN);
-			node_mail(victim);
-			node_mail(liar);
+			CHECK_EQUAL(node_connect(liar, peer_of(liar, victim)), -EAGAIN);
+			node_read_control(victim);
+			node_read_control(liar);
 			CHECK(now_ns() < deadline);
 		}
-		CHECK_EQUAL(peer_of(victim, liar)->meeting, NODE_STRANGER);
+		CHECK_EQUAL(peer_of(victim, liar)->meeting, NODE_UNVERIFIED);
 		CHECK_EQUAL(peer_of(liar, victim)->meeting, NODE_MET);
 		close(liar->segment_fd);
 		liar->segment_fd = own;
@@ -1651,8 +1656,8 @@ static void our_own_segment_is_sealed_and_empty(void)
 	CHECK(fcntl(node->segment_fd, F_ADD_SEALS, F_SEAL_WRITE) != 0);
 	CHECK(fcntl(node->segment_fd, F_GETFD) & FD_CLOEXEC);
 	CHECK(fcntl(node->socket, F_GETFD) & FD_CLOEXEC);
-	CHECK(fcntl(node->bell, F_GETFD) & FD_CLOEXEC);
 	CHECK(fcntl(node->doorbell, F_GETFD) & FD_CLOEXEC);
+	CHECK(fcntl(node->wait_fd, F_GETFD) & FD_CLOEXEC);
 	for (int i = 0; i < NODE_SLOTS; i++)
 		CHECK_EQUAL(atomic_load(&node->segment->slots[i].sequence), 0);
 	CHECK_EQUAL(atomic_load(&node->segment->tail), 0);
@@ -1660,13 +1665,13 @@ static void our_own_segment_is_sealed_and_empty(void)
 }
 
 static const struct test tests[] = {
-	ROW(1, two_interfaces_meet_by_four_letters),
-	ROW(1, a_knock_reads_its_answer_itself),
+	ROW(1, two_interfaces_meet_by_four_control_messages),
+	ROW(1, a_connection_request_reads_its_answer_itself),
 	ROW(1, a_name_has_one_holder),
 	ROW(1, nobody_is_there_until_somebody_is),
-	ROW(1, two_may_knock_at_once),
-	ROW(1, any_letters_may_be_lost),
-	ROW(1, knocks_become_rare),
+	ROW(1, two_may_connect_at_once),
+	ROW(1, any_control_messages_may_be_lost),
+	ROW(1, connection_requests_become_rare),
 	ROW(1, a_number_comes_again_after_a_thousand_others),
 	ROW(1, a_number_waits_for_the_records_of_its_holder),
 	ROW(1, sixty_five_thousand_peers_have_a_number_each),
@@ -1674,8 +1679,8 @@ static const struct test tests[] = {
 	ROW(1, a_new_incarnation_is_noticed_in_mid_meeting),
 	ROW(1, whoever_has_gone_meanwhile_is_not_met),
 	ROW(1, a_new_incarnation_waits_for_the_records_of_the_old),
-	ROW(1, a_farewell_is_told_once),
-	ROW(1, a_knock_lets_nobody_go),
+	ROW(1, a_disconnect_is_told_once),
+	ROW(1, a_connection_request_lets_nobody_go),
 	ROW(1, who_was_forgotten_meets_again),
 	ROW(1, any_course_of_events_ends_in_meetings),
 	ROW(1, any_course_with_forgetting_ends_in_meetings),
@@ -1685,24 +1690,24 @@ static const struct test tests[] = {
 	ROW(1, another_user_is_refused),
 	ROW(1, another_user_is_not_reached),
 	ROW(1, a_process_that_cannot_be_seen_is_watched_by_its_name),
-	{.name = "a_sleeper_is_woken_by_the_bell",
-	 .run = a_sleeper_is_woken_by_the_bell,
+	{.name = "a_sleeper_is_woken_by_the_doorbell",
+	 .run = a_sleeper_is_woken_by_the_doorbell,
 	 .processes = 2,
 	 .seconds = 100}, /* two switches between processes a round, each of which may have to wait its turn */
-	ROW(1, many_rings_are_one_wake),
-	ROW(1, both_sides_get_the_others_bell),
-	ROW(1, a_full_bell_is_as_good_as_rung),
-	ROW(1, without_a_bell_a_letter_rings),
-	ROW(1, a_ring_to_the_dead_is_harmless),
-	ROW(1, a_ring_passes_when_others_read_nothing),
-	ROW(1, random_letters_are_dropped),
-	ROW(1, changed_letters_do_no_harm),
+	ROW(1, many_wakes_are_one),
+	ROW(1, both_sides_get_the_others_doorbell),
+	ROW(1, a_full_doorbell_is_as_good_as_written_to),
+	ROW(1, without_a_doorbell_a_control_message_wakes),
+	ROW(1, waking_the_dead_is_harmless),
+	ROW(1, a_wake_passes_when_others_read_nothing),
+	ROW(1, random_control_messages_are_dropped),
+	ROW(1, changed_control_messages_do_no_harm),
 	ROW(1, nobody_speaks_in_anothers_name),
-	ROW(1, only_an_enclosure_is_taken_and_only_with_a_letter),
-	ROW(1, a_letter_without_a_number_opens_nothing),
+	ROW(1, only_passed_descriptors_are_taken_and_only_with_a_control_message),
+	ROW(1, a_control_without_a_number_opens_nothing),
 	ROW(1, whoever_has_no_descriptors_left_meets_later),
 	ROW(1, two_descriptors_are_enough_to_meet),
-	ROW(1, only_an_eventfd_is_taken_for_a_bell),
+	ROW(1, only_an_eventfd_is_taken_for_a_doorbell),
 	ROW(1, another_version_is_refused),
 	ROW(1, hostile_memory_is_refused),
 	ROW(1, hostile_memory_is_not_met),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Peers that go, and what stays of them: whole transports, several in one process, with nothing but their own polling.
- * Farewells can be lost at node_farewell(), which is wrapped.
+ * DISCONNECTs can be lost at node_disconnect(), which is wrapped.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -67,15 +67,15 @@ static bool host_waits(void *owner)
 static const struct transport_sink sink = {
 	.arrived = arrived, .rdma_done = rdma_done, .peer_gone = peer_gone, .host_waits = host_waits};
 
-static bool farewells_are_lost;
+static bool disconnects_are_lost;
 
-void __real_node_farewell(struct node *);
-void __wrap_node_farewell(struct node *);
+void __real_node_disconnect(struct node *);
+void __wrap_node_disconnect(struct node *);
 
-void __wrap_node_farewell(struct node *node)
+void __wrap_node_disconnect(struct node *node)
 {
-	if (!farewells_are_lost)
-		__real_node_farewell(node);
+	if (!disconnects_are_lost)
+		__real_node_disconnect(node);
 }
 
 /* Pids that no other test of this machine uses at this time: the lower bits are the process's. */
@@ -97,7 +97,7 @@ static uint32_t pid_of_transport(struct transport *transport)
 	return node_of(transport)->pid;
 }
 
-/* Until it has left; both look at their mail. */
+/* Until it has left; both read their control messages. */
 static void say(struct transport *from, transport_address to, char what, struct transport *listener)
 {
 	uint64_t deadline = now_ns() + PATIENCE;
@@ -105,8 +105,8 @@ static void say(struct transport *from, transport_address to, char what, struct 
 
 	while ((rc = transport_node.send(from, to, &what, 1, NULL, 0)) != 0) {
 		CHECK(rc == -EAGAIN || rc == -ENOENT);
-		node_mail(node_of(listener));
-		node_mail(node_of(from));
+		node_read_control(node_of(listener));
+		node_read_control(node_of(from));
 		CHECK(now_ns() < deadline);
 	}
 }
@@ -119,10 +119,10 @@ static transport_address address_of(struct transport *in, struct transport *of)
 	return address;
 }
 
-/* Polls, with a look at the mail. */
+/* Polls, with a look at the control messages. */
 static void look(struct transport *transport)
 {
-	node_of(transport)->mail_due = true;
+	node_of(transport)->control_due = true;
 	transport_node.poll(transport, 16);
 }
 
@@ -185,9 +185,9 @@ static void nothing_stays_of_peers_that_went(void)
 	check_nothing_stays(FEWER(1500), FEWER(3000), true);
 }
 
-static void nothing_stays_of_peers_whose_farewell_was_lost(void)
+static void nothing_stays_of_peers_whose_disconnect_was_lost(void)
 {
-	farewells_are_lost = true;
+	disconnects_are_lost = true;
 	check_nothing_stays(FEWER(1500), FEWER(1500), false);
 }
 
@@ -348,7 +348,7 @@ static void a_late_record_is_not_taken_for_the_successors(void)
 static void leave_unheard(struct transport *client, struct transport *server, struct node_peer *entry)
 {
 	node_attend(node_of(client), NODE_CLOSED);
-	entry->doomed = node_of(server)->any_doomed = true;
+	entry->failed = node_of(server)->any_failed = true;
 	transport_node.poll(server, 16);
 	CHECK(!entry->segment && entry->former != NODE_NO_SENDER);
 	transport_node.close(client);
@@ -360,8 +360,8 @@ static void meet_half(struct transport *server, transport_address there, struct 
 
 	while (entry->meeting != NODE_MET) {
 		transport_node.send(server, there, "", 1, NULL, 0);
-		node_mail(node_of(client));
-		node_mail(node_of(server));
+		node_read_control(node_of(client));
+		node_read_control(node_of(server));
 	}
 }
 
@@ -370,7 +370,7 @@ static void who_is_lost_again_in_mid_meeting_is_heard_afterwards(void)
 {
 	struct transport *server, *client;
 
-	farewells_are_lost = true;
+	disconnects_are_lost = true;
 	start(SERVER, &server);
 	start(2, &client);
 	transport_address here = address_of(server, client);
@@ -403,7 +403,10 @@ static transport_address meet(struct transport *server, struct transport *client
 	return here;
 }
 
-/* It has mapped the server's segment under a second number since, and its letter that says so is not read in time. */
+/*
+ * It has mapped the server's segment under a second number since, and its control message that says so is not read in
+ * time.
+ */
 static void who_lives_and_is_lost_again_in_mid_meeting_is_met_again(void)
 {
 	struct transport *server, *client;
@@ -415,7 +418,7 @@ static void who_lives_and_is_lost_again_in_mid_meeting_is_met_again(void)
 
 	node_peer_lost(node_of(server), entry, true);
 	meet_half(server, here, client);
-	node_mail(node_of(client));
+	node_read_control(node_of(client));
 	CHECK_EQUAL(node_of(client)->peers[there]->meeting, NODE_OPEN);
 	node_peer_lost(node_of(server), entry, true);
 	CHECK(entry->former != NODE_NO_SENDER && entry->number != NODE_NO_SENDER);
@@ -429,7 +432,7 @@ static void who_lives_and_is_lost_again_in_mid_meeting_is_met_again(void)
 	transport_node.close(server);
 }
 
-/* It repeats that number in a letter that is read later. */
+/* It repeats that number in a control message that is read later. */
 static void who_lives_and_is_lost_again_before_it_is_mapped_is_heard_afterwards(void)
 {
 	struct transport *server, *client;
@@ -449,8 +452,8 @@ static void who_lives_and_is_lost_again_before_it_is_mapped_is_heard_afterwards(
 		;
 	while (node_of(client)->peers[there]->meeting != NODE_MET) {
 		transport_node.send(client, there, "", 1, NULL, 0);
-		node_mail(node_of(server));
-		node_mail(node_of(client));
+		node_read_control(node_of(server));
+		node_read_control(node_of(client));
 	}
 	node_peer_lost(node_of(server), entry, true);
 	CHECK(entry->former != NODE_NO_SENDER && entry->number != NODE_NO_SENDER);
@@ -481,7 +484,7 @@ static void the_intent_of_a_former_sender_covers_nobodys_lines(void)
 
 static const struct test tests[] = {
 	ROW(nothing_stays_of_peers_that_went),
-	ROW(nothing_stays_of_peers_whose_farewell_was_lost),
+	ROW(nothing_stays_of_peers_whose_disconnect_was_lost),
 	ROW(nothing_stays_of_processes_that_were_killed_in_mid_meeting),
 	ROW(an_address_is_the_same_as_long_as_it_is_in_use),
 	ROW(an_address_can_be_given_back_by_whoever_is_told_that_its_peer_has_gone),

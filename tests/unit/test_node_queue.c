@@ -38,7 +38,7 @@ enum {
 };
 
 #define STUCK_FOR_NS 3000000 /* longer than a missing line may be missing */
-#define LATE_FOR_NS  200000  /* longer than a LENT receiver may take */
+#define LATE_FOR_NS  200000  /* longer than a HOST_POLLED receiver may take */
 #define EARLY_FOR_NS 10000   /* less than it may take in any case */
 
 /* What a message says of itself; a payload that follows from it. */
@@ -51,8 +51,8 @@ static struct node nodes[PROCESSES];
 static struct node_peer receiver_as_seen[SENDERS], sender_as_seen[SENDERS];
 static struct node_peer *senders[SENDERS], *peers[SENDERS];
 static bool dead[PROCESSES];
-static unsigned rings[SENDERS]; /* by each */
-static int doorbell;
+static unsigned wakes[SENDERS]; /* by each */
+static int wait_fd;
 static struct {
 	uint32_t next[SENDERS]; /* the count of the message that must come next */
 	unsigned arrived, copy_records;
@@ -61,13 +61,13 @@ static struct {
 
 /* --- what the queue asks of the rest of the transport --- */
 
-void node_ring(struct node *node, struct node_peer *peer)
+void node_wake(struct node *node, struct node_peer *peer)
 {
 	uint64_t one = 1;
 
 	(void)peer;
-	rings[node->pid]++;
-	if (write(doorbell, &one, sizeof(one)) != sizeof(one))
+	wakes[node->pid]++;
+	if (write(wait_fd, &one, sizeof(one)) != sizeof(one))
 		abort();
 }
 
@@ -180,9 +180,9 @@ static int open_processes(void **state)
 	(void)state;
 	memset(nodes, 0, sizeof(nodes));
 	memset(dead, 0, sizeof(dead));
-	memset(rings, 0, sizeof(rings));
+	memset(wakes, 0, sizeof(wakes));
 	memset(&seen, 0, sizeof(seen));
-	doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	wait_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	for (unsigned i = 0; i < PROCESSES; i++) {
 		nodes[i].pid = i;
 		nodes[i].segment = map_segment();
@@ -218,7 +218,7 @@ static int close_processes(void **state)
 	(void)state;
 	for (unsigned i = 0; i < PROCESSES; i++)
 		munmap(nodes[i].segment, sizeof(struct node_segment));
-	close(doorbell);
+	close(wait_fd);
 	return 0;
 }
 
@@ -235,8 +235,8 @@ static bool healthy(void)
 {
 	const struct node *node = &nodes[RECEIVER];
 
-	return node->counters.malformed == 0 && node->counters.skipped == 0 && !nodes[0].any_doomed &&
-	       !nodes[1].any_doomed;
+	return node->counters.malformed == 0 && node->counters.skipped == 0 && !nodes[0].any_failed &&
+	       !nodes[1].any_failed;
 }
 
 /* --- order, integrity, room --- */
@@ -269,7 +269,7 @@ static void *send_many(void *argument)
 	uintptr_t wrong = 0;
 	uint64_t won = 0;
 
-	for (uint32_t count = 0; count < RECORDS && !nodes[sender].any_doomed;) {
+	for (uint32_t count = 0; count < RECORDS && !nodes[sender].any_failed;) {
 		if (send_message(sender, count, length_of(count)) == 0) {
 			won = atomic_load(&nodes[sender].segment->intent);
 			count++;
@@ -288,7 +288,7 @@ static void receive_from_two_threads(int budget)
 
 	for (uintptr_t i = 0; i < SENDERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, send_many, (void *)i), 0); /* NOLINT */
-	while (seen.arrived < SENDERS * RECORDS && !nodes[0].any_doomed && !nodes[1].any_doomed)
+	while (seen.arrived < SENDERS * RECORDS && !nodes[0].any_failed && !nodes[1].any_failed)
 		if (node_consume(&nodes[RECEIVER], budget) == 0)
 			sched_yield();
 	for (unsigned i = 0; i < SENDERS; i++) {
@@ -694,25 +694,25 @@ static int send_until_looking(void)
 	return rc;
 }
 
-static void a_receiver_whose_head_cannot_be_is_doomed(void **state)
+static void a_receiver_whose_head_cannot_be_is_failed(void **state)
 {
 	struct node_segment *segment = nodes[RECEIVER].segment;
 	static const uint64_t heads[] = {2001, UINT64_MAX, 1 << 20, 1999, 0};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
-		receiver_as_seen[0].doomed = nodes[0].any_doomed = false;
+		receiver_as_seen[0].failed = nodes[0].any_failed = false;
 		receiver_as_seen[0].head_seen = 2000;
 		atomic_store(&segment->tail, 2000);
 		atomic_store(&segment->head, heads[i]);
 		assert_int_equal(send_until_looking(), -ENOBUFS);
-		assert_true(receiver_as_seen[0].doomed && nodes[0].any_doomed);
+		assert_true(receiver_as_seen[0].failed && nodes[0].any_failed);
 	}
-	receiver_as_seen[0].doomed = nodes[0].any_doomed = false;
+	receiver_as_seen[0].failed = nodes[0].any_failed = false;
 	atomic_store(&segment->head, 2000);
 	atomic_store(&segment->tail, 2000 + NODE_SLOTS + 1);
 	assert_int_equal(send_until_looking(), -ENOBUFS);
-	assert_true(receiver_as_seen[0].doomed && nodes[0].any_doomed);
+	assert_true(receiver_as_seen[0].failed && nodes[0].any_failed);
 }
 
 static void a_quota_that_cannot_be_is_the_smallest(void **state)
@@ -731,7 +731,7 @@ static void a_quota_that_cannot_be_is_the_smallest(void **state)
 
 /* --- attention --- */
 
-static void each_sender_rings_once_for_each_sleep(void **state)
+static void each_sender_wakes_once_for_each_sleep(void **state)
 {
 	uint32_t sent = 0;
 
@@ -742,10 +742,10 @@ static void each_sender_rings_once_for_each_sleep(void **state)
 		for (unsigned i = 0; i < 3; i++, sent++)
 			for (unsigned sender = 0; sender < SENDERS; sender++) {
 				assert_int_equal(send_message(sender, sent, 50), 0);
-				assert_int_equal(rings[sender], sleep);
+				assert_int_equal(wakes[sender], sleep);
 			}
 		assert_false(node_queue_empty(&nodes[RECEIVER]));
-		node_attend(&nodes[RECEIVER], sleep % 2 ? NODE_AWAKE : NODE_LENT);
+		node_attend(&nodes[RECEIVER], sleep % 2 ? NODE_AWAKE : NODE_HOST_POLLED);
 		consume_all();
 		assert_int_equal(send_message(0, sent, 50), 0);
 		assert_int_equal(send_message(1, sent++, 50), 0);
@@ -753,84 +753,84 @@ static void each_sender_rings_once_for_each_sleep(void **state)
 	}
 }
 
-static void ring_deferred_for(uint64_t ns)
+static void wake_deferred_for(uint64_t ns)
 {
 	uint64_t until = monotonic_ns() + ns;
 
 	do
-		node_ring_deferred(&nodes[0], false);
+		node_wake_deferred(&nodes[0], false);
 	while (monotonic_ns() < until);
-	node_ring_deferred(&nodes[0], false); /* this thread may have slept all the time */
+	node_wake_deferred(&nodes[0], false); /* this thread may have slept all the time */
 }
 
 /*
- * Sends, and lets the sender see at once that nobody need be rung yet.  Only what it saw too late, because this thread was
- * kept from running, may be rung for: that is done again.  False if it never saw it in time.
+ * Sends, and lets the sender see at once that nobody need be woken yet.  Only what it saw too late, because this thread
+ * was kept from running, may be woken for: that is done again.  False if it never saw it in time.
  */
 static bool send_and_defer(uint32_t *sent)
 {
 	for (int tries = 0; tries < 1000; tries++) {
-		const unsigned before = rings[0];
+		const unsigned before = wakes[0];
 		const uint64_t began = monotonic_ns();
 
 		assert_int_equal(send_message(0, (*sent)++, 0), 0);
-		node_ring_deferred(&nodes[0], false);
-		if (rings[0] == before)
+		node_wake_deferred(&nodes[0], false);
+		if (wakes[0] == before)
 			return true;
 		assert_true(monotonic_ns() - began >= EARLY_FOR_NS);
 		consume_all();
-		node_ring_deferred(&nodes[0], true); /* nothing is left to ring for */
-		rings[0] = before;
+		node_wake_deferred(&nodes[0], true); /* nothing is left to wake for */
+		wakes[0] = before;
 	}
 	return false;
 }
 
-static void a_lent_receiver_is_rung_only_for_what_stays_unconsumed(void **state)
+static void a_host_polled_receiver_is_woken_only_for_what_stays_unconsumed(void **state)
 {
 	uint64_t until = monotonic_ns() + PATIENCE_MS * 1000000ull;
 	uint32_t sent = 0;
 
 	(void)state;
-	node_attend(&nodes[RECEIVER], NODE_LENT);
+	node_attend(&nodes[RECEIVER], NODE_HOST_POLLED);
 	assert_true(send_and_defer(&sent));
 	consume_all();
-	ring_deferred_for(LATE_FOR_NS);
-	assert_int_equal(rings[0], 0);
+	wake_deferred_for(LATE_FOR_NS);
+	assert_int_equal(wakes[0], 0);
 	assert_null(nodes[0].deferring);
 	assert_int_equal(send_message(0, sent++, 0), 0);
-	assert_int_equal(rings[0], 0);
-	while (rings[0] == 0 && monotonic_ns() < until)
-		node_ring_deferred(&nodes[0], false);
-	assert_int_equal(rings[0], 1);
+	assert_int_equal(wakes[0], 0);
+	while (wakes[0] == 0 && monotonic_ns() < until)
+		node_wake_deferred(&nodes[0], false);
+	assert_int_equal(wakes[0], 1);
 	consume_all();
-	ring_deferred_for(STUCK_FOR_NS);
-	assert_int_equal(rings[0], 1);
+	wake_deferred_for(STUCK_FOR_NS);
+	assert_int_equal(wakes[0], 1);
 	assert_null(nodes[0].deferring);
-	assert_int_equal(rings[1], 0);
+	assert_int_equal(wakes[1], 0);
 }
 
-static void whoever_goes_to_sleep_rings_at_once_for_what_is_unconsumed(void **state)
+static void who_goes_to_sleep_wakes_at_once_for_what_is_unconsumed(void **state)
 {
 	uint32_t sent = 0;
 
 	(void)state;
-	node_attend(&nodes[RECEIVER], NODE_LENT);
+	node_attend(&nodes[RECEIVER], NODE_HOST_POLLED);
 	assert_int_equal(send_message(0, sent++, 0), 0);
-	node_ring_deferred(&nodes[0], true);
-	assert_int_equal(rings[0], 1);
-	node_ring_deferred(&nodes[0], true);
-	assert_int_equal(rings[0], 1); /* for this one it has */
+	node_wake_deferred(&nodes[0], true);
+	assert_int_equal(wakes[0], 1);
+	node_wake_deferred(&nodes[0], true);
+	assert_int_equal(wakes[0], 1); /* for this one it has */
 	consume_all();
 	assert_true(send_and_defer(&sent));
-	node_ring_deferred(&nodes[0], true);
-	assert_int_equal(rings[0], 2);
+	node_wake_deferred(&nodes[0], true);
+	assert_int_equal(wakes[0], 2);
 }
 
 /*
- * However fast a LENT receiver consumes, something of a stream is always on its way.  Only when this thread is kept from
- * running between sending and consuming may a message be found late.
+ * However fast a HOST_POLLED receiver consumes, something of a stream is always on its way.  Only when this thread is
+ * kept from running between sending and consuming may a message be found late.
  */
-static void a_stream_that_is_being_consumed_rings_nobody(void **state)
+static void a_stream_that_is_being_consumed_wakes_nobody(void **state)
 {
 	enum { CALM = 1000 }; /* messages that nothing has held up */
 	uint64_t last = monotonic_ns(), until = last + STUCK_FOR_NS, patience = last + PATIENCE_MS * 1000000ull;
@@ -838,13 +838,13 @@ static void a_stream_that_is_being_consumed_rings_nobody(void **state)
 	bool held_up = false;
 
 	(void)state;
-	node_attend(&nodes[RECEIVER], NODE_LENT);
+	node_attend(&nodes[RECEIVER], NODE_HOST_POLLED);
 	assert_int_equal(send_message(0, sent++, 0), 0);
 	while (last < until || (calm < CALM && last < patience)) {
-		const unsigned before = rings[0];
+		const unsigned before = wakes[0];
 
 		assert_int_equal(send_message(0, sent++, 0), 0);
-		node_ring_deferred(&nodes[0], false);
+		node_wake_deferred(&nodes[0], false);
 		node_consume(&nodes[RECEIVER], 1);
 		const bool was_held_up = held_up;
 		const uint64_t now = monotonic_ns();
@@ -852,7 +852,7 @@ static void a_stream_that_is_being_consumed_rings_nobody(void **state)
 		held_up = now - last >= EARLY_FOR_NS;
 		last = now;
 		calm += !held_up;
-		assert_true(rings[0] == before || held_up || was_held_up);
+		assert_true(wakes[0] == before || held_up || was_held_up);
 	}
 	assert_true(calm >= CALM);
 }
@@ -863,7 +863,7 @@ static void a_look_for_room_does_not_hide_that_the_receiver_consumes(void **stat
 	uint32_t sent = 0;
 
 	(void)state;
-	node_attend(&nodes[RECEIVER], NODE_LENT);
+	node_attend(&nodes[RECEIVER], NODE_HOST_POLLED);
 	assert_true(send_and_defer(&sent));
 	consume_all();
 	const uint64_t known = receiver_as_seen[0].head_seen;
@@ -874,30 +874,30 @@ static void a_look_for_room_does_not_hide_that_the_receiver_consumes(void **stat
 	}
 	for (uint64_t until = monotonic_ns() + LATE_FOR_NS; monotonic_ns() < until;)
 		cpu_pause();
-	node_ring_deferred(&nodes[0], false);
-	assert_int_equal(rings[0], 0);
+	node_wake_deferred(&nodes[0], false);
+	assert_int_equal(wakes[0], 0);
 	assert_non_null(nodes[0].deferring);
 }
 
-static void a_closed_receiver_is_doomed(void **state)
+static void a_closed_receiver_is_failed(void **state)
 {
 	(void)state;
 	node_attend(&nodes[RECEIVER], NODE_CLOSED);
 	assert_int_equal(send_message(0, 0, 0), 0);
-	assert_true(receiver_as_seen[0].doomed && nodes[0].any_doomed);
-	assert_int_equal(rings[0], 0);
+	assert_true(receiver_as_seen[0].failed && nodes[0].any_failed);
+	assert_int_equal(wakes[0], 0);
 }
 
 /* Sleeps as the engine does: only if the queue is empty after everybody can see it. */
 static void sleep_or_see_something(void)
 {
-	struct pollfd wait = {.fd = doorbell, .events = POLLIN};
+	struct pollfd wait = {.fd = wait_fd, .events = POLLIN};
 	uint64_t count;
 
 	node_attend(&nodes[RECEIVER], NODE_ASLEEP);
 	if (node_queue_empty(&nodes[RECEIVER])) {
 		assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1); /* or a wake-up was lost */
-		assert_int_equal(read(doorbell, &count, sizeof(count)), sizeof(count));
+		assert_int_equal(read(wait_fd, &count, sizeof(count)), sizeof(count));
 	}
 	node_attend(&nodes[RECEIVER], NODE_AWAKE);
 }
@@ -909,7 +909,7 @@ static void pause_for_up_to(unsigned count, uint64_t *random)
 }
 
 /* Sends when the receiver has consumed what came before, and is about to sleep. */
-static void *send_at_bedtime(void *unused)
+static void *send_while_going_to_sleep(void *unused)
 {
 	struct node_segment *to = nodes[RECEIVER].segment;
 	uint64_t random = 1;
@@ -931,7 +931,7 @@ static void no_wake_up_is_lost(void **state)
 	uint64_t random = 2;
 
 	(void)state;
-	assert_int_equal(pthread_create(&thread, NULL, send_at_bedtime, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, send_while_going_to_sleep, NULL), 0);
 	while (seen.arrived < RECORDS) {
 		if (node_consume(&nodes[RECEIVER], 16) > 0)
 			continue;
@@ -939,7 +939,7 @@ static void no_wake_up_is_lost(void **state)
 		sleep_or_see_something();
 	}
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_true(rings[0] > 0);
+	assert_true(wakes[0] > 0);
 	assert_true(healthy());
 }
 
@@ -1002,14 +1002,14 @@ int main(void)
 		TEST(noise_in_the_queue_harms_nobody),
 		TEST(control_words_that_cannot_be_are_noticed),
 		TEST(no_page_fault_comes_between_taking_lines_and_publishing_them),
-		TEST(a_receiver_whose_head_cannot_be_is_doomed),
+		TEST(a_receiver_whose_head_cannot_be_is_failed),
 		TEST(a_quota_that_cannot_be_is_the_smallest),
-		TEST(each_sender_rings_once_for_each_sleep),
-		TEST(a_lent_receiver_is_rung_only_for_what_stays_unconsumed),
-		TEST(whoever_goes_to_sleep_rings_at_once_for_what_is_unconsumed),
-		TEST(a_stream_that_is_being_consumed_rings_nobody),
+		TEST(each_sender_wakes_once_for_each_sleep),
+		TEST(a_host_polled_receiver_is_woken_only_for_what_stays_unconsumed),
+		TEST(who_goes_to_sleep_wakes_at_once_for_what_is_unconsumed),
+		TEST(a_stream_that_is_being_consumed_wakes_nobody),
 		TEST(a_look_for_room_does_not_hide_that_the_receiver_consumes),
-		TEST(a_closed_receiver_is_doomed),
+		TEST(a_closed_receiver_is_failed),
 		TEST(no_wake_up_is_lost),
 	};
 

@@ -71,7 +71,7 @@ static void (*on_failure)(void); /* of a read */
 static int gone_count;
 static transport_address gone_address;
 
-/* Do processes have to meet, by letters beside the provider, before they send? */
+/* Do processes have to meet, by control messages beside the provider, before they send? */
 static bool meets(void)
 {
 	return strcmp(provider, "shm") == 0;
@@ -281,21 +281,21 @@ static void open_and_greet(void)
 	barrier();
 }
 
-static int try_read(transport_address peer, void *local, size_t length, const struct exposure *own, uint64_t remote,
-		    uint64_t key, int *status)
+static int try_read(transport_address peer, void *local, size_t length, const struct memory_region *own,
+		    uint64_t remote, uint64_t key, int *status)
 {
 	*status = PENDING;
 	return transport->ops->read(transport, &(struct transport_read){.peer = peer,
 									.local = local,
 									.length = length,
-									.exposure = own,
+									.memory_region = own,
 									.remote = remote,
 									.key = key,
 									.context = status});
 }
 
-static int start_read(transport_address peer, void *local, size_t length, const struct exposure *own, uint64_t remote,
-		      uint64_t key, int *status)
+static int start_read(transport_address peer, void *local, size_t length, const struct memory_region *own,
+		      uint64_t remote, uint64_t key, int *status)
 {
 	uint64_t limit = now_ns() + PATIENCE;
 	int error;
@@ -306,15 +306,15 @@ static int start_read(transport_address peer, void *local, size_t length, const 
 }
 
 /* Whole transfer in chunks, all of them waited for. */
-static void read_all(transport_address peer, unsigned char *local, size_t length, const struct exposure *remote)
+static void read_all(transport_address peer, unsigned char *local, size_t length, const struct memory_region *remote)
 {
 	static int status[LONG / CHUNK_LONG];
-	struct exposure own = {0};
+	struct memory_region own = {0};
 	bool local_registration = transport->limits.local_registration;
 	size_t count = 0;
 
 	if (local_registration)
-		CHECK_EQUAL(transport->ops->expose(transport, local, length, EXPOSE_LOCAL, &own), 0);
+		CHECK_EQUAL(transport->ops->register_memory(transport, local, length, REGION_LOCAL, &own), 0);
 	for (size_t at = 0; at < length; at += CHUNK_LONG, count++)
 		CHECK_EQUAL(start_read(peer, local + at, length - at < CHUNK_LONG ? length - at : CHUNK_LONG,
 				       local_registration ? &own : NULL, remote->address + at, remote->key,
@@ -325,7 +325,7 @@ static void read_all(transport_address peer, unsigned char *local, size_t length
 		CHECK_EQUAL(status[i], 0);
 	}
 	if (local_registration)
-		transport->ops->withdraw(transport, &own);
+		transport->ops->deregister(transport, &own);
 }
 
 static unsigned char *new_memory(size_t length)
@@ -337,12 +337,12 @@ static unsigned char *new_memory(size_t length)
 }
 
 /* Rank 1 exposes `bytes`; everybody learns where. */
-static struct exposure publish(unsigned char *bytes, size_t length, unsigned uses)
+static struct memory_region publish(unsigned char *bytes, size_t length, unsigned uses)
 {
-	struct exposure mine = {0}, all[MAX_PROCESSES];
+	struct memory_region mine = {0}, all[MAX_PROCESSES];
 
 	if (my_rank == 1)
-		CHECK_EQUAL(transport->ops->expose(transport, bytes, length, uses, &mine), 0);
+		CHECK_EQUAL(transport->ops->register_memory(transport, bytes, length, uses, &mine), 0);
 	gather(&mine, sizeof mine, all);
 	return all[1];
 }
@@ -706,7 +706,7 @@ static void reads_move_the_bytes(void)
 	unsigned char *bytes = new_memory(LONG);
 	if (my_rank == 1)
 		fill(bytes, LONG, 5);
-	struct exposure theirs = publish(bytes, LONG, EXPOSE_READ);
+	struct memory_region theirs = publish(bytes, LONG, REGION_READ);
 
 	if (my_rank == 0) {
 		read_all(address_of[1], bytes, LONG, &theirs);
@@ -715,48 +715,49 @@ static void reads_move_the_bytes(void)
 		await_messages(1, 1);
 	} else {
 		await_messages(0, 1);
-		transport->ops->withdraw(transport, &theirs);
+		transport->ops->deregister(transport, &theirs);
 		send_message(address_of[0], 0, 40);
 	}
 	barrier();
 	shut();
 }
 
-static void exposures_come_and_go(void)
+static void memory_regions_come_and_go(void)
 {
 	open_and_meet();
 	unsigned char *bytes = new_memory(LONG);
-	struct exposure kept[3];
+	struct memory_region kept[3];
 
 	for (int i = 0; i < 3; i++)
-		CHECK_EQUAL(transport->ops->expose(transport, bytes, LONG, EXPOSE_READ, &kept[i]), 0);
+		CHECK_EQUAL(transport->ops->register_memory(transport, bytes, LONG, REGION_READ, &kept[i]), 0);
 	CHECK(kept[0].key != kept[1].key && kept[1].key != kept[2].key && kept[0].key != kept[2].key);
 	for (int i = 0; i < 2000; i++) {
-		struct exposure passing;
-		CHECK_EQUAL(transport->ops->expose(transport, bytes + i, 1 + (size_t)i, EXPOSE_READ, &passing), 0);
+		struct memory_region passing;
+		CHECK_EQUAL(transport->ops->register_memory(transport, bytes + i, 1 + (size_t)i, REGION_READ, &passing),
+			    0);
 		CHECK(passing.key != kept[1].key);
-		transport->ops->withdraw(transport, &passing);
+		transport->ops->deregister(transport, &passing);
 	}
-	transport->ops->withdraw(transport, &kept[1]);
-	shut(); /* withdraws the other two */
+	transport->ops->deregister(transport, &kept[1]);
+	shut(); /* deregisters the other two */
 }
 
 /* Nor does a cache of the provider keep it alive. */
-static void a_withdrawn_key_reads_nothing(void)
+static void a_deregistered_key_reads_nothing(void)
 {
 	open_and_greet();
 	unsigned char *bytes = new_memory(LONG);
-	struct exposure own = {0}, theirs = publish(bytes, LONG, EXPOSE_READ);
+	struct memory_region own = {0}, theirs = publish(bytes, LONG, REGION_READ);
 	int status;
 
 	if (my_rank == 1) {
 		fill(bytes, LONG, 5);
-		transport->ops->withdraw(transport, &theirs);
+		transport->ops->deregister(transport, &theirs);
 		barrier();
 	} else {
 		barrier();
 		if (transport->limits.local_registration)
-			CHECK_EQUAL(transport->ops->expose(transport, bytes, LONG, EXPOSE_LOCAL, &own), 0);
+			CHECK_EQUAL(transport->ops->register_memory(transport, bytes, LONG, REGION_LOCAL, &own), 0);
 		CHECK_EQUAL(start_read(address_of[1], bytes, CHUNK_LONG, own.region ? &own : NULL, theirs.address,
 				       theirs.key, &status),
 			    0);
@@ -779,7 +780,7 @@ static void a_killed_peer_fails_the_outstanding_read(void)
 {
 	open_and_greet();
 	unsigned char *bytes = new_memory(LONG);
-	struct exposure theirs = publish(bytes, LONG, EXPOSE_READ);
+	struct memory_region theirs = publish(bytes, LONG, REGION_READ);
 
 	expect_death(1);
 	if (my_rank == 1)
@@ -797,7 +798,7 @@ static void a_killed_peer_fails_the_outstanding_read(void)
 	drive_until("wait for the second read to fail", has_ended, &status[1]);
 	CHECK_LESS(status[0], 0);
 	CHECK_LESS(status[1], 0);
-	drive_until("wait for the verdict", gone, NULL);
+	drive_until("wait for the failure", gone, NULL);
 	CHECK_EQUAL(gone_address, address_of[1]);
 	shut();
 }
@@ -808,7 +809,7 @@ static void a_child_of_a_killed_peer_does_not_keep_its_connections(void)
 	atomic_int *child = shared_memory();
 	open_and_greet();
 	unsigned char *bytes = new_memory(CHUNK_LONG);
-	struct exposure theirs = publish(bytes, CHUNK_LONG, EXPOSE_READ);
+	struct memory_region theirs = publish(bytes, CHUNK_LONG, REGION_READ);
 
 	expect_death(1);
 	if (my_rank == 1) {
@@ -855,11 +856,11 @@ static void greet_from(bool zero_connects)
 }
 
 /* Rank 1 stands still while rank 0 reads from it; rank 2, if there is one, goes on.  Returns when the read stands too. */
-static struct exposure read_from_one_who_stands_still(bool zero_connects, unsigned char *bytes, int *status)
+static struct memory_region read_from_one_who_stands_still(bool zero_connects, unsigned char *bytes, int *status)
 {
 	open_and_meet();
 	greet_from(zero_connects);
-	struct exposure theirs = publish(bytes, CHUNK_LONG, EXPOSE_READ);
+	struct memory_region theirs = publish(bytes, CHUNK_LONG, REGION_READ);
 	expect_death(1);
 	while (my_rank == 1)
 		drive();
@@ -945,7 +946,7 @@ static void severing_spares_who_is_left_alone_from_there(void)
 	enum { READS = 4 };
 	unsigned char *bytes = new_memory(CHUNK_LONG);
 	int status[READS];
-	struct exposure theirs = read_from_one_who_stands_still(false, bytes, &status[0]);
+	struct memory_region theirs = read_from_one_who_stands_still(false, bytes, &status[0]);
 
 	if (my_rank == 0) {
 		for (int i = 1; i < READS; i++)
@@ -965,7 +966,7 @@ static void reads_of_one_peer_are_held_to_a_window(void)
 {
 	open_and_greet();
 	unsigned char *bytes = new_memory(LONG);
-	struct exposure theirs = publish(bytes, LONG, EXPOSE_READ);
+	struct memory_region theirs = publish(bytes, LONG, REGION_READ);
 
 	if (my_rank == 0) {
 		size_t chunk = transport->limits.rma_chunk, depth = transport->limits.rma_depth;
@@ -987,8 +988,8 @@ static void reads_of_one_peer_are_held_to_a_window(void)
 }
 
 /* Messages and reads in turn, as many as the transport takes at once. */
-static void crowd(const struct exposure *theirs, const struct exposure *mine, unsigned char *bytes, uint32_t *sequence,
-		  int *status, size_t *reads)
+static void crowd(const struct memory_region *theirs, const struct memory_region *mine, unsigned char *bytes,
+		  uint32_t *sequence, int *status, size_t *reads)
 {
 	transport_address peer = address_of[1 - my_rank];
 	bool taken = true;
@@ -1010,11 +1011,11 @@ static void messages_keep_their_order_among_reads(void)
 	static int status[READS_GREATEST];
 	open_and_greet();
 	unsigned char *bytes = new_memory(LONG);
-	struct exposure mine, exposed[MAX_PROCESSES];
+	struct memory_region mine, exposed[MAX_PROCESSES];
 	atomic_uint *sent = shared_memory();
 	uint32_t sequence = 1;
 
-	CHECK_EQUAL(transport->ops->expose(transport, bytes, LONG, EXPOSE_READ | EXPOSE_LOCAL, &mine), 0);
+	CHECK_EQUAL(transport->ops->register_memory(transport, bytes, LONG, REGION_READ | REGION_LOCAL, &mine), 0);
 	gather(&mine, sizeof mine, exposed);
 	for (int round = 0; round < FEWER(20); round++) {
 		size_t reads = 0;
@@ -1107,20 +1108,20 @@ static void a_pid_belongs_to_one_process_at_a_time(void)
 }
 
 /* Claims a pid whose first candidate port is the one that `transport` holds. */
-static struct transport *claim_rival(struct transport_config *rival)
+static struct transport *claim_candidate(struct transport_config *candidate)
 {
-	transport_address own, rivals;
+	transport_address own, candidates;
 
 	CHECK_EQUAL(transport->ops->resolve(transport, LOOPBACK, config.pid, 0, &own), 0);
 	for (uint32_t pid = 1000000; pid < 1500000; pid++) {
 		struct transport *found;
-		*rival = config;
-		rival->pid = pid;
-		if (transport_ofi.claim(rival, &found) != 0)
+		*candidate = config;
+		candidate->pid = pid;
+		if (transport_ofi.claim(candidate, &found) != 0)
 			continue;
-		if (found->ops->own_attempt(found) == 1) { /* or a stranger holds its first port */
-			CHECK_EQUAL(transport->ops->resolve(transport, LOOPBACK, pid, 0, &rivals), 0);
-			if (rivals == own)
+		if (found->ops->own_attempt(found) == 1) { /* or another process holds its first port */
+			CHECK_EQUAL(transport->ops->resolve(transport, LOOPBACK, pid, 0, &candidates), 0);
+			if (candidates == own)
 				return found;
 		}
 		found->ops->close(found);
@@ -1128,31 +1129,31 @@ static struct transport *claim_rival(struct transport_config *rival)
 	FAIL("no pid shares a port");
 }
 
-static bool exchange(const void *rival)
+static bool exchange(const void *candidate)
 {
-	CHECK(((struct transport *)rival)->ops->poll((struct transport *)rival, 16) >= 0);
+	CHECK(((struct transport *)candidate)->ops->poll((struct transport *)candidate, 16) >= 0);
 	return received[0] > 0;
 }
 
 /* They have one address; who is meant is for the engine's HELLO to say. */
 static void pids_that_share_their_ports_coexist(void)
 {
-	struct transport_config rival_config;
-	struct transport *rival;
+	struct transport_config candidate_config;
+	struct transport *candidate;
 	transport_address second;
 
 	CHECK_EQUAL(open_as(70000 + (uint32_t)getpid()), 0);
-	rival = claim_rival(&rival_config);
-	CHECK_EQUAL(rival->ops->open(rival), 0);
-	CHECK_EQUAL(transport->ops->resolve(transport, LOOPBACK, rival_config.pid, 1, &second), 0);
+	candidate = claim_candidate(&candidate_config);
+	CHECK_EQUAL(candidate->ops->open(candidate), 0);
+	CHECK_EQUAL(transport->ops->resolve(transport, LOOPBACK, candidate_config.pid, 1, &second), 0);
 	uint64_t limit = now_ns() + PATIENCE;
 	while (try_send(second, 0, 40) == -EAGAIN) {
-		exchange(rival);
+		exchange(candidate);
 		drive();
 		CHECK(now_ns() < limit);
 	}
-	drive_until("wait for the message", exchange, rival);
-	rival->ops->close(rival);
+	drive_until("wait for the message", exchange, candidate);
+	candidate->ops->close(candidate);
 	shut();
 }
 
@@ -1399,14 +1400,14 @@ static void who_has_not_greeted_when_we_close_leaves_no_descriptor(void)
 	shut(); /* what libfabric keeps of its first time is there from now on */
 	const int closed = open_descriptors();
 	CHECK_EQUAL(open_as(ANY_PID), 0);
-	const int stranger = connect_to(port_of(transport)), connected = open_descriptors();
+	const int outsider = connect_to(port_of(transport)), connected = open_descriptors();
 	drive_until("accept a connection", has_more_than, &connected);
 	shut();
-	CHECK_EQUAL(open_descriptors(), closed + 1); /* the stranger's own end */
-	close(stranger);
+	CHECK_EQUAL(open_descriptors(), closed + 1); /* the other's own end */
+	close(outsider);
 }
 
-static void a_stranger_on_the_port_is_avoided(void)
+static void another_process_on_the_port_is_avoided(void)
 {
 	uint32_t pid = 70000 + (uint32_t)pid_of(1);
 
@@ -1415,12 +1416,12 @@ static void a_stranger_on_the_port_is_avoided(void)
 		CHECK_EQUAL(transport_ofi.claim(&config, &transport), 0);
 		if (transport->ops->own_attempt(transport) != 0)
 			lose_race("another process holds the first port of our pid");
-		int stranger = try_to_listen_on(port_of(transport));
-		if (stranger < 0)
+		int outsider = try_to_listen_on(port_of(transport));
+		if (outsider < 0)
 			lose_race("another process listens on our port");
 		CHECK_EQUAL(transport->ops->open(transport), 0);
 		CHECK(transport->ops->own_attempt(transport) > 0);
-		close(stranger);
+		close(outsider);
 	} else {
 		CHECK_EQUAL(open_as(ANY_PID), 0);
 	}
@@ -1432,7 +1433,7 @@ static void a_stranger_on_the_port_is_avoided(void)
 	shut();
 }
 
-/* A process that takes one message and ends without a farewell. */
+/* A process that takes one message and ends without a DISCONNECT. */
 static void live_once(uint32_t pid, atomic_uint *lives)
 {
 	repeats_allowed = true;
@@ -1614,20 +1615,20 @@ static int arm_in_the_end(void)
 }
 
 /* As the engine does it: the descriptor in an epoll set of the engine's own. */
-static int new_bed(void)
+static int new_epoll(void)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	int bed = epoll_create1(EPOLL_CLOEXEC);
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
 
-	CHECK_EQUAL(epoll_ctl(bed, EPOLL_CTL_ADD, transport->ops->wait_fd(transport), &event), 0);
-	return bed;
+	CHECK_EQUAL(epoll_ctl(epoll, EPOLL_CTL_ADD, transport->ops->wait_fd(transport), &event), 0);
+	return epoll;
 }
 
 /* Somebody who stops this process and lets it go on wakes it, too. */
-static void sleep_in(int bed)
+static void sleep_in(int epoll)
 {
 	struct epoll_event event;
-	int woken = epoll_wait(bed, &event, 1, 5000 * SLOWNESS);
+	int woken = epoll_wait(epoll, &event, 1, 5000 * SLOWNESS);
 
 	CHECK(woken == 1 || (woken < 0 && errno == EINTR));
 }
@@ -1638,7 +1639,7 @@ static void no_sleeper_misses_a_message(void)
 	CHECK(transport->limits.sleepable);
 	uint32_t rounds = FEWER(500);
 	atomic_uint *asleep = shared_memory();
-	int bed = new_bed();
+	int epoll = new_epoll();
 
 	for (uint32_t i = 1; i <= rounds; i++) {
 		if (my_rank == 0) {
@@ -1653,7 +1654,7 @@ static void no_sleeper_misses_a_message(void)
 			atomic_store(&asleep[0], i);
 			while (received[0] <= i) {
 				if (arm_in_the_end() == 0 && received[0] <= i)
-					sleep_in(bed);
+					sleep_in(epoll);
 				drive();
 			}
 			send_message(address_of[0], i, 40);
@@ -1675,13 +1676,13 @@ static void a_sleeper_hears_who_was_never_connected(void)
 		send_message(address_of[1], 0, 40);
 		await_messages(1, 1);
 	} else {
-		int bed = new_bed();
+		int epoll = new_epoll();
 
 		for (; received[0] == 0; drive()) {
 			if (arm_in_the_end() != 0 || received[0] > 0)
 				continue;
 			atomic_store(asleep, 1);
-			sleep_in(bed);
+			sleep_in(epoll);
 		}
 		send_message(address_of[0], 0, 40);
 	}
@@ -1760,7 +1761,7 @@ static void sets_of_unknown_versions_are_not_trusted(void)
 	struct ofi *ofi = ofi_of(transport);
 
 	CHECK(ofi->watch_fd >= 0);
-	CHECK_EQUAL(transport->limits.nap, 0);
+	CHECK_EQUAL(transport->limits.poll_interval, 0);
 	ofi_watch_give_back(ofi);
 	CHECK(ofi->watch_fd < 0);
 	tomorrow = *ofi->library;
@@ -1768,7 +1769,7 @@ static void sets_of_unknown_versions_are_not_trusted(void)
 	ofi->library = &tomorrow;
 	ofi_watch_take(ofi);
 	CHECK(ofi->watch_fd >= 0);
-	CHECK_EQUAL(transport->limits.nap, 100000);
+	CHECK_EQUAL(transport->limits.poll_interval, 100000);
 	shut();
 }
 
@@ -1783,13 +1784,13 @@ static void what_the_queue_comes_to_watch_later_wakes_a_sleeper(void)
 	if (!is_made_of_known_sets())
 		skip_test("made of what libfabric 1.17's queues are made of");
 	struct ofi *ofi = ofi_of(transport);
-	int bed = new_bed();
+	int epoll = new_epoll();
 
 	CHECK_EQUAL(epoll_ctl(ofi->cq_fd, EPOLL_CTL_ADD, later, &event), 0);
 	CHECK_EQUAL(arm_in_the_end(), 0);
-	CHECK_EQUAL(epoll_wait(bed, &event, 1, 0), 0);
+	CHECK_EQUAL(epoll_wait(epoll, &event, 1, 0), 0);
 	CHECK_EQUAL(write(later, &one, sizeof one), (ssize_t)sizeof one);
-	CHECK_EQUAL(epoll_wait(bed, &event, 1, 0), 1);
+	CHECK_EQUAL(epoll_wait(epoll, &event, 1, 0), 1);
 	CHECK_EQUAL(epoll_ctl(ofi->cq_fd, EPOLL_CTL_DEL, later, NULL), 0);
 	close(later);
 	shut();
@@ -1898,11 +1899,11 @@ static void sleeping_costs_no_cpu(void)
 	await_messages(1 - my_rank, 50);
 	barrier();
 	struct epoll_event event;
-	int bed = new_bed();
+	int epoll = new_epoll();
 	uint64_t cpu = cpu_ns(), end = now_ns() + 1000000000;
 	while (now_ns() < end) {
 		CHECK_EQUAL(arm_in_the_end(), 0);
-		epoll_wait(bed, &event, 1, (int)((end - now_ns()) / 1000000) + 1);
+		epoll_wait(epoll, &event, 1, (int)((end - now_ns()) / 1000000) + 1);
 		drive();
 	}
 	/* A virtual machine charges us with what its host takes away while we run. */
@@ -1919,7 +1920,7 @@ static void a_sleeping_target_serves_reads(void)
 	atomic_uint *over = shared_memory();
 	if (my_rank == 1)
 		fill(bytes, LONG, 9);
-	struct exposure theirs = publish(bytes, LONG, EXPOSE_READ);
+	struct memory_region theirs = publish(bytes, LONG, REGION_READ);
 
 	if (my_rank == 0) {
 		for (int i = 0; i < 5; i++) {
@@ -1930,10 +1931,10 @@ static void a_sleeping_target_serves_reads(void)
 		atomic_store(over, 1);
 		send_message(address_of[1], 0, 40);
 	} else {
-		int bed = new_bed();
+		int epoll = new_epoll();
 		while (received[0] == 0) {
 			if (arm_in_the_end() == 0 && received[0] == 0)
-				sleep_in(bed);
+				sleep_in(epoll);
 			drive();
 		}
 		CHECK_EQUAL(atomic_load(over), 1);
@@ -2266,7 +2267,7 @@ static void lives_of_one_pid_are_told_apart(void)
 				join_killed_child(child);
 		} else {
 			await_messages(1, life + 1);
-			/* The old life is let go when the next one knocks, and not before. */
+			/* The old life is let go when the next one connects, and not before. */
 			CHECK_EQUAL(gone_count, life);
 		}
 		barrier();
@@ -2322,7 +2323,7 @@ static void who_has_left_gets_nothing_more(void)
 	}
 	barrier();
 	CHECK_EQUAL(try_send(address_of[1], 1, 40), -ENOENT);
-	drive_until("wait for the verdict", gone, NULL);
+	drive_until("wait for the failure", gone, NULL);
 	CHECK_EQUAL(gone_address, address_of[1]);
 	CHECK_EQUAL(try_send(address_of[1], 1, 40), -ENOENT);
 	CHECK_EQUAL(transport->ops->probe(transport, address_of[1]), -ECONNREFUSED);
@@ -2347,7 +2348,7 @@ static void who_was_killed_gets_nothing_more(void)
 		CHECK(now_ns() < limit);
 		drive();
 	}
-	drive_until("wait for the verdict", gone, NULL);
+	drive_until("wait for the failure", gone, NULL);
 	shut();
 }
 
@@ -2371,7 +2372,7 @@ static void without_cross_memory_attach_a_killed_peer_fails_the_read(void)
 		skip_test("this kernel has no seccomp filters");
 	open_and_greet();
 	unsigned char *bytes = new_memory(LONG);
-	struct exposure theirs = publish(bytes, LONG, EXPOSE_READ);
+	struct memory_region theirs = publish(bytes, LONG, REGION_READ);
 	int status, later = PENDING;
 
 	expect_death(1);
@@ -2388,7 +2389,7 @@ static void without_cross_memory_attach_a_killed_peer_fails_the_read(void)
 	kill(pid_of(1), SIGKILL);
 	drive_until("wait for the read to fail", has_ended, &status);
 	CHECK_EQUAL(status, -ECONNRESET);
-	drive_until("wait for the verdict", gone, NULL);
+	drive_until("wait for the failure", gone, NULL);
 	shut();
 }
 
@@ -2396,7 +2397,7 @@ static void reads_of_memory_that_is_not_there_fail(void)
 {
 	open_and_greet();
 	unsigned char *bytes = new_memory(LONG);
-	struct exposure theirs = publish(bytes, LONG, EXPOSE_READ);
+	struct memory_region theirs = publish(bytes, LONG, REGION_READ);
 	atomic_uint *over = (atomic_uint *)shared_memory() + 1;
 
 	if (my_rank == 1)
@@ -2405,7 +2406,7 @@ static void reads_of_memory_that_is_not_there_fail(void)
 	if (my_rank == 0) {
 		int status;
 		await_aside();
-		stop_process(1); /* such an error is reported by our own call: ofi_shm_bury() relies on it */
+		stop_process(1); /* such an error is reported by our own call: ofi_shm_reap() relies on it */
 		for (int i = 0; i < 3; i++) {
 			CHECK_EQUAL(
 				start_read(address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status),
@@ -2574,7 +2575,7 @@ static void interfaces_of_one_process_do_not_meet(void)
 	shut();
 }
 
-/* As ofi_shm_letters.c writes it: "I cannot insert you". */
+/* As ofi_shm_control.c writes it: "I cannot insert you". */
 struct forgery {
 	uint32_t magic, nid;
 	uint16_t port, flags;
@@ -2585,32 +2586,32 @@ struct forgery {
 /* A user says in the name of `from` that it has no room for us. */
 static void forge_refusal(uint16_t from, uid_t user)
 {
-	struct forgery letter = {.magic = 0x50334c31u, .nid = LOOPBACK, .port = from, .flags = 8};
+	struct forgery control = {.magic = 0x50334c31u, .nid = LOOPBACK, .port = from, .flags = 8};
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	uint16_t own = port_of(transport);
 
-	CHECK_EQUAL(ofi_shm_page_find(LOOPBACK, from, &letter.from, NULL), 0);
-	CHECK_EQUAL(ofi_shm_page_find(LOOPBACK, own, &letter.to, NULL), 0);
+	CHECK_EQUAL(ofi_shm_page_find(LOOPBACK, from, &control.from, NULL), 0);
+	CHECK_EQUAL(ofi_shm_page_find(LOOPBACK, own, &control.to, NULL), 0);
 	int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "portals3/shm/%08x/%u/%016lx", LOOPBACK, own,
-			      (unsigned long)letter.to);
+			      (unsigned long)control.to);
 	pid_t child = fork_child();
 	if (child == 0) {
 		int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 		CHECK_EQUAL(setresuid(user, user, user), 0);
-		CHECK_EQUAL(sendto(fd, &letter, sizeof letter, 0, (struct sockaddr *)&name,
+		CHECK_EQUAL(sendto(fd, &control, sizeof control, 0, (struct sockaddr *)&name,
 				   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)),
-			    sizeof letter);
+			    sizeof control);
 		_exit(0);
 	}
 	join_child(child);
 }
 
-static void letters_of_another_user_are_not_believed(void)
+static void control_messages_of_another_user_are_not_believed(void)
 {
 	transport_address to;
 
 	if (geteuid() != 0)
-		skip_test("needs root to write letters as another user");
+		skip_test("needs root to write control messages as another user");
 	open_at_first_port(pid_for(my_rank));
 	uint16_t port = port_of(transport), ports[MAX_PROCESSES];
 	gather(&port, sizeof port, ports);
@@ -2619,7 +2620,7 @@ static void letters_of_another_user_are_not_believed(void)
 		stop_process(1);
 		CHECK_EQUAL(try_send(to, 0, 40), -EAGAIN);
 		forge_refusal(ports[1], 65534);
-		CHECK_EQUAL(transport->ops->arm(transport), 0); /* empties the bell */
+		CHECK_EQUAL(transport->ops->arm(transport), 0); /* empties the doorbell */
 		CHECK_EQUAL(try_send(to, 0, 40), -EAGAIN);
 		forge_refusal(ports[1], geteuid()); /* it was not for a mistake in it */
 		CHECK_EQUAL(transport->ops->arm(transport), -EAGAIN);
@@ -2637,7 +2638,7 @@ static void letters_of_another_user_are_not_believed(void)
 	shut();
 }
 
-static void a_letter_read_before_sleeping_keeps_awake(void)
+static void a_control_message_read_before_sleeping_keeps_awake(void)
 {
 	transport_address to;
 
@@ -2646,8 +2647,8 @@ static void a_letter_read_before_sleeping_keeps_awake(void)
 	if (my_rank == 0) {
 		CHECK_EQUAL(transport->ops->resolve(transport, LOOPBACK, pid_for(1), 0, &to), 0);
 		CHECK_EQUAL(try_send(to, 0, 40), -EAGAIN);
-		struct pollfd bell = {.fd = transport->ops->wait_fd(transport), .events = POLLIN};
-		CHECK_EQUAL(poll(&bell, 1, (int)(PATIENCE / 1000000)), 1);
+		struct pollfd doorbell = {.fd = transport->ops->wait_fd(transport), .events = POLLIN};
+		CHECK_EQUAL(poll(&doorbell, 1, (int)(PATIENCE / 1000000)), 1);
 		CHECK_EQUAL(transport->ops->arm(transport), -EAGAIN);
 		CHECK_EQUAL(transport->ops->arm(transport), 0);
 		send_message(to, 0, 40);
@@ -2702,7 +2703,7 @@ static const struct test common_tests[] = {
 	 .processes = 2,
 	 .seconds = 240}, /* each victim opens eight transports */
 	ROW(2, reads_move_the_bytes),
-	ROW(1, exposures_come_and_go),
+	ROW(1, memory_regions_come_and_go),
 	ROW(2, messages_keep_their_order_among_reads),
 	ROW(2, a_peer_that_starts_later_gets_its_message),
 	ROW(1, the_same_attempt_is_the_same_address),
@@ -2732,7 +2733,7 @@ static const struct test common_tests[] = {
 
 /* Providers with sockets: messages and reads are under way for a while, and ports may be taken. */
 static const struct test socket_tests[] = {
-	ROW(2, a_withdrawn_key_reads_nothing), /* shm does not check keys */
+	ROW(2, a_deregistered_key_reads_nothing), /* shm does not check keys */
 	ROW(1, pids_that_share_their_ports_coexist),
 	ROW(3, a_sender_stopped_in_mid_message_keeps_its_place),
 	ROW(2, a_killed_peer_fails_the_outstanding_read),
@@ -2743,7 +2744,7 @@ static const struct test socket_tests[] = {
 	ROW(3, severing_spares_who_is_left_alone_from_there),
 	ROW(1, a_vanished_host_is_severed_unless_silence_means_nothing),
 	ROW(2, what_has_not_been_acknowledged_counts_as_unsent),
-	ROW(2, a_stranger_on_the_port_is_avoided),
+	ROW(2, another_process_on_the_port_is_avoided),
 	ROW(1, who_has_not_greeted_when_we_close_leaves_no_descriptor),
 	ROW(1, who_hangs_up_before_greeting_leaves_no_descriptor_whatever_errno_says),
 	ROW(1, connections_are_taken_as_fast_as_we_poll),
@@ -2783,8 +2784,8 @@ static const struct test shm_tests[] = {
 	ROW(1, handlers_are_left_alone_though_libfabric_was_loaded_before),
 	{.name = "one_peer_too_many_is_told_so", .run = one_peer_too_many_is_told_so, .processes = 2},
 	ROW(1, interfaces_of_one_process_do_not_meet),
-	ROW(2, letters_of_another_user_are_not_believed),
-	ROW(2, a_letter_read_before_sleeping_keeps_awake),
+	ROW(2, control_messages_of_another_user_are_not_believed),
+	ROW(2, a_control_message_read_before_sleeping_keeps_awake),
 	ROW(1, the_name_is_kept_until_the_segment_is_removed),
 	{.name = NULL},
 };

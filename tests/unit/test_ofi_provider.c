@@ -636,24 +636,24 @@ static void open_domain(const struct offer *offer)
 	tries = refusals_left = register_error = bind_error = bound = enabled = closed = steps = 0;
 }
 
-static void expose_and_withdraw(struct exposure *seen)
+static void register_and_deregister(struct memory_region *seen)
 {
-	struct exposure exposure;
+	struct memory_region memory_region;
 
-	assert_int_equal(ofi_expose(&ofi.base, memory, sizeof memory, EXPOSE_READ, &exposure), 0);
-	*seen = exposure;
+	assert_int_equal(ofi_register_memory(&ofi.base, memory, sizeof memory, REGION_READ, &memory_region), 0);
+	*seen = memory_region;
 	assert_int_equal(closed, 0);
-	ofi_withdraw(&ofi.base, &exposure);
+	ofi_deregister(&ofi.base, &memory_region);
 	assert_int_equal(closed, steps);
 }
 
 static void a_region_is_bound_to_the_endpoint_and_then_enabled(void **state)
 {
-	struct exposure seen;
+	struct memory_region seen;
 
 	(void)state;
 	open_domain(&cxi);
-	expose_and_withdraw(&seen);
+	register_and_deregister(&seen);
 	assert_int_equal(bound, 1);
 	assert_int_equal(enabled, 2);
 	assert_int_equal(seen.address, 0); /* no FI_MR_VIRT_ADDR */
@@ -662,12 +662,12 @@ static void a_region_is_bound_to_the_endpoint_and_then_enabled(void **state)
 
 static void a_region_that_cannot_be_bound_is_closed(void **state)
 {
-	struct exposure exposure;
+	struct memory_region memory_region;
 
 	(void)state;
 	open_domain(&cxi);
 	bind_error = -FI_EINVAL;
-	assert_int_equal(ofi_expose(&ofi.base, memory, sizeof memory, EXPOSE_READ, &exposure), -EINVAL);
+	assert_int_equal(ofi_register_memory(&ofi.base, memory, sizeof memory, REGION_READ, &memory_region), -EINVAL);
 	assert_int_equal(enabled, 0);
 	assert_int_equal(closed, 2);
 	assert_null(ofi.regions);
@@ -676,11 +676,11 @@ static void a_region_that_cannot_be_bound_is_closed(void **state)
 
 static void other_regions_are_neither_bound_nor_enabled(void **state)
 {
-	struct exposure seen;
+	struct memory_region seen;
 
 	(void)state;
 	open_domain(&verbs);
-	expose_and_withdraw(&seen);
+	register_and_deregister(&seen);
 	assert_int_equal(bound, 0);
 	assert_int_equal(enabled, 0);
 	assert_int_equal(seen.address, (uintptr_t)memory);
@@ -691,13 +691,13 @@ static void other_regions_are_neither_bound_nor_enabled(void **state)
 
 static void keys_are_random_as_wide_as_they_may_be_and_tried_again(void **state)
 {
-	struct exposure seen;
+	struct memory_region seen;
 	uint64_t all = 0;
 
 	(void)state;
 	open_domain(&cxi);
 	refusals_left = 3;
-	expose_and_withdraw(&seen);
+	register_and_deregister(&seen);
 	assert_int_equal(tries, 4);
 	for (int i = 0; i < tries; i++) {
 		all |= keys[i];
@@ -709,16 +709,16 @@ static void keys_are_random_as_wide_as_they_may_be_and_tried_again(void **state)
 }
 
 /* The engine would take it for a full queue and try again for ever. */
-static void no_exposure_asks_to_be_tried_again(void **state)
+static void no_memory_region_asks_to_be_tried_again(void **state)
 {
-	struct exposure exposure;
+	struct memory_region memory_region;
 
 	(void)state;
 	open_domain(&verbs);
 	register_error = -FI_EAGAIN;
-	assert_int_equal(ofi_expose(&ofi.base, memory, sizeof memory, EXPOSE_READ, &exposure), -ENOMEM);
+	assert_int_equal(ofi_register_memory(&ofi.base, memory, sizeof memory, REGION_READ, &memory_region), -ENOMEM);
 	register_error = -FI_EFAULT;
-	assert_int_equal(ofi_expose(&ofi.base, memory, sizeof memory, EXPOSE_READ, &exposure), -EFAULT);
+	assert_int_equal(ofi_register_memory(&ofi.base, memory, sizeof memory, REGION_READ, &memory_region), -EFAULT);
 	assert_null(ofi.regions);
 	ofi_memory_destroy(&ofi);
 }
@@ -871,7 +871,7 @@ static void what_connections_end_with_is_tried_again(void **state)
 /* As if a provider listened on a port of the loopback, where somebody has connected and was not accepted yet. */
 struct place {
 	struct sockaddr_in name;
-	int listener, stranger;
+	int listener, outsider;
 };
 
 static struct place listen_somewhere(void)
@@ -881,11 +881,11 @@ static struct place listen_somewhere(void)
 	socklen_t length = sizeof place.name;
 
 	place.listener = socket(AF_INET, SOCK_STREAM, 0);
-	place.stranger = socket(AF_INET, SOCK_STREAM, 0);
+	place.outsider = socket(AF_INET, SOCK_STREAM, 0);
 	assert_int_equal(bind(place.listener, name, length), 0);
 	assert_int_equal(listen(place.listener, 4), 0);
 	assert_int_equal(getsockname(place.listener, name, &length), 0);
-	assert_int_equal(connect(place.stranger, name, length), 0);
+	assert_int_equal(connect(place.outsider, name, length), 0);
 	ofi = (struct ofi){.nid = INADDR_LOOPBACK,
 			   .port = ntohs(place.name.sin_port),
 			   .listener_fd = -1,
@@ -897,7 +897,7 @@ static struct place listen_somewhere(void)
 static void close_place(const struct place *place)
 {
 	close(place->listener);
-	close(place->stranger);
+	close(place->outsider);
 	ofi = (struct ofi){0};
 }
 
@@ -984,7 +984,7 @@ int main(void)
 		ROW(a_region_is_bound_to_the_endpoint_and_then_enabled),
 		ROW(a_region_that_cannot_be_bound_is_closed),
 		ROW(other_regions_are_neither_bound_nor_enabled),
-		ROW(no_exposure_asks_to_be_tried_again),
+		ROW(no_memory_region_asks_to_be_tried_again),
 		ROW(keys_are_random_as_wide_as_they_may_be_and_tried_again),
 		cmocka_unit_test(a_buffer_that_was_refused_is_offered_again),
 		cmocka_unit_test(what_connections_end_with_is_tried_again),

@@ -70,7 +70,7 @@ static bool behind(struct transport *transport, transport_address address)
 }
 
 static struct transport_ops ops;
-static struct transport transport = {.ops = &ops, .limits = {.short_max = 4096, .line_max = LINE_MAX, .brief = true}};
+static struct transport transport = {.ops = &ops, .limits = {.short_max = 4096, .line_max = LINE_MAX, .compact = true}};
 
 /* --- an engine that has met one peer, and has one descriptor for puts and to put from --- */
 
@@ -245,7 +245,7 @@ static void a_put_of_several_lines_begins_in_words(void **state)
 		what;                                                                                                  \
 	}
 UNUSUAL_PUT(nobody_known, put->target.pid++)
-UNUSUAL_PUT(a_stranger, peer->stranger = 1)
+UNUSUAL_PUT(an_unverified_peer, peer->unverified = 1)
 UNUSUAL_PUT(a_peer_that_holds, peer->state = PEER_HOLDING)
 UNUSUAL_PUT(first_contact, peer->state = PEER_CONTACTING)
 UNUSUAL_PUT(a_response_waits, peer->responses.head = &op)
@@ -267,7 +267,7 @@ static void any_other_put_is_left_alone(void **state)
 {
 	static void (*const unusual[])(struct put_arguments *) = {
 		nobody_known,
-		a_stranger,
+		an_unverified_peer,
 		a_peer_that_holds,
 		first_contact,
 		a_response_waits,
@@ -345,7 +345,7 @@ static bool arrives(struct arrival *arrival)
 static bool get_arrives(struct arrival *arrival)
 {
 	const struct wire_message get = {.operation = WIRE_GET,
-					 .brief = true,
+					 .compact = true,
 					 .source_tag = arrival->header.source_tag,
 					 .target_tag = arrival->header.target_tag,
 					 .token = TOKEN,
@@ -465,7 +465,7 @@ static void pieces_are_filled_as_one(void **state)
 UNUSUAL_ARRIVAL(from_elsewhere, a->from = ADDRESS - 1)
 UNUSUAL_ARRIVAL(from_anywhere, a->from = TRANSPORT_ADDRESS_UNKNOWN)
 UNUSUAL_ARRIVAL(of_one_that_moved, peer->address = ADDRESS - 1)
-UNUSUAL_ARRIVAL(of_a_stranger, peer->stranger = 1)
+UNUSUAL_ARRIVAL(of_an_unverified_peer, peer->unverified = 1)
 UNUSUAL_ARRIVAL(before_we_met, peer->state = PEER_CONTACTING)
 UNUSUAL_ARRIVAL(of_another_conversation, a->header.source_tag++)
 UNUSUAL_ARRIVAL(for_another_conversation, a->header.target_tag++)
@@ -507,8 +507,8 @@ static void leave_alone(void **state, bool (*taken)(struct arrival *), uint32_t 
 }
 
 /* clang-format off */
-#define UNUSUAL_ARRIVALS                                                                                               \
-	from_elsewhere, from_anywhere, of_one_that_moved, of_a_stranger, before_we_met, of_another_conversation,       \
+#define UNUSUAL_ARCANDIDATES                                                                                               \
+	from_elsewhere, from_anywhere, of_one_that_moved, of_an_unverified_peer, before_we_met, of_another_conversation,       \
 	for_another_conversation, for_no_index, for_an_index_of_255, by_no_acl_entry, of_another_user,                 \
 	of_another_job, of_another_nid, of_another_pid, for_another_index, with_other_bits, for_no_descriptor,         \
 	for_neither_puts_nor_gets, for_the_other_kind, too_long_for_it, with_a_trace
@@ -517,7 +517,7 @@ static void leave_alone(void **state, bool (*taken)(struct arrival *), uint32_t 
 static void any_other_arrival_is_left_alone(void **state)
 {
 	static void (*const unusual[])(struct arrival *) = {
-		UNUSUAL_ARRIVALS,
+		UNUSUAL_ARCANDIDATES,
 		with_two_payloads,
 #if PORTALS_TIMING
 		with_stage_clocks,
@@ -532,16 +532,19 @@ static void any_other_arrival_is_left_alone(void **state)
 
 static void a_usual_get_is_matched_answered_and_told(void **state)
 {
-	const struct wire_message reply = {
-		.operation = WIRE_REPLY, .brief = true, .source_tag = OUR_TAG, .target_tag = THEIR_TAG, .token = TOKEN};
-	const size_t lengths[] = {LENGTH, WIRE_REPLY_PAYLOAD, LINE_MAX - WIRE_BRIEF_SIZE - 15};
+	const struct wire_message reply = {.operation = WIRE_REPLY,
+					   .compact = true,
+					   .source_tag = OUR_TAG,
+					   .target_tag = THEIR_TAG,
+					   .token = TOKEN};
+	const size_t lengths[] = {LENGTH, WIRE_REPLY_PAYLOAD, LINE_MAX - WIRE_COMPACT_SIZE - 15};
 	uint8_t bytes[sizeof(line)], expected[WIRE_MAX_HEADER];
 	ptl_event_t event;
 
 	(void)state;
 	md->options = PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE;
 	md->threshold = 3;
-	assert_int_equal(wire_encode(&reply, expected), WIRE_BRIEF_SIZE);
+	assert_int_equal(wire_encode(&reply, expected), WIRE_COMPACT_SIZE);
 	for (unsigned i = 0; i < 3; i++) {
 		struct arrival one = arrival();
 		size_t in_words = lengths[i] < WIRE_REPLY_PAYLOAD ? lengths[i] : WIRE_REPLY_PAYLOAD;
@@ -549,11 +552,11 @@ static void a_usual_get_is_matched_answered_and_told(void **state)
 		one.length = lengths[i];
 		assert_true(get_arrives(&one));
 		assert_int_equal(lines, i + 1);
-		assert_int_equal(line_length, WIRE_BRIEF_SIZE + lengths[i]);
+		assert_int_equal(line_length, WIRE_COMPACT_SIZE + lengths[i]);
 		for (unsigned word = 0; word < WIRE_LINE_WORDS; word++)
 			put_u64(bytes + word * sizeof(*line), line[word]);
-		assert_memory_equal(bytes + 4, expected, WIRE_BRIEF_SIZE);
-		assert_memory_equal(bytes + 4 + WIRE_BRIEF_SIZE, memory + 5, in_words);
+		assert_memory_equal(bytes + 4, expected, WIRE_COMPACT_SIZE);
+		assert_memory_equal(bytes + 4 + WIRE_COMPACT_SIZE, memory + 5, in_words);
 		assert_ptr_equal(line_rest, i < 2 ? NULL : memory + 5 + WIRE_REPLY_PAYLOAD);
 		for (ptl_event_kind_t kind = PTL_EVENT_GET_START; kind <= PTL_EVENT_GET_END; kind++) {
 			assert_int_equal(event_take(eq, eq->item.generation, &event), 0);
@@ -577,7 +580,7 @@ UNUSUAL_ARRIVAL(of_a_peer_that_holds, peer->state = PEER_HOLDING)
 UNUSUAL_ARRIVAL(behind_another_answer, peer->responses.head = &op)
 UNUSUAL_ARRIVAL(after_a_refusal, peer->refusals = 1)
 UNUSUAL_ARRIVAL(without_lines, ops.send_line = NULL)
-UNUSUAL_ARRIVAL(with_an_answer_of_many_lines, transport.limits.line_max = WIRE_BRIEF_SIZE + LENGTH - 1)
+UNUSUAL_ARRIVAL(with_an_answer_of_many_lines, transport.limits.line_max = WIRE_COMPACT_SIZE + LENGTH - 1)
 UNUSUAL_ARRIVAL(with_an_answer_beyond_short_max, settings.short_max = LENGTH - 1)
 UNUSUAL_ARRIVAL(for_pieces, md->region.count = 2)
 UNUSUAL_ARRIVAL(with_a_full_queue, refusal = -ENOBUFS)
@@ -586,7 +589,7 @@ UNUSUAL_ARRIVAL(of_a_peer_that_closes, refusal = -EAGAIN)
 static void any_other_get_is_left_alone(void **state)
 {
 	static void (*const unusual[])(struct arrival *) = {
-		UNUSUAL_ARRIVALS,
+		UNUSUAL_ARCANDIDATES,
 		of_a_peer_that_holds,
 		behind_another_answer,
 		after_a_refusal,
@@ -610,7 +613,7 @@ static void a_usual_get_is_a_line_and_awaits_its_answer(void **state)
 {
 	struct put_arguments get = usual();
 	struct wire_message expected = {.operation = WIRE_GET,
-					.brief = true,
+					.compact = true,
 					.source_tag = OUR_TAG,
 					.target_tag = THEIR_TAG,
 					.pt_index = INDEX,

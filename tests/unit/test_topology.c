@@ -239,16 +239,16 @@ static void without_a_cpu_of_its_own_memory_is_where_all_of_the_process_is(void 
 	assert_int_equal(topology_home(&topology, -1), TOPOLOGY_UNKNOWN);
 }
 
-static void a_process_without_another_core_is_crowded(void **state)
+static void a_process_without_another_core_is_oversubscribed(void **state)
 {
 	struct topology topology = read_machine(&hyperthreads);
 
 	(void)state;
-	assert_false(topology_crowded(&topology, 1));
+	assert_false(topology_oversubscribed(&topology, 1));
 	restrict_to(&topology.given, "1,5");
-	assert_true(topology_crowded(&topology, 5));
-	assert_true(topology_crowded(&topology, 1));
-	assert_false(topology_crowded(&topology, 2));
+	assert_true(topology_oversubscribed(&topology, 5));
+	assert_true(topology_oversubscribed(&topology, 1));
+	assert_false(topology_oversubscribed(&topology, 2));
 }
 
 static void a_system_that_tells_nothing_has_no_cpus(void **state)
@@ -286,7 +286,7 @@ int main(void)
 		cmocka_unit_test(cpus_are_as_far_as_what_they_share),
 		cmocka_unit_test(memory_is_where_the_nic_thread_is),
 		cmocka_unit_test(without_a_cpu_of_its_own_memory_is_where_all_of_the_process_is),
-		cmocka_unit_test(a_process_without_another_core_is_crowded),
+		cmocka_unit_test(a_process_without_another_core_is_oversubscribed),
 		cmocka_unit_test(a_system_that_tells_nothing_has_no_cpus),
 	};
 

@@ -20,12 +20,12 @@ enum { OTHER_VERSION = WIRE_VERSION + 1, BODY = 5, RANDOM_MESSAGES = 1000000, RA
 enum { LONGEST = WIRE_MAX_HEADER + (WIRE_MAX_SEGMENTS + 1) * WIRE_SEGMENT_SIZE };
 enum { AT_VERSION = 1, AT_OPERATION = 2, AT_FLAGS = 3 };
 
-enum { AT_BRIEF_OPERATION = 1, NOT_BRIEF = 0 };
+enum { AT_COMPACT_OPERATION = 1, NOT_COMPACT = 0 };
 
-/* What other builds of this library rely on: number, name, size before the body in full and in brief, body. */
+/* What other builds of this library rely on: number, name, size before the body in full and in compact form, body. */
 static const struct format {
 	const char *name;
-	size_t header, brief;
+	size_t header, compact;
 	enum wire_body body;
 } formats[] = {
 	{"PUT", 56, 36, BODY_LENGTH},
@@ -37,12 +37,12 @@ static const struct format {
 	{"REPLY_LONG", 34, 24, BODY_SEGMENTS},
 	{"SOURCE_FREE", 28, 18, BODY_NONE},
 	{"DISCARDED", 20, 10, BODY_NONE},
-	{"HELLO", 54, NOT_BRIEF, BODY_NONE},
-	{"WELCOME", 54, NOT_BRIEF, BODY_NONE},
-	{"REFUSED", 32, NOT_BRIEF, BODY_NONE},
-	{"STALE", 20, NOT_BRIEF, BODY_NONE},
-	{"PING", 24, NOT_BRIEF, BODY_NONE},
-	{"PONG", 24, NOT_BRIEF, BODY_NONE},
+	{"HELLO", 54, NOT_COMPACT, BODY_NONE},
+	{"WELCOME", 54, NOT_COMPACT, BODY_NONE},
+	{"REFUSED", 32, NOT_COMPACT, BODY_NONE},
+	{"STALE", 20, NOT_COMPACT, BODY_NONE},
+	{"PING", 24, NOT_COMPACT, BODY_NONE},
+	{"PONG", 24, NOT_COMPACT, BODY_NONE},
 };
 _Static_assert(sizeof(formats) / sizeof(formats[0]) == WIRE_OPERATION_COUNT, "every operation has its format");
 
@@ -90,7 +90,7 @@ static void append_bytes(struct example *example, size_t count)
 }
 
 /* A valid message whose fields are made of one byte, or of the bytes start, start + step, ... */
-static void make_form(struct example *example, unsigned operation, bool brief, unsigned start, unsigned step)
+static void make_form(struct example *example, unsigned operation, bool compact, unsigned start, unsigned step)
 {
 	static const struct wire_segment all[] = {{UINT64_MAX, 1, UINT64_MAX - 1}, {0, UINT64_MAX, 1}};
 	struct wire_message *message = &example->message;
@@ -98,8 +98,8 @@ static void make_form(struct example *example, unsigned operation, bool brief, u
 	for (size_t i = 0; i < sizeof(*message); i++)
 		((uint8_t *)message)[i] = (uint8_t)(start + step * i);
 	message->operation = (uint8_t)operation;
-	message->brief = brief;
-	if (brief) { /* an index is one byte, and 0xff is no index */
+	message->compact = compact;
+	if (compact) { /* an index is one byte, and 0xff is no index */
 		message->pt_index = message->pt_index % 256 < 255 ? message->pt_index % 256 : UINT16_MAX;
 		message->ac_index = message->ac_index % 256 < 255 ? message->ac_index % 256 : UINT16_MAX;
 	}
@@ -146,7 +146,7 @@ static void assert_same_prefix(const struct wire_message *out, const struct wire
 
 static void assert_same(const struct wire_message *out, const struct wire_message *in)
 {
-	if (in->brief) {
+	if (in->compact) {
 		SAME(u8, operation)
 		SAME(u8, flags)
 		SAME(u16, source_tag)
@@ -155,7 +155,7 @@ static void assert_same(const struct wire_message *out, const struct wire_messag
 	} else {
 		assert_same_prefix(out, in);
 	}
-	assert_int_equal(out->brief, in->brief);
+	assert_int_equal(out->compact, in->compact);
 	WIRE_CONVERSATION(SAME_FIELDS) WIRE_NOTICES(SAME_FIELDS)
 }
 
@@ -167,10 +167,10 @@ static void operations_have_their_numbers_names_and_sizes(void **state)
 	for (unsigned operation = 0; operation < WIRE_OPERATION_COUNT; operation++) {
 		assert_string_equal(wire_operation_name(operation), formats[operation].name);
 		assert_int_equal(wire_header_size(operation, false), formats[operation].header);
-		if (operation < WIRE_BRIEF_COUNT)
-			assert_int_equal(wire_header_size(operation, true), formats[operation].brief);
+		if (operation < WIRE_COMPACT_COUNT)
+			assert_int_equal(wire_header_size(operation, true), formats[operation].compact);
 		else
-			assert_int_equal(formats[operation].brief, NOT_BRIEF);
+			assert_int_equal(formats[operation].compact, NOT_COMPACT);
 	}
 	assert_string_equal(wire_operation_name(WIRE_OPERATION_COUNT), "unknown");
 }
@@ -196,7 +196,7 @@ static void every_field_of_every_operation_survives_the_wire(void **state)
 	}
 }
 
-static void every_field_survives_in_brief(void **state)
+static void every_field_survives_in_compact_form(void **state)
 {
 	static const struct {
 		unsigned start, step;
@@ -205,12 +205,12 @@ static void every_field_survives_in_brief(void **state)
 	struct wire_message out;
 
 	(void)state;
-	for (unsigned operation = 0; operation < WIRE_BRIEF_COUNT; operation++) {
+	for (unsigned operation = 0; operation < WIRE_COMPACT_COUNT; operation++) {
 		for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 			make_form(&example, operation, true, patterns[i].start, patterns[i].step);
 			assert_int_equal(decode(example.bytes, example.length, &out), 0);
 			assert_same(&out, &example.message);
-			assert_int_equal(out.body_length, example.length - formats[operation].brief);
+			assert_int_equal(out.body_length, example.length - formats[operation].compact);
 			assert_ptr_equal(out.body + out.body_length, edge);
 			if (formats[operation].body == BODY_LENGTH)
 				assert_int_equal(out.length, BODY);
@@ -249,7 +249,7 @@ static void a_put_is_these_bytes(void **state)
 	assert_memory_equal(example.bytes, golden, sizeof(golden));
 }
 
-static void a_put_in_brief_is_these_bytes(void **state)
+static void a_compact_put_is_these_bytes(void **state)
 {
 	static const uint8_t golden[] = {
 		0xe4, 0x20, 0x0a, 0x09, 0x0c, 0x0b, 0x10, 0x0f, 0x0e, 0x0d, 0x12, 0x14, 0x1c, 0x1b,
@@ -257,7 +257,7 @@ static void a_put_in_brief_is_these_bytes(void **state)
 		0x34, 0x33, 0x32, 0x31, 0x30, 0x2f, 0x2e, 0x2d, 'x',  'x',  'x',  'x',  'x',
 	};
 	static struct example example = {.message = {.operation = WIRE_PUT,
-						     .brief = true,
+						     .compact = true,
 						     .flags = WIRE_WANTS_ACK,
 						     .source_tag = 0x090a,
 						     .target_tag = 0x0b0c,
@@ -288,7 +288,7 @@ static void a_put_in_words_is_the_same_bytes(void **state)
 				      .offset = UINT64_C(0x9112131415161718),
 				      .hdr_data = UINT64_C(0xa122232425262728)};
 	const struct wire_message message = {.operation = WIRE_PUT,
-					     .brief = true,
+					     .compact = true,
 					     .source_tag = put.source_tag,
 					     .target_tag = put.target_tag,
 					     .pt_index = put.pt_index,
@@ -326,7 +326,7 @@ static void a_reply_in_words_is_the_same_bytes(void **state)
 {
 	uint8_t payload[WIRE_REPLY_PAYLOAD + 4];
 	struct wire_message message = {.operation = WIRE_REPLY,
-				       .brief = true,
+				       .compact = true,
 				       .source_tag = 0x8001,
 				       .target_tag = 0x9002,
 				       .token = 0xa0b0c0d0};
@@ -335,11 +335,11 @@ static void a_reply_in_words_is_the_same_bytes(void **state)
 	for (size_t i = 0; i < sizeof(payload); i++)
 		payload[i] = (uint8_t)(0xc0 + i);
 	for (size_t length = 0; length <= sizeof(payload); length++) {
-		uint8_t expected[4 + WIRE_BRIEF_SIZE + WIRE_REPLY_PAYLOAD] = {0}, line[sizeof(expected)];
+		uint8_t expected[4 + WIRE_COMPACT_SIZE + WIRE_REPLY_PAYLOAD] = {0}, line[sizeof(expected)];
 		uint64_t words[WIRE_LINE_WORDS];
 
-		assert_int_equal(wire_encode(&message, expected + 4), WIRE_BRIEF_SIZE);
-		memcpy(expected + 4 + WIRE_BRIEF_SIZE, payload,
+		assert_int_equal(wire_encode(&message, expected + 4), WIRE_COMPACT_SIZE);
+		memcpy(expected + 4 + WIRE_COMPACT_SIZE, payload,
 		       length < WIRE_REPLY_PAYLOAD ? length : WIRE_REPLY_PAYLOAD);
 		wire_write_reply(message.source_tag, message.target_tag, message.token, length ? payload : NULL, length,
 				 words);
@@ -349,9 +349,9 @@ static void a_reply_in_words_is_the_same_bytes(void **state)
 	}
 }
 
-static void only_a_plain_put_in_brief_is_read_as_a_line(void **state)
+static void only_a_plain_compact_put_is_read_as_a_line(void **state)
 {
-	struct wire_message message = {.operation = WIRE_PUT, .brief = true};
+	struct wire_message message = {.operation = WIRE_PUT, .compact = true};
 	uint8_t bytes[WIRE_MAX_HEADER];
 	struct wire_line put;
 	size_t length = wire_encode(&message, bytes);
@@ -364,16 +364,16 @@ static void only_a_plain_put_in_brief_is_read_as_a_line(void **state)
 		assert_false(wire_read_line(bytes, wire_encode(&message, bytes), WIRE_PUT, &put));
 	}
 	message.flags = 0;
-	for (unsigned operation = WIRE_PUT + 1; operation < WIRE_BRIEF_COUNT; operation++) {
+	for (unsigned operation = WIRE_PUT + 1; operation < WIRE_COMPACT_COUNT; operation++) {
 		message.operation = (uint8_t)operation;
 		assert_false(wire_read_line(bytes, wire_encode(&message, bytes), WIRE_PUT, &put));
 	}
 	message.operation = WIRE_PUT;
-	message.brief = false;
+	message.compact = false;
 	assert_false(wire_read_line(bytes, wire_encode(&message, bytes), WIRE_PUT, &put));
 }
 
-static void an_index_out_of_range_stays_out_of_range_in_brief(void **state)
+static void an_index_out_of_range_stays_out_of_range_in_compact_form(void **state)
 {
 	static const struct {
 		uint16_t in, out;
@@ -417,12 +417,12 @@ static void a_body_may_lie_apart_from_its_header(void **state)
 	struct wire_message out;
 
 	(void)state;
-	for (unsigned i = 0; i < WIRE_OPERATION_COUNT + WIRE_BRIEF_COUNT; i++) {
-		bool brief = i >= WIRE_OPERATION_COUNT;
-		unsigned operation = brief ? i - WIRE_OPERATION_COUNT : i;
-		size_t header_length = brief ? formats[operation].brief : formats[operation].header;
+	for (unsigned i = 0; i < WIRE_OPERATION_COUNT + WIRE_COMPACT_COUNT; i++) {
+		bool compact = i >= WIRE_OPERATION_COUNT;
+		unsigned operation = compact ? i - WIRE_OPERATION_COUNT : i;
+		size_t header_length = compact ? formats[operation].compact : formats[operation].header;
 
-		make_form(&example, operation, brief, 1, 37);
+		make_form(&example, operation, compact, 1, 37);
 		const uint8_t *body = example.bytes + header_length;
 		size_t rest = example.length - header_length;
 
@@ -432,10 +432,10 @@ static void a_body_may_lie_apart_from_its_header(void **state)
 		assert_int_equal(decode_apart(example.bytes, header_length + 1, body, rest, &out), -EBADMSG);
 		assert_int_equal(wire_names_segments(example.bytes, header_length),
 				 formats[operation].body == BODY_SEGMENTS);
-		if (rest > 0 && (!brief || formats[operation].body == BODY_SEGMENTS))
+		if (rest > 0 && (!compact || formats[operation].body == BODY_SEGMENTS))
 			assert_int_equal(decode_apart(example.bytes, header_length, body, rest - 1, &out), -EBADMSG);
 	}
-	for (size_t length = 0; length < WIRE_BRIEF_SIZE; length++)
+	for (size_t length = 0; length < WIRE_COMPACT_SIZE; length++)
 		assert_false(wire_names_segments(example.bytes, length));
 }
 
@@ -505,28 +505,28 @@ static void a_message_of_any_other_length_is_refused(void **state)
 	}
 }
 
-/* In brief the length of a payload is all that says how long it is. */
-static void a_brief_message_of_any_other_length_is_refused(void **state)
+/* In compact form the length of a payload is all that says how long it is. */
+static void a_compact_message_of_any_other_length_is_refused(void **state)
 {
 	static struct example example;
 	struct wire_message out;
 
 	(void)state;
-	for (unsigned operation = 0; operation < WIRE_BRIEF_COUNT; operation++) {
+	for (unsigned operation = 0; operation < WIRE_COMPACT_COUNT; operation++) {
 		enum wire_body body = formats[operation].body;
 		bool payload = body == BODY_LENGTH || body == BODY_MLENGTH;
 
 		make_form(&example, operation, true, 1, 37);
 		for (size_t length = 0; length < example.length; length++)
 			assert_int_equal(decode(example.bytes, length, &out),
-					 payload && length >= formats[operation].brief ? 0 : -EBADMSG);
+					 payload && length >= formats[operation].compact ? 0 : -EBADMSG);
 		for (size_t more = 0; more <= 2 * WIRE_SEGMENT_SIZE; more++)
 			assert_int_equal(decode(example.bytes, example.length + more, &out),
 					 payload || more == 0 ? 0 : -EBADMSG);
 	}
 }
 
-static void notices_have_no_brief_form(void **state)
+static void notices_have_no_compact_form(void **state)
 {
 	static struct example example;
 	struct wire_message out;
@@ -534,8 +534,8 @@ static void notices_have_no_brief_form(void **state)
 	(void)state;
 	for (unsigned byte = 0; byte < 256; byte++) {
 		make_form(&example, WIRE_DISCARDED, true, 0, 0);
-		example.bytes[AT_BRIEF_OPERATION] = (uint8_t)byte;
-		int rc = decode(example.bytes, WIRE_BRIEF_SIZE, &out);
+		example.bytes[AT_COMPACT_OPERATION] = (uint8_t)byte;
+		int rc = decode(example.bytes, WIRE_COMPACT_SIZE, &out);
 
 		if (byte % 32 == WIRE_DISCARDED || byte % 32 == WIRE_REPLY) {
 			assert_int_equal(rc, 0);
@@ -544,7 +544,7 @@ static void notices_have_no_brief_form(void **state)
 			assert_int_equal(rc, -EBADMSG);
 		}
 		rc = decode(example.bytes, LONGEST, &out);
-		assert_true(byte % 32 < WIRE_BRIEF_COUNT || rc == -EBADMSG);
+		assert_true(byte % 32 < WIRE_COMPACT_COUNT || rc == -EBADMSG);
 	}
 }
 
@@ -673,12 +673,12 @@ static void a_getput_has_no_more_than_its_greatest_length(void **state)
 	assert_body(&example, 256, 0);
 	example.message.length = 257;
 	assert_body(&example, 257, -EBADMSG);
-	example.message.brief = true;
+	example.message.compact = true;
 	assert_body(&example, 256, 0);
 	assert_body(&example, 257, -EBADMSG);
 	example.message.operation = WIRE_PUT;
 	assert_body(&example, 257, 0);
-	example.message.brief = false;
+	example.message.compact = false;
 	assert_body(&example, 257, 0);
 }
 
@@ -782,15 +782,15 @@ static size_t random_message(uint8_t *bytes)
 	if (choice % 4 == 1) {
 		size_t length = random_noise(bytes);
 
-		bytes[0] = choice & 0xf000 ? WIRE_MAGIC : WIRE_MAGIC_BRIEF;
+		bytes[0] = choice & 0xf000 ? WIRE_MAGIC : WIRE_MAGIC_COMPACT;
 		bytes[AT_VERSION] = choice & 0xf00 ? WIRE_VERSION : OTHER_VERSION;
 		bytes[AT_OPERATION] = (uint8_t)(choice >> 16) % (WIRE_OPERATION_COUNT + 1);
 		return length;
 	}
-	bool brief = choice >> 40 & 1;
+	bool compact = choice >> 40 & 1;
 
-	make_form(&example, (unsigned)(choice >> 16 & 0xff) % (brief ? WIRE_BRIEF_COUNT : WIRE_OPERATION_COUNT), brief,
-		  (unsigned)(choice >> 24 & 0xff), choice >> 32 & 0xff);
+	make_form(&example, (unsigned)(choice >> 16 & 0xff) % (compact ? WIRE_COMPACT_COUNT : WIRE_OPERATION_COUNT),
+		  compact, (unsigned)(choice >> 24 & 0xff), choice >> 32 & 0xff);
 	memcpy(bytes, example.bytes, example.length);
 	for (uint64_t changes = choice >> 8 & 3; changes > 0; changes--)
 		bytes[random_bits() % example.length] ^= (uint8_t)(1 << random_bits() % 8);
@@ -806,7 +806,7 @@ static bool is_consistent(const struct wire_message *message, size_t length)
 	size_t header = wire_encode(message, again);
 	const uint8_t *bytes = edge - length;
 
-	if (!message->brief)
+	if (!message->compact)
 		again[AT_VERSION] = message->version;
 	return message->body == bytes + header && message->body_length == length - header &&
 	       memcmp(again, bytes, header) == 0;
@@ -816,7 +816,7 @@ static bool is_consistent(const struct wire_message *message, size_t length)
 static bool reads_alike(const uint8_t *bytes, size_t length, enum wire_operation operation,
 			const struct wire_message *message)
 {
-	bool is_line = message && message->operation == operation && !message->flags && message->brief;
+	bool is_line = message && message->operation == operation && !message->flags && message->compact;
 	struct wire_line line;
 
 	memcpy(edge - length, bytes, length);
@@ -846,7 +846,7 @@ static void random_bytes_are_never_read_beyond_their_end(void **state)
 		foreign += rc == -EPROTONOSUPPORT;
 		if (rc == 0) {
 			accepted[message.operation]++;
-			briefly += message.brief;
+			briefly += message.compact;
 			inconsistent += !is_consistent(&message, length);
 		}
 		inconsistent += !reads_alike(bytes, length, WIRE_PUT, rc == 0 ? &message : NULL) ||
@@ -871,7 +871,7 @@ int main(void)
 		cmocka_unit_test(a_put_is_these_bytes),
 		cmocka_unit_test(a_put_in_words_is_the_same_bytes),
 		cmocka_unit_test(a_reply_in_words_is_the_same_bytes),
-		cmocka_unit_test(only_a_plain_put_in_brief_is_read_as_a_line),
+		cmocka_unit_test(only_a_plain_compact_put_is_read_as_a_line),
 		cmocka_unit_test(a_hello_is_these_bytes),
 		cmocka_unit_test(segments_are_these_bytes_and_come_back),
 		cmocka_unit_test(a_message_of_any_other_length_is_refused),
@@ -886,12 +886,12 @@ int main(void)
 		cmocka_unit_test(there_are_no_more_segments_than_allowed),
 		cmocka_unit_test(the_number_of_segments_fits_the_bytes_there_are),
 		cmocka_unit_test(random_bytes_are_never_read_beyond_their_end),
-		cmocka_unit_test(every_field_survives_in_brief),
-		cmocka_unit_test(a_put_in_brief_is_these_bytes),
-		cmocka_unit_test(an_index_out_of_range_stays_out_of_range_in_brief),
+		cmocka_unit_test(every_field_survives_in_compact_form),
+		cmocka_unit_test(a_compact_put_is_these_bytes),
+		cmocka_unit_test(an_index_out_of_range_stays_out_of_range_in_compact_form),
 		cmocka_unit_test(a_body_may_lie_apart_from_its_header),
-		cmocka_unit_test(a_brief_message_of_any_other_length_is_refused),
-		cmocka_unit_test(notices_have_no_brief_form),
+		cmocka_unit_test(a_compact_message_of_any_other_length_is_refused),
+		cmocka_unit_test(notices_have_no_compact_form),
 	};
 
 	return cmocka_run_group_tests(tests, map_edge, NULL);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The transport between processes of one node, host and network namespace: what the engine calls.  The table of peers is
- * in node_peers.c, the queue in node_queue.c, names and bells in node_name.c, first contact in node_meet.c, long data in node_copy.c.
+ * in node_peers.c, the queue in node_queue.c, names and doorbells in node_name.c, first contact in node_meet.c, long
+ * data in node_copy.c.
  *
- * poll() looks at one cache line.  What costs a system call, the mail (introductions, rings, deaths), is read every so many
- * polls in vain, or when the doorbell was found readable before a sleep.  Who shares its core with others that compute may
- * have milliseconds between two polls: so a few polls in vain are enough if they took so long.
+ * poll() looks at one cache line.  What costs a system call, control messages (introductions, wake-ups, deaths), are
+ * read every so many polls in vain, or when the doorbell was found readable before a sleep.  A thread that shares its
+ * core with others that compute may have milliseconds between two polls: so a few polls in vain are enough if they took
+ * so long.
  */
 #include "transports/node/node.h"
 
@@ -21,17 +23,17 @@
 #include "base/report.h"
 #include "transports/node/node_copy.h"
 
-#define PID_CHOOSE    0xffffffffu
-#define PID_BITS      22   /* Unix pids end at 2^22 on Linux */
-#define MAIL_POLLS    256  /* polls in vain between looks at the mail */
-#define BUSY_POLLS    2048 /* and polls at all */
-#define CLOCK_POLLS   4    /* polls in vain between looks at the clock, and what makes the mail due: */
-#define MAIL_LATE_NS  1000000
-#define DEFER_POLLS   64
-#define RECOVER_POLLS 4096
-#define PLACE_POLLS   16
-#define RMA_DEPTH     4
-#define WAITS_LONG_NS 2000000 /* longer than node_recover() needs where it can help */
+#define PID_CHOOSE      0xffffffffu
+#define PID_BITS        22   /* Unix pids end at 2^22 on Linux */
+#define CONTROL_POLLS   256  /* polls in vain between reads of the control messages */
+#define BUSY_POLLS      2048 /* and polls at all */
+#define CLOCK_POLLS     4    /* polls in vain between looks at the clock, and what makes control messages due: */
+#define CONTROL_LATE_NS 1000000
+#define DEFER_POLLS     64
+#define RECOVER_POLLS   4096
+#define PLACE_POLLS     16
+#define RMA_DEPTH       4
+#define WAITS_LONG_NS   2000000 /* longer than node_recover() needs where it can help */
 
 /* What goes with its header, unless PTL_SHORT_MAX says otherwise: half a slab, and room for the header, which goes beside it. */
 #define HEADER_ROOM CACHE_LINE
@@ -42,22 +44,22 @@
 /* Is everything consumed that the peer can have appended?  Another one may be filling a line before its last. */
 static bool is_heard_out(const struct node *node, struct node_peer *peer)
 {
-	/* Asked anew if a mad peer had moved it out of sight. */
-	if (!peer->sentenced || (int64_t)(peer->last_tail - node->head) > NODE_SLOTS)
+	/* Asked anew if a misbehaving peer had moved it out of sight. */
+	if (!peer->draining || (int64_t)(peer->last_tail - node->head) > NODE_SLOTS)
 		peer->last_tail = atomic_load_explicit(&node->segment->tail, memory_order_relaxed);
-	peer->sentenced = true;
+	peer->draining = true;
 	return (int64_t)(peer->last_tail - node->head) <= 0;
 }
 
-static void lose_doomed(struct node *node)
+static void lose_failed(struct node *node)
 {
-	node->any_doomed = false;
+	node->any_failed = false;
 	for (uint32_t i = 0; i < node->peer_count; i++) {
 		struct node_peer *peer = node->peers[i];
 
-		if (peer->doomed && is_heard_out(node, peer))
+		if (peer->failed && is_heard_out(node, peer))
 			node_peer_lost(node, peer, true);
-		node->any_doomed |= peer->doomed;
+		node->any_failed |= peer->failed;
 	}
 }
 
@@ -106,7 +108,7 @@ static int prepare(struct node *node, struct transport_config *config)
 	if (*config->settings->tuning_file)
 		node_tuning_read(node->copies, config->settings->tuning_file);
 	node_share_queue(node);
-	node_attend(node, node->lends ? NODE_LENT : NODE_AWAKE);
+	node_attend(node, node->host_polled ? NODE_HOST_POLLED : NODE_AWAKE);
 	return 0;
 }
 
@@ -134,17 +136,17 @@ static int node_transport_claim(struct transport_config *config, struct transpor
 		.rma_depth = RMA_DEPTH,
 		.verified_uid = true,
 		.sleepable = true,
-		.brief = true,
+		.compact = true,
 		.tells_gone = true,
-		.rings = true,
+		.late_doorbell = true,
 	};
 	node->sink = config->sink;
 	node->owner = config->owner;
 	node->nid = config->nid;
-	node->lends = config->lends;
+	node->host_polled = config->host_polled;
 	node->home = config->home;
 	node->tuning_save = config->settings->tuning_save;
-	node->segment_fd = node->socket = node->bell = node->doorbell = -1;
+	node->segment_fd = node->socket = node->doorbell = node->wait_fd = -1;
 	int rc = prepare(node, config);
 
 	if (rc) {
@@ -170,7 +172,7 @@ static void node_close(struct transport *transport)
 		node_tuning_write(node->copies, node->tuning_save);
 	node_copies_close(node);
 	node_attend(node, NODE_CLOSED);
-	node_farewell(node);
+	node_disconnect(node);
 	release(node);
 }
 
@@ -180,14 +182,14 @@ static void node_forked(struct transport *transport)
 
 	/* Not as release() does it: the epoll object is the parent's too, and goes on watching for it. */
 	close(node->socket);
-	close(node->bell);
 	close(node->doorbell);
+	close(node->wait_fd);
 	close(node->segment_fd);
 	for (uint32_t i = 0; i < node->peer_count; i++) {
 		if (node->peers[i]->pidfd >= 0)
 			close(node->peers[i]->pidfd);
-		if (node->peers[i]->bell >= 0)
-			close(node->peers[i]->bell);
+		if (node->peers[i]->doorbell >= 0)
+			close(node->peers[i]->doorbell);
 	}
 }
 
@@ -235,8 +237,8 @@ static int node_send(struct transport *transport, transport_address address, con
 	if (unlikely(length > NODE_SLAB_SIZE))
 		return -EMSGSIZE;
 	if (unlikely(peer->meeting != NODE_OPEN))
-		return node_knock(node, peer);
-	if (unlikely(peer->doomed))
+		return node_connect(node, peer);
+	if (unlikely(peer->failed))
 		return -EAGAIN;
 	int rc = header_length + length <= NODE_MAX_RECORD
 			 ? node_append(node, peer, NODE_MESSAGE, header, header_length, payload, count)
@@ -244,7 +246,7 @@ static int node_send(struct transport *transport, transport_address address, con
 
 	node->partner = peer;
 	/* To look again is to look at one cache line. */
-	return unlikely(rc == -EAGAIN) && !peer->doomed ? -ENOBUFS : rc;
+	return unlikely(rc == -EAGAIN) && !peer->failed ? -ENOBUFS : rc;
 }
 
 static int node_send_line(struct transport *transport, transport_address address,
@@ -253,7 +255,7 @@ static int node_send_line(struct transport *transport, transport_address address
 	struct node *node = node_of(transport);
 	struct node_peer *peer = node->peers[address];
 
-	if (unlikely(peer->meeting != NODE_OPEN || peer->doomed))
+	if (unlikely(peer->meeting != NODE_OPEN || peer->failed))
 		return -EAGAIN;
 	node->partner = peer;
 	return node_append_line(node, peer, words, length, rest);
@@ -266,25 +268,28 @@ static bool behind(struct transport *transport, transport_address address)
 	return node_behind(node, node->peers[address]);
 }
 
-/* The queue is looked at again after the rings have been taken back: who drives now and then may not come again soon. */
-static int read_mail(struct node *node, int budget)
+/*
+ * The queue is looked at again after the wake-ups have been taken back: a host that drives now and then may not come
+ * again soon.
+ */
+static int read_control(struct node *node, int budget)
 {
 	UNCANCELLED;
-	node->mail_late_at = cycle_clock() + cycles_in(MAIL_LATE_NS);
-	int count = node_mail(node);
+	node->control_late_at = cycle_clock() + cycles_in(CONTROL_LATE_NS);
+	int count = node_read_control(node);
 
 	if (count > 0)
 		node_note_spoiled(node);
 
-	/* Somebody is not let go before the whole queue is consumed, and the line that is missing may be his. */
-	if (unlikely(node->mail_due))
+	/* A peer is not let go before the whole queue is consumed, and the line that is missing may be its own. */
+	if (unlikely(node->control_due))
 		node_recover(node);
 	return count > 0 ? count + node_consume(node, budget) : 0;
 }
 
-static bool mail_late(const struct node *node)
+static bool control_late(const struct node *node)
 {
-	return node->fruitless % CLOCK_POLLS == 0 && cycle_clock() >= node->mail_late_at;
+	return node->fruitless % CLOCK_POLLS == 0 && cycle_clock() >= node->control_late_at;
 }
 
 /* What is done only every so many polls in vain. */
@@ -295,15 +300,15 @@ static int look_further(struct node *node, int budget)
 	if (polls % PLACE_POLLS == 1)
 		node_note_places(node);
 	if (polls % DEFER_POLLS == 0 && node->deferring)
-		node_ring_deferred(node, false);
+		node_wake_deferred(node, false);
 	if (polls % RECOVER_POLLS == 0)
 		node_recover(node);
-	return polls % MAIL_POLLS == 0 || mail_late(node) ? read_mail(node, budget) : 0;
+	return polls % CONTROL_POLLS == 0 || control_late(node) ? read_control(node, budget) : 0;
 }
 
 static void stay_awake(struct node *node)
 {
-	node_attend(node, node->lends ? NODE_LENT : NODE_AWAKE);
+	node_attend(node, node->host_polled ? NODE_HOST_POLLED : NODE_AWAKE);
 }
 
 static int node_poll(struct transport *transport, int budget)
@@ -317,26 +322,26 @@ static int node_poll(struct transport *transport, int budget)
 	FAULT_POINT("poll");
 	int done = node_consume(node, budget);
 
-	if (unlikely(node->any_doomed))
-		lose_doomed(node);
+	if (unlikely(node->any_failed))
+		lose_failed(node);
 	if (unlikely(node_copies_any(node->copies)))
 		done += node_copy_step(node);
 	if (done > 0)
 		node->fruitless = 0;
 	else
 		done += look_further(node, budget);
-	if (unlikely(node->mail_due || ++node->polls % BUSY_POLLS == 0)) {
-		node->mail_due = false;
-		done += read_mail(node, budget);
+	if (unlikely(node->control_due || ++node->polls % BUSY_POLLS == 0)) {
+		node->control_due = false;
+		done += read_control(node, budget);
 	}
 	if (unlikely(node->spoiled))
 		done += node_renew(node);
 	return done;
 }
 
-static bool rung(const struct node *node)
+static bool woken(const struct node *node)
 {
-	struct pollfd wait = {.fd = node->doorbell, .events = POLLIN};
+	struct pollfd wait = {.fd = node->wait_fd, .events = POLLIN};
 
 	return poll(&wait, 1, 0) > 0;
 }
@@ -355,13 +360,13 @@ static int node_arm(struct transport *transport)
 		return -EAGAIN;
 	if (unlikely(node->spoiled))
 		return node_renewal_due(node) ? -EAGAIN : 1;
-	node_ring_deferred(node, true); /* may find that somebody has gone */
-	if (node->any_doomed) {
-		node_recover(node); /* it may be waiting for a line that nobody will publish */
+	node_wake_deferred(node, true); /* may find that a peer has gone */
+	if (node->any_failed) {
+		node_recover(node); /* it may be waiting for a line that no sender will publish */
 		return waits_for_line(node) ? 1 : -EAGAIN;
 	}
-	if (rung(node)) {
-		node->mail_due = true;
+	if (woken(node)) {
+		node->control_due = true;
 		return -EAGAIN;
 	}
 	FAULT_POINT("sleep-before-attention");
@@ -386,7 +391,7 @@ static unsigned node_unsent(const struct transport *transport)
 
 static int node_wait_fd(const struct transport *transport)
 {
-	return ((const struct node *)(const void *)transport)->doorbell;
+	return ((const struct node *)(const void *)transport)->wait_fd;
 }
 
 static int node_probe(struct transport *transport, transport_address address)
@@ -429,13 +434,13 @@ static int node_describe(const struct transport *transport, char *text, size_t s
 	size_t used = (size_t)snprintf(
 		text, size,
 		"shared memory, %d lines, %d slabs of %d bytes, short %zu, %u peers, long messages %s%s%s%s; "
-		"malformed %llu, passed over %llu, other users refused %llu, rings %llu, "
+		"malformed %llu, passed over %llu, other users refused %llu, wakes %llu, "
 		"chunks written for readers %llu, renewed %llu",
 		NODE_SLOTS, NODE_SLABS, NODE_SLAB_SIZE, transport->limits.short_max, met,
 		describe_long(node, met, cross), why ? " (cross-memory attach refused: " : "", why ? why : "",
 		why ? ")" : "", (unsigned long long)node->counters.malformed,
 		(unsigned long long)node->counters.skipped, (unsigned long long)node->counters.refused_uid,
-		(unsigned long long)node->counters.rings, (unsigned long long)node->counters.chunks_lent,
+		(unsigned long long)node->counters.wakes, (unsigned long long)node->counters.chunks_helped,
 		(unsigned long long)node->counters.renewals);
 
 	return (int)(used < size ? used + (size_t)node_choice_describe(node->copies, text + used, size - used) : used);
@@ -454,8 +459,8 @@ const struct transport_ops transport_node = {
 	.send_line = node_send_line,
 	.behind = behind,
 	.read = node_read,
-	.expose = node_expose,
-	.withdraw = node_withdraw,
+	.register_memory = node_register,
+	.deregister = node_deregister,
 	.poll = node_poll,
 	.arm = node_arm,
 	.unsent = node_unsent,

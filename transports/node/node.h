@@ -3,14 +3,14 @@
  * Processes of one node: what the files of this transport share.
  *
  * Every interface owns one segment of memory that its peers map too, a queue of cache lines into which every peer
- * appends (node_queue.h); one datagram socket of the abstract Unix namespace, named after (nid, pid), which is
- * the claim to that pid and the place to meet (node_meet.c); and a bell that wakes it when it sleeps (node_name.c).
+ * appends (node_queue.c); one datagram socket of the abstract Unix namespace, named after (nid, pid), which is
+ * the claim to that pid and the place to meet (node_meet.c); and a doorbell that wakes it when it sleeps (node_name.c).
  *
  * Who writes what in a segment, R being its owner and S any peer:
  *   R as receiver: attention, head, place, claims (with the helper of a claim);   S: tail (compare-and-swap), slots it has won;
  *   R as sender:   intent, slabs, which S only reads.
  * Everything else of the transport is private memory of R, used by the owner of the engine only.  What lies in a segment
- * may have been written by a peer that is mad: it is copied before it is checked, and never used as an address or
+ * may have been written by a misbehaving peer: it is copied before it is checked, and never used as an address or
  * an index unchecked.
  */
 #ifndef PORTALS_TRANSPORTS_NODE_H
@@ -57,7 +57,7 @@ struct node_claim {
 };
 
 struct node_segment {
-	/* Constants, checked once by whoever maps them. */
+	/* Constants, checked once by the peer that maps them. */
 	uint64_t magic, incarnation[2];
 	uint32_t nid, pid;
 
@@ -73,9 +73,9 @@ struct node_segment {
 };
 
 enum node_attention {
-	NODE_AWAKE,  /* polls */
-	NODE_LENT,   /* polls, or will if it is rung: ring for what has not been consumed after a while */
-	NODE_ASLEEP, /* rings are needed, one for each epoch from each sender */
+	NODE_AWAKE,       /* polls */
+	NODE_HOST_POLLED, /* polls, or will if it is woken: wake it for what has not been consumed after a while */
+	NODE_ASLEEP,      /* wake-ups are needed, one for each epoch from each sender */
 	NODE_CLOSED,
 	NODE_ATTENTION_BITS = 2
 };
@@ -88,18 +88,18 @@ static inline enum node_attention node_attention_state(uint64_t attention)
 /* --- peers --- */
 
 enum node_meeting {
-	NODE_STRANGER, /* nothing is known, or it has gone */
-	NODE_MET,      /* its segment is mapped here; it may send to us */
-	NODE_OPEN,     /* and ours there: we may send to it */
-	NODE_FOREIGN   /* another user's: not by this transport */
+	NODE_UNVERIFIED, /* nothing is known, or it has gone */
+	NODE_MET,        /* its segment is mapped here; it may send to us */
+	NODE_OPEN,       /* and ours there: we may send to it */
+	NODE_FOREIGN     /* another user's: not by this transport */
 };
 
 struct node_peer {
 	struct node_segment *segment; /* from MET on */
 	uint64_t head_seen;           /* its head when we looked last */
-	uint64_t rung;                /* the epoch of its sleep for which we have rung */
-	uint64_t deferred;            /* end of our newest record while it was LENT; 0: nothing to ring for */
-	uint64_t deferred_at;         /* cycle_clock() when it is to be rung; 0: not looked at yet */
+	uint64_t woken_from;          /* the epoch of its sleep for which we have woken it */
+	uint64_t deferred;            /* end of our newest record while it was HOST_POLLED; 0: nothing to wake for */
+	uint64_t deferred_at;         /* cycle_clock() when it is to be woken; 0: not looked at yet */
 	uint64_t deferred_head;       /* its head as it was known when deferred_at was set */
 	uint64_t mark;                /* fairness: a position; and how many of our lines lie before it, and behind */
 	uint32_t before_mark, behind_mark, quota;
@@ -111,21 +111,21 @@ struct node_peer {
 	uint8_t meeting;    /* enum node_meeting */
 	bool cross_memory;  /* process_vm_readv() and process_vm_writev() reach it */
 	bool listed;        /* among node.deferring */
-	bool doomed;        /* its segment is corrupt or closed: lost when what it had sent is consumed */
-	bool sentenced;     /* `last_tail` is set */
+	bool failed;        /* its segment is corrupt or closed: lost when what it had sent is consumed */
+	bool draining;      /* `last_tail` is set */
 
 	uint32_t nid, pid;
 	pid_t os_pid; /* 0: not visible here (another pid namespace) */
 	int pidfd;    /* negative: none */
 	uint64_t incarnation[2];
-	uint64_t nonce;      /* where its incarnation lies in its own memory */
-	uint64_t last_tail;  /* of our queue, after it was doomed: nothing that it sent is behind that */
-	int bell;            /* rings are written to it; -1: by letter */
-	uint64_t knocked_at; /* monotonic_ns(), and how often in the low bits */
-	uint32_t index;      /* its transport_address */
-	uint32_t uses;       /* of that by the engine */
-	bool to_be_told;     /* the engine, that it was lost */
-	bool spare;          /* on the list of those that nobody keeps, or was when it came there: node_peers.c */
+	uint64_t nonce;           /* where its incarnation lies in its own memory */
+	uint64_t last_tail;       /* of our queue, after it had failed: nothing that it sent is behind that */
+	int doorbell;             /* wake-ups are written to it; -1: by control message */
+	uint64_t connect_sent_at; /* monotonic_ns(), and how often in the low bits */
+	uint32_t index;           /* its transport_address */
+	uint32_t uses;            /* of that by the engine */
+	bool to_be_told;          /* the engine, that it was lost */
+	bool spare;               /* on the list of those that nothing keeps, or was when it came there: node_peers.c */
 	struct node_peer *next_deferring, *next_same_hash, *next_spare;
 };
 
@@ -140,7 +140,7 @@ enum node_kind {
 	NODE_KINDS
 };
 
-struct node_exposure {
+struct node_memory_region {
 	const uint8_t *base;
 	uint64_t length;
 	uint32_t generation, next_free;
@@ -158,13 +158,13 @@ struct node {
 	uint64_t attention; /* what segment->attention holds */
 	uint64_t stuck_at;  /* since when the line at `stuck_head` is missing though it was given out; 0: it is not */
 	uint64_t stuck_head;
-	uint32_t fruitless;    /* polls in a row */
-	uint64_t mail_late_at; /* cycle_clock() when the mail is to be read, however few the polls were */
+	uint32_t fruitless;       /* polls in a row */
+	uint64_t control_late_at; /* cycle_clock() when control messages are to be read, however few the polls were */
 	uint32_t polls;
-	bool lends;
+	bool host_polled;
 	unsigned home;          /* struct transport_config's */
-	bool mail_due;          /* the doorbell is known to be readable */
-	bool any_doomed;        /* peers */
+	bool control_due;       /* the wait descriptor is known to be readable */
+	bool any_failed;        /* peers */
 	bool spoiled, renewing; /* node_renew.c */
 	struct node_segment *retired;
 	uint64_t renew_at, renew_pause; /* ns */
@@ -174,7 +174,7 @@ struct node {
 	struct node_peer *by_pid[NODE_HASH];
 	struct node_peer *first_spare, *last_spare;
 	struct node_peer **senders; /* by number; NULL: none, or gone */
-	struct node_peer *partner;  /* with whom the last message was exchanged */
+	struct node_peer *partner;  /* with which the last message was exchanged */
 	uint32_t partner_place;     /* as the engine knows it */
 	uint32_t sender_count, active_senders;
 	struct {
@@ -196,12 +196,12 @@ struct node {
 	uint32_t nid, pid;
 	uint64_t incarnation[2]; /* also the nonce by which peers find out whether they can read our memory */
 	int segment_fd, socket;
-	int bell;                       /* an eventfd, to which peers write */
-	int doorbell;                   /* an epoll object over socket, bell and the peers' pidfds */
+	int doorbell;                   /* an eventfd, to which peers write */
+	int wait_fd;                    /* an epoll object over socket, doorbell and the peers' pidfds */
 	bool told_shortage;             /* of descriptors */
 	const char *cross_memory_error; /* why not, of the last peer asked; NULL: none was refused */
 	struct {
-		uint64_t malformed, skipped, refused_uid, rings, slab_bodies, chunks_lent, renewals;
+		uint64_t malformed, skipped, refused_uid, wakes, slab_bodies, chunks_helped, renewals;
 	} counters;
 };
 
@@ -244,7 +244,7 @@ bool node_behind(struct node *, const struct node_peer *);
 /* Hands at most `budget` records to the engine or to node_copy.c; returns how many.  From poll() only. */
 int node_consume(struct node *, int budget);
 
-/* Nothing is in our queue, nor will be by anybody who has begun to append: safe to sleep, or to forget a peer. */
+/* Nothing is in our queue, nor will be by a sender that has begun to append: safe to sleep, or to forget a peer. */
 bool node_queue_empty(struct node *);
 
 /* A line that was given out does not come: passes over it if its sender has died. */
@@ -256,8 +256,11 @@ void node_intend_nothing(struct node *, uint16_t number);
 /* Do the control words of our queue say what we have said, and what can be? */
 bool node_queue_spoiled(const struct node *);
 
-/* Rings peers that have not consumed in time what we sent while they were LENT; `at_once`: even if it is not late yet. */
-void node_ring_deferred(struct node *, bool at_once);
+/*
+ * Wakes peers that have not consumed in time what we sent while they were HOST_POLLED; `at_once`: even if it is not
+ * late yet.
+ */
+void node_wake_deferred(struct node *, bool at_once);
 
 /* Says in our segment what we do; a new epoch if we go to sleep. */
 void node_attend(struct node *, enum node_attention);
@@ -285,34 +288,34 @@ bool node_renewal_due(const struct node *);
 /* Renews it, if that is due.  From poll() only.  Returns how much was done. */
 int node_renew(struct node *);
 
-/* --- names, bells, life and death (node_name.c) --- */
+/* --- names, doorbells, life and death (node_name.c) --- */
 
-/* Whose event in the doorbell; a pidfd's is its peer's index. */
-#define NODE_SOCKET_EVENT UINT64_MAX
-#define NODE_BELL_EVENT   (UINT64_MAX - 1)
+/* Whose event in the wait descriptor; a pidfd's is its peer's index. */
+#define NODE_SOCKET_EVENT   UINT64_MAX
+#define NODE_DOORBELL_EVENT (UINT64_MAX - 1)
 
 struct sockaddr_un;
 
 /* The length of the name of (nid, pid). */
 socklen_t node_name(uint32_t nid, uint32_t pid, struct sockaddr_un *);
 
-/* Binds the name of (nid, pid) and makes bell and doorbell.  -EADDRINUSE: somebody has it. */
+/* Binds the name of (nid, pid) and makes doorbell and wait descriptor.  -EADDRINUSE: another process has it. */
 int node_name_claim(struct node *, uint32_t pid);
 void node_name_release(struct node *);
 
 /* Wakes a peer that sleeps. */
-void node_ring(struct node *, struct node_peer *);
+void node_wake(struct node *, struct node_peer *);
 
-/* Takes back all rings; were there any?  From poll() only. */
-bool node_bell_empty(struct node *);
+/* Takes back all wake-ups; were there any?  From poll() only. */
+bool node_doorbell_empty(struct node *);
 
-/* May rings be written to what a peer has sent as its bell? */
-bool node_is_bell(int fd);
+/* May wake-ups be written to what a peer has sent as its doorbell? */
+bool node_is_doorbell(int fd);
 
-/* Watches the process that sent a letter.  False: it has gone since. */
+/* Watches the process that sent a control message.  False: it has gone since. */
 bool node_watch(struct node *, struct node_peer *, pid_t);
 
-/* Watches its process no longer, and gives back its bell. */
+/* Watches its process no longer, and gives back its doorbell. */
 void node_unwatch(struct node *, struct node_peer *);
 
 /* Is there proof that the process has ended? */
@@ -324,22 +327,22 @@ bool node_pidfd_ended(const struct node_peer *);
 /* There is other proof: node_peer_dead() from now on. */
 void node_peer_ended(struct node *, struct node_peer *);
 
-/* Rings it by letter from now on. */
-void node_close_bell(struct node_peer *);
+/* Wakes it by control message from now on. */
+void node_doorbell_close(struct node_peer *);
 
-/* Nobody has its name.  -ENOENT. */
+/* No process has its name. -ENOENT. */
 int node_nobody_there(struct node *, struct node_peer *);
 
 /* --- meeting (node_meet.c) --- */
 
-/* For whoever wants to send to a peer that is not OPEN: takes the next step.  -EAGAIN, -ENOENT or -EHOSTUNREACH. */
-int node_knock(struct node *, struct node_peer *);
+/* Called to send to a peer that is not OPEN: takes the next step.  -EAGAIN, -ENOENT or -EHOSTUNREACH. */
+int node_connect(struct node *, struct node_peer *);
 
-/* Reads the mail: introductions, rings, deaths.  Returns how many; never blocks. */
-int node_mail(struct node *);
+/* Reads control messages: introductions, wake-ups, deaths.  Returns how many; never blocks. */
+int node_read_control(struct node *);
 
-/* Tells everybody that we leave. */
-void node_farewell(struct node *);
+/* Tells all peers that we leave. */
+void node_disconnect(struct node *);
 
 /* --- the table of peers (node_peers.c) --- */
 
@@ -364,9 +367,12 @@ void node_peers_free(struct node *);
 
 /* Gives the peer a number unless it has one.  False: there is none, or no memory. */
 bool node_number_give(struct node *, struct node_peer *);
-/* The number that letters tell the peer and by which we know it; none, if it is only kept for one that was lost. */
+/*
+ * The number that control messages tell the peer and by which we know it; none, if it is only kept for one that was
+ * lost.
+ */
 uint16_t node_number_shown(const struct node *, const struct node_peer *);
-/* Nobody will append to our queue any more under that number. */
+/* No sender will append to our queue any more under that number. */
 void node_number_return(struct node *, uint16_t number);
 /* The queue is a new one: nothing lies in it. */
 void node_numbers_restart(struct node *);
@@ -377,8 +383,8 @@ void node_numbers_free(struct node *);
 int node_copies_open(struct node *);
 void node_copies_close(struct node *); /* waits for helpers that are writing into our memory */
 int node_read(struct transport *, const struct transport_read *);
-int node_expose(struct transport *, void *base, size_t length, unsigned uses, struct exposure *);
-void node_withdraw(struct transport *, struct exposure *);
+int node_register(struct transport *, void *base, size_t length, unsigned uses, struct memory_region *);
+void node_deregister(struct transport *, struct memory_region *);
 /* One chunk of the oldest unfinished read, or of a claim we help with.  Returns how much was done. */
 int node_copy_step(struct node *);
 bool node_copies_pending(const struct node *);

@@ -25,23 +25,23 @@
  * when it goes on.  What releases it is proof that the helper's process, or the image of it that we met, is no more.
  * What the helper could not write, the reader gets itself after (3).  A generation has 32 bits: for a request for help to
  * fit a later claim, its helper has to be stopped between two instructions while 2^32 claims come and go.
- * The source cannot withdraw its memory while it writes from it, because it does both as owner of its engine; when it
+ * The source cannot deregister its memory while it writes from it, because it does both as owner of its engine; when it
  * takes a chunk it looks its key up anew.
  *
- * WHOSE MEMORY IS IT?  A process id may have passed to a stranger, and a process may have replaced its image by execve().
- * So each process_vm_readv() also fetches the peer's incarnation, from where that peer said it is: both parts come from
- * one address space, and since neither an id nor an image comes back, the last read vouches for those before.  (Measured:
- * 85 ns, as much as asking a pidfd, which does not see execve().)  Before a write there is a read of the incarnation;
- * what is left is the moment between the two.
+ * WHOSE MEMORY IS IT?  A process id may have passed to another process, and a process may have replaced its image by
+ * execve().  So each process_vm_readv() also fetches the peer's incarnation, from where that peer said it is: both
+ * parts come from one address space, and since neither an id nor an image comes back, the last read vouches for those
+ * before.  (Measured: 85 ns, as much as asking a pidfd, which does not see execve().)  Before a write there is a read
+ * of the incarnation; what is left is the moment between the two.
  *
  * WAITING.  A reader that has taken everything polls on, and may sleep when the engine is tired of that: a helper that is
- * done finds it asleep and rings (tell_reader()).  So a helper that is stopped for minutes costs nothing.
+ * done finds it asleep and wakes it (tell_reader()).  So a helper that is stopped for minutes costs nothing.
  *
- * WHAT A MAD PEER CAN DO.  Its requests are checked against what we have exposed, and name no memory of ours otherwise.
- * What we write on its behalf goes to the process that we know it to be, wherever it says.  It can spoil the claims in
- * our segment: then a read fails (-EPROTO) or waits for its source's end.  It can send other bytes than it should, it
- * can answer a request too often or never; pieces that do not fit the read they name are dropped.  By definition of
- * process_vm_writev() it can also do without us: those whom we meet here are the same user.
+ * WHAT A MISBEHAVING PEER CAN DO.  Its requests are checked against what we have exposed, and name no memory of ours
+ * otherwise.  What we write on its behalf goes to the process that we know it to be, wherever it says.  It can spoil
+ * the claims in our segment: then a read fails (-EPROTO) or waits for its source's end.  It can send other bytes than
+ * it should, it can answer a request too often or never; pieces that do not fit the read they name are dropped.  By
+ * definition of process_vm_writev() it can also do without us: those whom we meet here are the same user.
  */
 #include "transports/node/node_copy.h"
 

@@ -82,8 +82,8 @@ struct node_pull {
 struct node_pair; /* node_choice.c */
 
 struct node_copies {
-	struct node_exposure *exposures;
-	uint32_t exposure_room, first_free; /* first_free: index, or exposure_room */
+	struct node_memory_region *memory_regions;
+	uint32_t memory_region_room, first_free; /* first_free: index, or memory_region_room */
 
 	struct node_read reads[NODE_READS];
 	uint8_t order[NODE_READS]; /* of all indices: first the reads that are alive, the oldest first */

@@ -11,7 +11,7 @@
 #include "transports/node/node_copy.h"
 
 #define CLOSE_WAIT_NS 1000000000u
-#define CLOSE_NAP_NS  50000
+#define CLOSE_POLL_NS 50000
 
 int node_copies_open(struct node *node)
 {
@@ -106,7 +106,7 @@ static bool helpers_owe(struct node *node)
  */
 static void await_helpers(struct node *node)
 {
-	const struct timespec nap = {.tv_nsec = CLOSE_NAP_NS};
+	const struct timespec interval = {.tv_nsec = CLOSE_POLL_NS};
 	uint64_t deadline = monotonic_ns() + CLOSE_WAIT_NS;
 
 	while (helpers_owe(node)) {
@@ -115,7 +115,7 @@ static void await_helpers(struct node *node)
 						 "will be written when that process goes on");
 			return;
 		}
-		nanosleep(&nap, NULL);
+		nanosleep(&interval, NULL);
 	}
 }
 
@@ -132,7 +132,7 @@ void node_copies_close(struct node *node)
 	for (uint32_t i = 0; i < NODE_READS; i++)
 		if (copies->reads[i].state != READ_FREE && copies->reads[i].orphan && copies->ghosts[i].pidfd >= 0)
 			close(copies->ghosts[i].pidfd);
-	free(copies->exposures);
+	free(copies->memory_regions);
 	free(copies->pulls);
 	node_choice_free(copies);
 	free(copies);

@@ -4,37 +4,38 @@
  *
  * THE NAME.  Every interface binds one datagram socket to an abstract name after its (nid, pid).  Abstract names are given
  * out atomically and vanish with their holder, within the network namespace that gives the nid its meaning.  So the name is
- * the claim to the pid, and the address to which letters go (node_meet.c).
+ * the claim to the pid, and the address to which control messages go (node_meet.c).
  *
- * THE DOORBELL is what a sleeper waits for: an epoll object over the socket, the peers' pidfds, and the bell.  The bell is
- * an eventfd that goes to every peer with our segment; a ring adds 1 to it, which is the cheapest way through the kernel to
- * wake somebody who waits for letters and deaths too.  Nobody but its owner reads it, in poll() (node_mail()), which
- * empties it: the doorbell would be readable for ever, and arm() never allow to sleep.  However many rings, one wake.
+ * THE WAIT DESCRIPTOR is what a sleeper waits for: an epoll object over the socket, the peers' pidfds, and the
+ * doorbell.  The doorbell is an eventfd that goes to every peer with our segment; a wake-up adds 1 to it, which is the
+ * cheapest way through the kernel to wake a thread that waits for control messages and deaths too.  Only its owner
+ * reads it, in poll() (node_read_control()), which empties it: the wait descriptor would be readable for ever, and
+ * arm() never allow to sleep.  However many wake-ups, one wake.
  *
- * WHY NO RING IS READ AWAY IN VAIN.  Whoever rings has moved our tail and published before, and has found us ASLEEP or LENT
- * after that.
- *   LENT: poll() looks at the queue again after it has emptied the bell (node.c), and so finds what was rung for.
+ * WHY NO WAKE-UP IS READ AWAY IN VAIN.  A sender that wakes us has moved our tail and published before, and has found
+ * us ASLEEP or HOST_POLLED after that.
+ *   HOST_POLLED: poll() looks at the queue again after it has emptied the doorbell (node.c), and so finds what the wake-up was for.
  *   ASLEEP: poll() begins by ending the sleep it is called in, and arm() begins the next, under a new epoch, and looks at
- * the tail only after it has said so.  So what poll() reads away was rung for a sleep that is over, and lies before the
- * tail at which the next arm() will look, consumed or not: here it does not matter which is done first.  For the next
- * sleep nobody rings before ASLEEP is said, which is after the bell was emptied.  And a ring for an old sleep that comes
- * late wakes the new one, and that is all: it keeps no other ring away, since who rings asks whether it has rung in
- * this epoch itself, and never what the bell holds.
+ * the tail only after it has said so.  So what poll() reads away was written for a sleep that is over, and lies before
+ * the tail at which the next arm() will look, consumed or not: here it does not matter which is done first.  For the
+ * next sleep no sender wakes us before ASLEEP is said, which is after the doorbell was emptied.  And a wake-up for an
+ * old sleep that comes late wakes the new one, and that is all: it keeps no other wake-up away, since a sender asks
+ * whether it has woken us in this epoch itself, and never what the doorbell holds.
  *
- * A bell that is full (2^64 - 2 unread rings, or a peer that is mad) refuses more, and is readable: as good as rung.  A peer
- * that is mad can also read it empty, and so make us oversleep what others send; but it is a process of our own
- * user, which may stop us in any case.  What such a peer gives us for its bell we write to in good faith: so it must be an
- * object that has no other end to break or wait for (node_is_bell()).
+ * A doorbell that is full (2^64 - 2 unread wake-ups, or a misbehaving peer) refuses more, and is readable: as good as
+ * written to.  A misbehaving peer can also read it empty, and so make us oversleep what others send; but it is a
+ * process of our own user, which may stop us in any case.  What such a peer gives us for its doorbell we write to in
+ * good faith: so it must be an object that has no other end to break or wait for (node_is_doorbell()).
  *
- * RINGS BY LETTER.  Who has no bell of a peer, for want of a descriptor, sends a letter of one byte, which makes the socket
- * readable.
+ * WAKE-UPS BY CONTROL MESSAGE.  Who has no doorbell of a peer, for want of a descriptor, sends a control message of one
+ * byte, which makes the socket readable.
  *
  * WHAT PROVES DEATH.  A pidfd, opened for the pid in the credentials, is readable when all threads of the process are
  * gone; it wakes a sleeper.  A pid may be given to another process before the pidfd is open; so the name is looked at
- * afterwards, which a dead process does not hold.  The other proof is that nobody holds the name: the process has released
- * it, or replaced itself (execve), which no pidfd shows, or it has died and cannot be watched (another pid namespace).
- * And whoever holds the name with a new incarnation, or says BYE, proves that the old incarnation is no more.
- * A ring proves nothing: a bell outlives its owner as long as somebody else has it.
+ * afterwards, which a dead process does not hold.  The other proof is that no process holds the name: the process has
+ * released it, or replaced itself (execve), which no pidfd shows, or it has died and cannot be watched (another pid
+ * namespace).  And a process that holds the name with a new incarnation, or sends BYE, proves that the old incarnation
+ * is no more.  A wake-up proves nothing: a doorbell outlives its owner as long as another process has it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,15 +90,15 @@ static int watch(const struct node *node, int fd, uint64_t whose)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = whose};
 
-	return epoll_ctl(node->doorbell, EPOLL_CTL_ADD, fd, &event);
+	return epoll_ctl(node->wait_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-static int make_doorbell(struct node *node)
+static int make_wait_fd(struct node *node)
 {
-	node->doorbell = epoll_create1(EPOLL_CLOEXEC);
-	node->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return node->doorbell < 0 || node->bell < 0 || watch(node, node->socket, NODE_SOCKET_EVENT) ||
-			       watch(node, node->bell, NODE_BELL_EVENT)
+	node->wait_fd = epoll_create1(EPOLL_CLOEXEC);
+	node->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return node->wait_fd < 0 || node->doorbell < 0 || watch(node, node->socket, NODE_SOCKET_EVENT) ||
+			       watch(node, node->doorbell, NODE_DOORBELL_EVENT)
 		       ? -1
 		       : 0;
 }
@@ -108,9 +109,12 @@ static int bind_name(struct node *node, uint32_t pid)
 	socklen_t length = node_name(node->nid, pid, &name);
 	int yes = 1, send_buffer = SEND_BUFFER;
 
-	/* Unread letters count against their sender: stopped peers must not use up what rings for others need. */
+	/*
+	 * Unread control messages count against their sender: stopped peers must not use up what wake-ups for others
+	 * need.
+	 */
 	setsockopt(node->socket, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
-	/* Before the name is there for anybody to write to: credentials are attached when a letter is sent. */
+	/* Before the name is there to be written to: credentials are attached when a control message is sent. */
 	if (setsockopt(node->socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes))
 		return -1;
 	return bind(node->socket, (struct sockaddr *)&name, length);
@@ -118,9 +122,9 @@ static int bind_name(struct node *node, uint32_t pid)
 
 int node_name_claim(struct node *node, uint32_t pid)
 {
-	node->doorbell = node->bell = -1;
+	node->wait_fd = node->doorbell = -1;
 	node->socket = make_socket();
-	if (node->socket >= 0 && bind_name(node, pid) == 0 && make_doorbell(node) == 0)
+	if (node->socket >= 0 && bind_name(node, pid) == 0 && make_wait_fd(node) == 0)
 		return 0;
 	int rc = -errno;
 
@@ -130,13 +134,13 @@ int node_name_claim(struct node *node, uint32_t pid)
 
 void node_name_release(struct node *node)
 {
+	if (node->wait_fd >= 0)
+		close(node->wait_fd);
 	if (node->doorbell >= 0)
 		close(node->doorbell);
-	if (node->bell >= 0)
-		close(node->bell);
 	if (node->socket >= 0)
 		close(node->socket);
-	node->doorbell = node->bell = node->socket = -1;
+	node->wait_fd = node->doorbell = node->socket = -1;
 }
 
 /* --- life and death --- */
@@ -149,11 +153,11 @@ static bool is_readable(int fd)
 	return poll(&wait, 1, 0) > 0;
 }
 
-void node_close_bell(struct node_peer *peer)
+void node_doorbell_close(struct node_peer *peer)
 {
-	if (peer->bell >= 0)
-		close(peer->bell);
-	peer->bell = -1;
+	if (peer->doorbell >= 0)
+		close(peer->doorbell);
+	peer->doorbell = -1;
 }
 
 /* Out of the doorbell first: a forked child, or a dup(), may still hold the pidfd, and closing ours would leave it there. */
@@ -162,10 +166,10 @@ void node_unwatch(struct node *node, struct node_peer *peer)
 	UNCANCELLED;
 
 	if (peer->pidfd >= 0) {
-		epoll_ctl(node->doorbell, EPOLL_CTL_DEL, peer->pidfd, NULL);
+		epoll_ctl(node->wait_fd, EPOLL_CTL_DEL, peer->pidfd, NULL);
 		close(peer->pidfd);
 	}
-	node_close_bell(peer);
+	node_doorbell_close(peer);
 	peer->pidfd = -1;
 	peer->os_pid = 0;
 }
@@ -196,7 +200,7 @@ bool node_watch(struct node *node, struct node_peer *peer, pid_t os_pid)
 			peer->pidfd = (int)syscall(SYS_pidfd_open, os_pid, 0);
 		if (os_pid > 0 && peer->pidfd < 0 && errno == ESRCH)
 			return false;
-		/* If it cannot be added, its end wakes nobody, and is found when somebody asks. */
+		/* If it cannot be added, its end wakes no thread, and is found when it is asked for. */
 		if (peer->pidfd >= 0)
 			watch(node, peer->pidfd, peer->index);
 	}
@@ -205,17 +209,17 @@ bool node_watch(struct node *node, struct node_peer *peer, pid_t os_pid)
 
 int node_nobody_there(struct node *node, struct node_peer *peer)
 {
-	peer->knocked_at = 0;
+	peer->connect_sent_at = 0;
 	if (peer->meeting == NODE_FOREIGN)
-		peer->meeting = NODE_STRANGER;
+		peer->meeting = NODE_UNVERIFIED;
 	if (peer->segment)
-		peer->doomed = node->any_doomed = true;
+		peer->failed = node->any_failed = true;
 	return -ENOENT;
 }
 
-/* --- rings --- */
+/* --- waking --- */
 
-bool node_is_bell(int fd)
+bool node_is_doorbell(int fd)
 {
 	struct stat status;
 	int flags = fcntl(fd, F_GETFL);
@@ -224,15 +228,15 @@ bool node_is_bell(int fd)
 	return flags >= 0 && flags & O_NONBLOCK && fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0;
 }
 
-bool node_bell_empty(struct node *node)
+bool node_doorbell_empty(struct node *node)
 {
 	uint64_t count;
 
-	return read(node->bell, &count, sizeof count) == sizeof count;
+	return read(node->doorbell, &count, sizeof count) == sizeof count;
 }
 
-/* A ring needs no name.  What another socket cannot send either meets a full one, which is readable. */
-static void ring_from_another_socket(const struct sockaddr_un *name, socklen_t length)
+/* A wake-up needs no name.  What another socket cannot send either meets a full one, which is readable. */
+static void wake_from_another_socket(const struct sockaddr_un *name, socklen_t length)
 {
 	int fd = make_socket();
 
@@ -242,7 +246,7 @@ static void ring_from_another_socket(const struct sockaddr_un *name, socklen_t l
 	close(fd);
 }
 
-static void ring_by_letter(struct node *node, struct node_peer *peer)
+static void wake_by_control_message(struct node *node, struct node_peer *peer)
 {
 	struct sockaddr_un name;
 	socklen_t length = node_name(peer->nid, peer->pid, &name);
@@ -252,16 +256,16 @@ static void ring_by_letter(struct node *node, struct node_peer *peer)
 	if (errno == ECONNREFUSED)
 		node_nobody_there(node, peer);
 	else
-		ring_from_another_socket(&name, length); /* our own buffer may be full of what others have not read */
+		wake_from_another_socket(&name, length); /* our own buffer may be full of what others have not read */
 }
 
-void node_ring(struct node *node, struct node_peer *peer)
+void node_wake(struct node *node, struct node_peer *peer)
 {
 	UNCANCELLED;
 	const uint64_t once = 1;
 
-	FAULT_POINT("ring-before");
-	node->counters.rings++;
-	if (peer->bell < 0 || (write(peer->bell, &once, sizeof once) < 0 && errno != EAGAIN))
-		ring_by_letter(node, peer);
+	FAULT_POINT("wake-before");
+	node->counters.wakes++;
+	if (peer->doorbell < 0 || (write(peer->doorbell, &once, sizeof once) < 0 && errno != EAGAIN))
+		wake_by_control_message(node, peer);
 }

@@ -4,16 +4,16 @@
  * There are more processes in a year than numbers, so a number comes again when its holder is gone.
  *
  * WHY NOBODY IS TAKEN FOR HIS SUCCESSOR.  A number is in four places besides our own table:
- *   records of its holder in our queue: it is given back only by whoever knows that its holder will append no more under it
+ *   records of its holder in our queue: it is given back only when it is known that its holder will append no more under it
  *     (node_peer_lost()), together with our tail at that time, and given again when all before that tail is consumed;
- *   our intent, if we were the last time the sender to its holder: cleared when the holder is lost, because whoever has
- *     the number next would take us for somebody about to write into his queue;
- *   letters of its holder, which say that it has mapped our segment under that number: they name its incarnation too, and
- *     letters of one name arrive in order, the successor's after all others;
+ *   our intent, if we were the last time the sender to its holder: cleared when the holder is lost, because the peer that has the number next would take us for a sender about to write into its
+ *     queue;
+ *   control messages of its holder, which say that it has mapped our segment under that number: they name its incarnation too, and
+ *     control messages of one name arrive in order, the successor's after all others;
  *   the holder's memory, if it lives and has not been told yet that we have forgotten it: then it keeps the number
  *     (`former`) until it shows that it has mapped our segment under another, or has gone.  One that is lost again before it
- *     has shown that other number may believe in either, and keeps both; but no letter names a number that is only kept:
- *     to whoever believes in it, it would say that nothing is forgotten.
+ *     has shown that other number may believe in either, and keeps both; but no control message names a number that is only kept:
+ *     to a peer that believes in it, it would say that nothing is forgotten.
  * Besides, NODE_SPARE_NUMBERS others are given back before a number comes again.
  */
 #include <stdlib.h>

@@ -4,13 +4,13 @@
  *
  * WHO KEEPS AN ENTRY: the engine, as often as it has resolved the address and not given it back (`uses`); a segment that is
  * mapped; a process that is watched, because it has written to us; a number that the process may still believe to have.
- * Who is kept by nothing is spare: it stays where it is, and is found there if it comes back soon (what it knows of knocks
- * that were not answered is of use then), until a newcomer needs an entry; the longest spare one is taken.  So the table
- * is as large as the most peers at a time, whoever they were.
+ * Who is kept by nothing is spare: it stays where it is, and is found there if it comes back soon (what it knows of
+ * connection requests that were not answered is of use then), until a newcomer needs an entry; the longest spare one is
+ * taken.  So the table is as large as the most peers at a time.
  *
- * WHO SAYS THAT A PEER HAS GONE: its farewell, its pidfd, its segment when we write to it, its name when we knock.  A process
- * that lives on, but has closed its interface, may have said farewell to a mailbox that was full, and one that we cannot
- * watch may have been killed.  Every newcomer therefore has two others looked at in turn.
+ * WHO SAYS THAT A PEER HAS GONE: its DISCONNECT, its pidfd, its segment when we write to it, its name when we
+ * connect.  A process that lives on, but has closed its interface, may have sent DISCONNECT to a socket that was full,
+ * and one that we cannot watch may have been killed.  Every newcomer therefore has two others looked at in turn.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -105,14 +105,14 @@ static struct node_peer *make_entry(struct node *node)
 	return peer;
 }
 
-/* Has it gone without a word?  It is let go by whoever may. */
+/* Has it gone without a word? It is let go where that is allowed. */
 static void look_at(struct node *node, struct node_peer *peer)
 {
 	if (peer->segment) {
 		uint64_t attention = atomic_load_explicit(&peer->segment->attention, memory_order_relaxed);
 
 		if (node_attention_state(attention) == NODE_CLOSED || (peer->pidfd < 0 && node_peer_dead(node, peer)))
-			peer->doomed = node->any_doomed = true;
+			peer->failed = node->any_failed = true;
 	} else if (is_kept(peer) && peer->uses == 0 && node_peer_dead(node, peer)) {
 		node_peer_ended(node, peer);
 		node_peer_lost(node, peer, false);
@@ -140,7 +140,7 @@ struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
 				   .pid = pid,
 				   .index = peer->index,
 				   .pidfd = -1,
-				   .bell = -1,
+				   .doorbell = -1,
 				   .sender = NODE_NO_SENDER,
 				   .number = NODE_NO_SENDER,
 				   .former = NODE_NO_SENDER,
@@ -230,7 +230,7 @@ void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 				  .spare = peer->spare,
 				  .next_spare = peer->next_spare,
 				  .pidfd = -1,
-				  .bell = -1,
+				  .doorbell = -1,
 				  .sender = NODE_NO_SENDER,
 				  .number = NODE_NO_SENDER,
 				  .former = NODE_NO_SENDER,
@@ -252,7 +252,7 @@ void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 		node_unwatch(node, peer);
 		*peer = blank;
 	} else {
-		node_close_bell(peer);
+		node_doorbell_close(peer);
 		*peer = living(peer, blank);
 	}
 	node_share_queue(node);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where processes run, as far as it matters to who waits for them.
+ * Where processes run, as far as it matters to those that wait for them.
  *
- * Whoever polls in vain may give its core away.  That is right if the process it waits for, its partner, wants this very
- * core, and costs a time slice of whoever else computes here if it does not.  So each process says in its segment on which CPU it
- * polls, and the engine is told where its partner, the peer with whom the last message was exchanged, was seen last.
+ * A thread that polls in vain may give its core away.  That is right if the process it waits for, its partner, wants
+ * this very core, and costs a time slice of another thread that computes here if it does not.  So each process says in
+ * its segment on which CPU it polls, and the engine is told where its partner, the peer with which the last message was
+ * exchanged, was seen last.
  *
- * It is a hint: whoever believes a stale one, or that of a mad peer, polls for PTL_SPIN and sleeps, or yields in vain.  No
- * sleep and no wake-up depends on it, so that relaxed loads and stores do.  Where the kernel registers restartable
- * sequences, to ask for one's CPU is a load.
+ * It is a hint: a process that believes a stale one, or that of a misbehaving peer, polls for PTL_SPIN and sleeps, or
+ * yields in vain.  No sleep and no wake-up depends on it, so that relaxed loads and stores do.  Where the kernel
+ * registers restartable sequences, to ask for one's CPU is a load.
  */
 #include <sched.h>
 
@@ -18,7 +19,7 @@ static void publish(struct node *node, uint32_t place)
 {
 	_Atomic uint32_t *published = &node->segment->place;
 
-	/* Stored when it changes only: the line stays with those who read it. */
+	/* Stored when it changes only: the line stays with its readers. */
 	if (atomic_load_explicit(published, memory_order_relaxed) != place)
 		atomic_store_explicit(published, place, memory_order_relaxed);
 }

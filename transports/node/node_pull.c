@@ -20,12 +20,13 @@
  * source still sends is dropped unread: nothing is written after rdma_done().  It does so
  *   - when the source says that no host waits there (EAGAIN): its processor is for the application;
  *   - when the source has no room for the request, or nothing has come for `patience` (node_choice.c): it computes, it
- *     stands still, or it is dead.  Nobody sleeps over that: a read that may lose its patience counts as pending.
- * The key is looked up anew for each piece, under the source's ownership: what is withdrawn is not copied, and none of
- * its bytes are in a slab that the source still fills.
+ *     stands still, or it is dead.  No process sleeps meanwhile: a read that may lose its patience counts as pending.
+ * The key is looked up anew for each piece, under the source's ownership: what is deregistered is not copied, and none
+ * of its bytes are in a slab that the source still fills.
  *
- * WHAT A MAD SOURCE CAN DO.  Its record is copied before it is checked, and the slab it names lies in its segment: it may
- * change the bytes while they are copied, as it could have sent others.  It cannot make a piece longer than what was asked for.
+ * WHAT A MISBEHAVING SOURCE CAN DO.  Its record is copied before it is checked, and the slab it names lies in its
+ * segment: it may change the bytes while they are copied, as it could have sent others.  It cannot make a piece longer
+ * than what was asked for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -206,7 +207,7 @@ static int send_piece(struct node *node, struct node_pull *pull)
 		return -EAGAIN;
 	if (!source)
 		return send_refusal(node, pull, EACCES);
-	/* Nobody who computes has time for what the peer can do as well. */
+	/* A process that computes has no time for what the peer can do as well. */
 	if (pull->optional && !node->sink->host_waits(node->owner))
 		return send_refusal(node, pull, EAGAIN);
 	struct iovec piece = {(void *)(uintptr_t)(source + pull->sent), left < NODE_SLAB_SIZE ? left : NODE_SLAB_SIZE};

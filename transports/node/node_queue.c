@@ -5,26 +5,27 @@
  * A record takes one to four lines, and each line carries its own sequence word, because old user data could equal a
  * valid sequence on a later lap.  To append, a sender
  *   1. says in its own segment which lines it is about to take (`intent`), then moves the receiver's `tail` past them by
- *      compare-and-swap: the lines are its own now, and nobody else's ever;
+ *      compare-and-swap: the lines are its own now, and no other sender's ever;
  *   2. fills them, the last first, and publishes each by a release store of its sequence, the first line last;
- *   3. loads the receiver's `attention`, and rings if that says so.
+ *   3. loads the receiver's `attention`, and wakes the receiver if that says so.
  * The receiver looks only at the line at its head, copies what is published to private memory, and then checks it.
  *
- * WHY NO WAKE-UP IS LOST.  Who goes to sleep stores ASLEEP with a new epoch, then (a sequentially consistent fence
- * between) compares `tail` with its head, and stays awake if they differ.  The sender's compare-and-swap of `tail` and its
- * load of `attention` are sequentially consistent too.  So either the receiver sees the moved tail, and polls until the
- * line is there, or the sender sees ASLEEP, after it has published.  The stamp itself need be no more than a release
- * store, which lets the stores of one message overlap with the next.  Every sender rings by itself, once an epoch: a
- * flag cleared by one sender on behalf of all would be lost with it if it died before its system call.
- * LENT means that the application drives now and then, with a NIC thread behind it that looks every PTL_NIC_TICK: the sender
- * remembers what it sent, and if it finds it unconsumed LATE_NS later, it rings for the NIC thread.
+ * WHY NO WAKE-UP IS LOST.  A receiver that goes to sleep stores ASLEEP with a new epoch, then (a sequentially
+ * consistent fence between) compares `tail` with its head, and stays awake if they differ.  The sender's
+ * compare-and-swap of `tail` and its load of `attention` are sequentially consistent too.  So either the receiver sees
+ * the moved tail, and polls until the line is there, or the sender sees ASLEEP, after it has published.  The stamp
+ * itself need be no more than a release store, which lets the stores of one message overlap with the next.  Every
+ * sender wakes by itself, once an epoch: a flag cleared by one sender on behalf of all would be lost with it if it died
+ * before its system call.  HOST_POLLED means that the application drives now and then, with a NIC thread behind it that
+ * looks every PTL_NIC_TICK: the sender remembers what it sent, and if it finds it unconsumed LATE_NS later, it wakes
+ * the NIC thread.
  *
- * WHY A DEAD SENDER BLOCKS NOBODY.  Whoever wins a position said so in `intent` before, and leaves it there until after
- * it has published.  So if the line at the head is missing although the tail is past it, and no living peer's intent
- * covers it, nobody will ever publish it: the receiver passes over it, line by line, and over CONT lines that a dead sender
- * left without their first.  Death is proven, never guessed (node_peer_dead): a sender that is stopped between 1
- * and 2, some 20 ns, stops its receiver until it goes on.  So it takes no page fault there, which can last milliseconds: it
- * touches the lines before it says that it wants them, each page of the queue once.
+ * WHY A DEAD SENDER BLOCKS NO OTHER.  A sender that wins a position said so in `intent` before, and leaves it there
+ * until after it has published.  So if the line at the head is missing although the tail is past it, and no living
+ * peer's intent covers it, it will never be published: the receiver passes over it, line by line, and over CONT lines
+ * that a dead sender left without their first.  Death is proven, never guessed (node_peer_dead): a sender that is
+ * stopped between 1 and 2, some 20 ns, stops its receiver until it goes on.  So it takes no page fault there, which can
+ * last milliseconds: it touches the lines before it says that it wants them, each page of the queue once.
  *
  * FAIRNESS.  A sender keeps at most `quota` lines unconsumed, which the receiver makes smaller as more peers are met.
  * It counts by a mark: when the head has passed the mark, all lines before it are consumed, and a new mark is set.
@@ -41,8 +42,8 @@
 #define INTENT_SHIFT   20 /* intent: number of the receiver (16 bits), lines (4), position (44) */
 #define WRITE_AHEAD    2  /* lines ahead that a sender asks to own; between distant cores 0: 5.2, 2: 10.4, 6: 7.0 M/s */
 #define SLAB_AHEAD     1024  /* bytes of the next slab that a sender asks to own */
-#define LATE_NS        20000 /* what a LENT receiver may take */
-#define RING_AGAIN_NS  1000000
+#define LATE_NS        20000 /* what a HOST_POLLED receiver may take */
+#define WAKE_AGAIN_NS  1000000
 #define STUCK_NS       1000000
 
 _Static_assert(sizeof(struct node_slot) == CACHE_LINE, "a slot is a line");
@@ -79,7 +80,7 @@ static void look_at_head(struct node *node, struct node_peer *peer)
 	uint64_t quota = atomic_load_explicit(&peer->segment->quota, memory_order_relaxed);
 
 	if (head < peer->head_seen || head > tail || (head < earlier && earlier - head > NODE_SLOTS)) {
-		peer->doomed = node->any_doomed = true;
+		peer->failed = node->any_failed = true;
 		return;
 	}
 	peer->head_seen = head;
@@ -108,7 +109,7 @@ static bool has_room(struct node *node, struct node_peer *peer, unsigned lines)
 	if (likely(fits(peer, tail, lines)))
 		return true;
 	look_at_head(node, peer);
-	return !peer->doomed && fits(peer, tail, lines);
+	return !peer->failed && fits(peer, tail, lines);
 }
 
 /* Adds nothing to words that others may be writing, so that what is mapped here may be written from now on. */
@@ -162,7 +163,7 @@ void node_intend_nothing(struct node *node, uint16_t number)
 		atomic_store_explicit(intent, 0, memory_order_release);
 }
 
-static void defer_ring(struct node *node, struct node_peer *peer, uint64_t end)
+static void defer_wake(struct node *node, struct node_peer *peer, uint64_t end)
 {
 	peer->deferred = end;
 	if (peer->listed)
@@ -182,18 +183,18 @@ static inline void alert(struct node *node, struct node_peer *peer, uint64_t end
 	switch (node_attention_state(attention)) {
 	case NODE_AWAKE:
 		return;
-	case NODE_LENT:
-		defer_ring(node, peer, end);
+	case NODE_HOST_POLLED:
+		defer_wake(node, peer, end);
 		return;
 	case NODE_ASLEEP:
-		if (peer->rung != attention) {
-			peer->rung = attention;
-			node_ring(node, peer);
-			FAULT_POINT("ring-after");
+		if (peer->woken_from != attention) {
+			peer->woken_from = attention;
+			node_wake(node, peer);
+			FAULT_POINT("wake-after");
 		}
 		return;
 	default: /* CLOSED */
-		peer->doomed = node->any_doomed = true;
+		peer->failed = node->any_failed = true;
 	}
 }
 
@@ -248,7 +249,7 @@ static void publish_rest(struct node_segment *to, uint64_t position, unsigned li
 	}
 }
 
-/* Faults while nobody waits for us yet: see WHY A DEAD SENDER BLOCKS NOBODY. */
+/* Faults while no peer waits for us yet: see WHY A DEAD SENDER BLOCKS NO OTHER. */
 static inline void touch_source(const volatile uint8_t *bytes, size_t length)
 {
 	(void)bytes[0];
@@ -417,7 +418,7 @@ int node_append_slab(struct node *node, struct node_peer *peer, enum node_kind k
 	return 0;
 }
 
-/* --- rings --- */
+/* --- waking --- */
 
 static void defer_until_late(struct node_peer *peer, uint64_t now)
 {
@@ -432,26 +433,26 @@ static bool late(struct node_peer *peer, uint64_t now)
 	return now >= peer->deferred_at;
 }
 
-/* False: there is nothing to ring for any more. */
-static bool ring_if_late(struct node *node, struct node_peer *peer, bool at_once, uint64_t now)
+/* False: there is nothing to wake for any more. */
+static bool wake_if_late(struct node *node, struct node_peer *peer, bool at_once, uint64_t now)
 {
-	if (peer->meeting != NODE_OPEN || peer->doomed)
+	if (peer->meeting != NODE_OPEN || peer->failed)
 		return false;
 	if (!at_once && !late(peer, now))
 		return true;
 	look_at_head(node, peer);
-	if (peer->doomed || peer->head_seen >= peer->deferred)
+	if (peer->failed || peer->head_seen >= peer->deferred)
 		return false;
 	if (!at_once && peer->head_seen != peer->deferred_head) { /* it consumes, though not yet the newest */
 		defer_until_late(peer, now);
 		return true;
 	}
-	node_ring(node, peer);
-	peer->deferred_at = now + cycles_in(RING_AGAIN_NS);
+	node_wake(node, peer);
+	peer->deferred_at = now + cycles_in(WAKE_AGAIN_NS);
 	return !at_once;
 }
 
-void node_ring_deferred(struct node *node, bool at_once)
+void node_wake_deferred(struct node *node, bool at_once)
 {
 	struct node_peer **link = &node->deferring;
 	uint64_t now = cycle_clock();
@@ -459,7 +460,7 @@ void node_ring_deferred(struct node *node, bool at_once)
 	while (*link) {
 		struct node_peer *peer = *link;
 
-		if (ring_if_late(node, peer, at_once, now)) {
+		if (wake_if_late(node, peer, at_once, now)) {
 			link = &peer->next_deferring;
 		} else {
 			peer->listed = false;
@@ -517,7 +518,7 @@ static bool deliver_slab(struct node *node, struct node_peer *peer, const uint8_
 	return true;
 }
 
-/* Pairs with the acquire load in look_at_head(): whoever sees it may overwrite lines and slabs. */
+/* Pairs with the acquire load in look_at_head(): a sender that sees it may overwrite lines and slabs. */
 static inline void publish_head(struct node *node)
 {
 	atomic_store_explicit(&node->segment->head, node->head, memory_order_release);

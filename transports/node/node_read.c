@@ -48,7 +48,7 @@ int node_read(struct transport *transport, const struct transport_read *wanted)
 	return 0;
 }
 
-static void bury_ghost(const struct node_peer *ghost)
+static void reap_ghost(const struct node_peer *ghost)
 {
 	UNCANCELLED;
 
@@ -70,7 +70,7 @@ void node_read_end(struct node *node, struct node_read *read, int status)
 	read->state = READ_FREE;
 	read->generation++; /* pieces that still come are belated, not malformed */
 	if (read->orphan)
-		bury_ghost(read->peer);
+		reap_ghost(read->peer);
 	node->sink->rdma_done(node->owner, read->context, status);
 }
 
@@ -105,7 +105,7 @@ void node_read_finish(struct node *node, struct node_read *read, int status)
 void node_read_alone(struct node *node, struct node_read *read)
 {
 	node_choice_missed(node, read);
-	read->generation++; /* what the source still sends is for nobody */
+	read->generation++; /* what the source still sends is ignored */
 	read->way = NODE_ALONE;
 	read->state = READ_READY;
 	read->blocked = false;

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A segment whose control words somebody has spoiled is dropped, and the peers are met anew.
+ * A segment whose control words a peer has spoiled is dropped, and the peers are met anew.
  *
- * Every process that has a segment can write to all of it, and one that is mad may write anything.  What it writes into
- * lines is malformed, and dropped; what it writes to `head`, `tail`, `attention` or the constants would separate honest
- * processes for good: who finds a head that cannot be believes us mad, and finds the same again when it has met us anew.
- * Only we can tell: whoever owns a segment has what it has stored there in private memory too.
+ * Every process that has a segment can write to all of it, and one that misbehaves may write anything.  What it writes
+ * into lines is malformed, and dropped; what it writes to `head`, `tail`, `attention` or the constants would separate
+ * honest processes for good: who finds a head that cannot be believes that we misbehave, and finds the same again when
+ * it has met us anew.  Only we can tell: the owner of a segment has what it has stored there in private memory too.
  *
- * WHO NOTICES.  We compare whenever our queue looks stuck and whenever there was mail (node_note_spoiled()): a sender to
- * whom our words make no sense forgets us and knocks, so there will be some.  It would not do to write the right words
- * over the wrong ones: senders have taken lines by the wrong tail, and with another they would be given twice.
+ * WHO NOTICES.  We compare whenever our queue looks stuck and whenever there was a control message
+ * (node_note_spoiled()): a sender to whom our words make no sense forgets us and connects anew, so there will be
+ * some.  It would not do to write the right words over the wrong ones: senders have taken lines by the wrong tail, and
+ * with another they would be given twice.
  *
  * WHAT HAPPENS.  In poll(), when all that can be is consumed, we become another incarnation of ourselves under the same
  * name, with another segment, as if the interface had been closed and opened again at this instant; so there is nothing
- * for the peers to know that they do not know of restarts.  We say farewell, and the old segment says NODE_CLOSED, for
- * those whom the letter does not reach.  All peers are lost here too, and the engine is told: what was under way with
- * them fails as if they had died, what it sends then begins with a knock.
- *   Nobody consumes the old queue, so all numbers are free at once: whoever has the old segment still may append
+ * for the peers to know that they do not know of restarts.  We send DISCONNECT, and the old segment says NODE_CLOSED,
+ * for those whom the control message does not reach.  All peers are lost here too, and the engine is told: what was
+ * under way with them fails as if they had died, what it sends then begins with a connection request.
+ *   No one consumes the old queue, so all numbers are free at once: whoever has the old segment still may append
  * there under any of them.  But a helper may still owe us chunks (node_copy.c), and says in the old segment that it has
  * written them: that stays mapped for as long, and until then there is no other renewal.
- *   Until the last peer is lost nothing is met and no knock is sent (`renewing`): the numbers of those to come are not to be
+ *   Until the last peer is lost nothing is met and no connection request is sent (`renewing`): the numbers of those to come are not to be
  * lost with the others'.
  *
- * A mad peer that goes on cannot make this a storm: each renewal doubles the pause before the next, up to PAUSE_MOST_NS; in
- * between the interface is deaf, as it was before there was this file.
+ * A misbehaving peer that goes on cannot make this a storm: each renewal doubles the pause before the next, up to
+ * PAUSE_MOST_NS; in between the interface is deaf, as it was before there was this file.
  */
 #include <errno.h>
 #include <sys/random.h>
@@ -54,9 +55,9 @@ static void draw_incarnation(struct node *node)
 static void begin_anew(struct node *node)
 {
 	node->head = node->stuck_at = node->attention = 0;
-	node->spoiled = node->any_doomed = false;
+	node->spoiled = node->any_failed = false;
 	node_numbers_restart(node);
-	node_attend(node, node->lends ? NODE_LENT : NODE_AWAKE);
+	node_attend(node, node->host_polled ? NODE_HOST_POLLED : NODE_AWAKE);
 	node_share_queue(node);
 }
 
@@ -102,7 +103,7 @@ static void change_segment(struct node *node)
 	struct node_segment *segment = node->segment;
 	int fd = node->segment_fd;
 
-	node_farewell(node);
+	node_disconnect(node);
 	draw_incarnation(node);
 	if (node_segment_make(node)) { /* reported; later, perhaps */
 		node->incarnation[0] = former[0];

@@ -177,7 +177,7 @@ static bool take_from_back(const struct node_help *help, uint32_t *chunk)
 	return true;
 }
 
-/* Who is behind os_pid is asked just before the write, which could hit a stranger otherwise. */
+/* Who is behind os_pid is asked just before the write, which could hit another process otherwise. */
 static int write_chunk(const struct node_help *help, const uint8_t *source, uint32_t chunk)
 {
 	uint64_t offset = (uint64_t)chunk * help->chunk, left = help->length - offset;
@@ -201,7 +201,7 @@ static int write_chunk(const struct node_help *help, const uint8_t *source, uint
  *     is left, or it sees that we are done;
  *   - we then load its `attention`; it stores there that it sleeps, then (the fence in node_attend()) loads `done`: either
  *     we see that it sleeps, or it sees that we are done.
- * The record says nothing, but makes the queue ring.  If that is full, what fills it has rung.
+ * The record says nothing, but makes the queue wake its reader.  If that is full, what fills it has woken the reader.
  */
 static void tell_reader(struct node *node, const struct node_help *help)
 {
@@ -229,7 +229,7 @@ static bool help_with(struct node *node, struct node_help *help)
 	if (!source || !peer->cross_memory || !take_from_back(help, &chunk))
 		return false;
 	FAULT_POINT("split-claimed");
-	node->counters.chunks_lent++;
+	node->counters.chunks_helped++;
 	int rc = write_chunk(help, source, chunk);
 
 	if (rc)

@@ -28,18 +28,18 @@
 #include "base/report.h"
 #include "transports/transport.h"
 
-#define OFI_API            FI_VERSION(1, 17)
-#define OFI_CANDIDATES     8            /* ports under which a pid may be reachable */
-#define OFI_BUFFERS        4            /* receive buffers posted at a time */
-#define OFI_BUFFER_BYTES   (256u << 10) /* size of each */
-#define OFI_BATCH          16           /* completions read at a time */
-#define OFI_PEER_SENDS     64           /* sends the provider may hold for one peer, unless its profile says less */
-#define OFI_INJECTED_MAX   32           /* injected sends to one peer between two whose end we are told */
-#define OFI_REFUSAL_LENGTH 512
-#define OFI_UNNUMBERED     UINT32_MAX
-#define OFI_UNUSED_KEPT    512 /* addresses that the engine has forgotten and may ask for again soon (ofi_forget.c) */
-#define OFI_WATCHED        8   /* descriptors that sleepers watch for the provider */
-#define OFI_NAP_US         100000 /* limits.nap where waking was not seen to work in every case */
+#define OFI_API              FI_VERSION(1, 17)
+#define OFI_CANDIDATES       8            /* ports under which a pid may be reachable */
+#define OFI_BUFFERS          4            /* receive buffers posted at a time */
+#define OFI_BUFFER_BYTES     (256u << 10) /* size of each */
+#define OFI_BATCH            16           /* completions read at a time */
+#define OFI_PEER_SENDS       64           /* sends the provider may hold for one peer, unless its profile says less */
+#define OFI_INJECTED_MAX     32           /* injected sends to one peer between two whose end we are told */
+#define OFI_REFUSAL_LENGTH   512
+#define OFI_UNNUMBERED       UINT32_MAX
+#define OFI_UNUSED_KEPT      512 /* addresses that the engine has forgotten and may ask for again soon (ofi_forget.c) */
+#define OFI_WATCHED          8   /* descriptors that sleepers watch for the provider */
+#define OFI_POLL_INTERVAL_US 100000 /* limits.poll_interval where waking was not seen to work in every case */
 
 /* The few functions libfabric exports; everything else goes through the tables of the objects they make. */
 struct ofi_library {
@@ -218,7 +218,7 @@ struct ofi {
 	struct address_book *book; /* NULL: there is none */
 	size_t name_length;        /* of what the provider calls its endpoints */
 
-	struct shm *shm; /* ofi_shm_letters.h */
+	struct shm *shm; /* ofi_shm_control.h */
 
 	/* What opening does for addresses that are not sockets'; NULL: nothing. */
 	int (*take_name)(struct ofi *); /* makes what our address needs; -EADDRINUSE: try another port */
@@ -346,7 +346,7 @@ int ofi_number_address(struct ofi *, transport_address, fi_addr_t number);
 /* ofi_forget.c: addresses that the engine has taken back */
 void ofi_dig_grave(struct ofi *); /* the endpoint has been enabled, and no address inserted */
 void ofi_forget(struct transport *, transport_address);
-void ofi_bury_unused(struct ofi *); /* the completion queue has been found empty; there are more than OFI_UNUSED_KEPT */
+void ofi_reap_unused(struct ofi *); /* the completion queue has been found empty; there are more than OFI_UNUSED_KEPT */
 
 /* ofi_probe.c: is a peer's port still held? */
 int ofi_probe(struct transport *, transport_address);
@@ -389,8 +389,8 @@ void ofi_buffers_destroy(struct ofi *);
 int ofi_poll(struct transport *, int budget);
 
 /* ofi_memory.c */
-int ofi_expose(struct transport *, void *base, size_t length, unsigned uses, struct exposure *);
-void ofi_withdraw(struct transport *, struct exposure *);
+int ofi_register_memory(struct transport *, void *base, size_t length, unsigned uses, struct memory_region *);
+void ofi_deregister(struct transport *, struct memory_region *);
 void ofi_memory_destroy(struct ofi *);
 /* report_lock_hint() for a provider that pins memory. */
 const char *ofi_lock_hint(const struct ofi *, int code);
@@ -456,7 +456,8 @@ void ofi_for_each_watched(int set, void (*act)(void *, const struct ofi_watched 
 
 /* What the operation tables have in common: all of them, and those of providers that enter the kernel. */
 #define OFI_COMMON_OPS                                                                                                 \
-	.name = "ofi", .expose = ofi_expose, .withdraw = ofi_withdraw, .unsent = ofi_unsent, .describe = ofi_describe
+	.name = "ofi", .register_memory = ofi_register_memory, .deregister = ofi_deregister, .unsent = ofi_unsent,     \
+	.describe = ofi_describe
 #define OFI_SOCKET_OPS                                                                                                 \
 	OFI_COMMON_OPS, .open = ofi_open, .close = ofi_close, .forked = ofi_forked, .poll = ofi_poll_uncancelled,      \
 			.arm = ofi_arm, .wait_fd = ofi_wait_fd, .probe = ofi_probe

@@ -4,10 +4,10 @@
  *
  * WHO OWNS WHAT.  The engine owns an entry from resolve() to its last forget() (`uses`).  After that the entry is ours: it
  * is queued in `unused`, oldest first, and resolve() may still find it.  Who is tried at one candidate port after the
- * other, and a stranger who repeats itself, are resolved again soon; whoever comes from an address that we do not
- * know is refused in the name of a peer whose source has been shown, until it repeats itself within a second and its
- * source is known (introduce() in contact.c).  So OFI_UNUSED_KEPT of them stay, more than strangers are answered in
- * that time (stranger_affordable() in stranger.c).  The oldest of more than that are freed by poll().
+ * other, and an unverified peer who repeats itself, are resolved again soon; whoever comes from an address that we do
+ * not know is refused in the name of a peer whose source has been shown, until it repeats itself within a second and
+ * its source is known (introduce() in contact.c).  So OFI_UNUSED_KEPT of them stay, more than unverified peers are
+ * answered in that time (unverified_affordable() in outsider.c).  The oldest of more than that are freed by poll().
  *
  * WHO STILL NAMES AN ENTRY.  Sends and reads that the provider has yet to end: they keep it (`sends`, `rma_bytes`), as does
  * the search for its connection (`suspect`).  Whoever was lost last (ofi.suspect) is looked after no longer.
@@ -43,7 +43,7 @@
 
 #define GRAVE_PORT       1                 /* no candidate of anybody */
 #define TRIED            FI_VERSION(1, 17) /* of libfabric */
-#define BURIED_AT_A_TIME 16
+#define REAPED_AT_A_TIME 16
 
 static fi_addr_t insert(struct ofi *ofi, uint32_t nid, uint16_t port)
 {
@@ -126,9 +126,9 @@ static bool is_held(const struct ofi_address *address)
 	return address->sends > 0 || address->rma_bytes > 0 || address->suspect != 0;
 }
 
-void ofi_bury_unused(struct ofi *ofi)
+void ofi_reap_unused(struct ofi *ofi)
 {
-	for (int i = 0; i < BURIED_AT_A_TIME && ofi->unused_count > OFI_UNUSED_KEPT; i++) {
+	for (int i = 0; i < REAPED_AT_A_TIME && ofi->unused_count > OFI_UNUSED_KEPT; i++) {
 		uint32_t index = take_first(ofi);
 
 		if (ofi->addresses[index].uses > 0)

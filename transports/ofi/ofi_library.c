@@ -109,8 +109,8 @@ static bool is_foreign(uintptr_t code, size_t objects)
 
 /*
  * Its constructor takes 100 ms after replacing the handlers, too long for ofi_signals_restore() alone: a signal would
- * meet a stranger's handler.  Its own switch prevents that.  Here and not in the opener's thread, because changing the
- * environment wants a time when programs still have one thread, and PtlNIInit is the nearest to it.
+ * meet another library's handler.  Its own switch prevents that.  Here and not in the opener's thread, because changing
+ * the environment wants a time when programs still have one thread, and PtlNIInit is the nearest to it.
  */
 void ofi_library_prepare(void)
 {

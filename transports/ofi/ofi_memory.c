@@ -85,7 +85,7 @@ int ofi_register(struct ofi *ofi, const void *base, size_t length, uint64_t acce
 
 static uint64_t access_for(unsigned uses)
 {
-	return (uses & EXPOSE_READ ? FI_REMOTE_READ : 0) | (uses & EXPOSE_LOCAL ? FI_READ : 0);
+	return (uses & REGION_READ ? FI_REMOTE_READ : 0) | (uses & REGION_LOCAL ? FI_READ : 0);
 }
 
 static struct ofi_region *take_region(struct ofi *ofi)
@@ -105,12 +105,13 @@ static void give_region(struct ofi *ofi, struct ofi_region *region)
 	ofi->free_regions = region;
 }
 
-int ofi_expose(struct transport *transport, void *base, size_t length, unsigned uses, struct exposure *exposure)
+int ofi_register_memory(struct transport *transport, void *base, size_t length, unsigned uses,
+			struct memory_region *memory_region)
 {
 	UNCANCELLED;
 	struct ofi *ofi = ofi_of(transport);
 
-	if ((uses & EXPOSE_READ) && !ofi->base.limits.pins && !memory_readable(base, length))
+	if ((uses & REGION_READ) && !ofi->base.limits.pins && !memory_readable(base, length))
 		return -EFAULT;
 	struct ofi_region *region = take_region(ofi);
 	if (!region)
@@ -125,17 +126,17 @@ int ofi_expose(struct transport *transport, void *base, size_t length, unsigned 
 	if (ofi->regions)
 		ofi->regions->previous = region;
 	ofi->regions = region;
-	exposure->address = ofi->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)base : 0;
-	exposure->key = fi_mr_key(region->mr);
-	exposure->region = region;
+	memory_region->address = ofi->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)base : 0;
+	memory_region->key = fi_mr_key(region->mr);
+	memory_region->region = region;
 	return 0;
 }
 
-void ofi_withdraw(struct transport *transport, struct exposure *exposure)
+void ofi_deregister(struct transport *transport, struct memory_region *memory_region)
 {
 	UNCANCELLED;
 	struct ofi *ofi = ofi_of(transport);
-	struct ofi_region *region = exposure->region;
+	struct ofi_region *region = memory_region->region;
 
 	fi_close(&region->mr->fid);
 	if (region->previous)
@@ -145,14 +146,14 @@ void ofi_withdraw(struct transport *transport, struct exposure *exposure)
 	if (region->next)
 		region->next->previous = region->previous;
 	give_region(ofi, region);
-	*exposure = (struct exposure){0};
+	*memory_region = (struct memory_region){0};
 }
 
 void ofi_memory_destroy(struct ofi *ofi)
 {
 	while (ofi->regions) {
-		struct exposure exposure = {.region = ofi->regions};
-		ofi_withdraw(&ofi->base, &exposure);
+		struct memory_region memory_region = {.region = ofi->regions};
+		ofi_deregister(&ofi->base, &memory_region);
 	}
 	while (ofi->free_regions) {
 		struct ofi_region *region = ofi->free_regions;

@@ -107,7 +107,7 @@ static int try_endpoint(struct ofi *ofi)
 	return error;
 }
 
-/* A stranger may hold the TCP port of which we hold the UDP twin: then the next of our candidates. */
+/* Another process may hold the TCP port of which we hold the UDP twin: then the next of our candidates. */
 static int open_endpoint(struct ofi *ofi)
 {
 	for (;;) {

@@ -90,7 +90,7 @@ static ssize_t send_probe(struct ofi *ofi, struct ofi_address *peer)
 		      (struct sockaddr *)&to, sizeof to);
 }
 
-static int verdict(struct ofi_address *peer)
+static int probe_outcome(struct ofi_address *peer)
 {
 	bool refused = peer->refused && !peer->heard;
 
@@ -108,7 +108,7 @@ int ofi_probe(struct transport *transport, transport_address to)
 	if (peer->port == 0) /* published, and not looked up yet */
 		return 0;
 	collect_refusals(ofi);
-	if (verdict(peer))
+	if (probe_outcome(peer))
 		return -ECONNREFUSED;
 	/* A refusal that arrived since makes this send fail in its stead: collect it and send again. */
 	if (send_probe(ofi, peer) < 0) {
@@ -116,5 +116,5 @@ int ofi_probe(struct transport *transport, transport_address to)
 		send_probe(ofi, peer);
 	}
 	collect_refusals(ofi);
-	return verdict(peer);
+	return probe_outcome(peer);
 }

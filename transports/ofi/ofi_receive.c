@@ -323,7 +323,7 @@ int ofi_poll(struct transport *transport, int budget)
 			if (unlikely(ofi->failed_rma))
 				ofi_rma_reuse_failed(ofi);
 			if (unlikely(ofi->unused_count > OFI_UNUSED_KEPT))
-				ofi_bury_unused(ofi);
+				ofi_reap_unused(ofi);
 			if (unlikely(ofi->doubts)) {
 				ofi_sever_only(ofi);
 				handled += ofi->stashed > 0; /* it has read on: there is something */

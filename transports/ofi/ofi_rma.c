@@ -79,7 +79,7 @@ static int start(struct ofi *ofi, struct fi_msg_rma *message, void *context)
 
 int ofi_read(struct transport *transport, const struct transport_read *read)
 {
-	const struct ofi_region *region = read->exposure ? read->exposure->region : NULL;
+	const struct ofi_region *region = read->memory_region ? read->memory_region->region : NULL;
 	void *descriptor = region ? fi_mr_desc(region->mr) : NULL;
 	struct iovec local = {read->local, read->length};
 	struct fi_rma_iov target = {read->remote, read->length, read->key};

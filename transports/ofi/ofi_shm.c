@@ -4,26 +4,26 @@
  * library runs on a provider that has neither sockets nor a descriptor to sleep on.  What is wrong with it, and what is
  * done about it:
  *
- * PEERS MUST MEET before one sends to the other: ofi_shm_letters.c.  That a peer lives is looked at again when nothing has
- * been heard of it for a while (is_due()), and when the engine asks.  One that is gone is removed from the provider in
- * poll(), when nothing is left to be received: what it had sent is attributed to it, and the provider does not survive a
- * command of a peer that it does not know any more.
+ * PEERS MUST MEET before one sends to the other: ofi_shm_control.c.  That a peer lives is looked at again when nothing
+ * has been heard of it for a while (is_due()), and when the engine asks.  One that is gone is removed from the provider
+ * in poll(), when nothing is left to be received: what it had sent is attributed to it, and the provider does not
+ * survive a command of a peer that it does not know any more.
  *
- * NOTHING TO SLEEP ON.  The owner sleeps on its bell, a datagram socket, and not on a futex in the page, because the NIC
- * thread sleeps on several transports at once, by ppoll(), and a futex cannot be polled.  A ring costs a system call on
- * either side, so the page's word `sleeping` guards it.  No wake-up is lost:
+ * NOTHING TO SLEEP ON.  The owner sleeps on its doorbell, a datagram socket, and not on a futex in the page, because
+ * the NIC thread sleeps on several transports at once, by ppoll(), and a futex cannot be polled.  A wake-up costs a
+ * system call on either side, so the page's word `sleeping` guards it.  No wake-up is lost:
  *
  *     the owner, in arm()                          a sender, in wake(), after the provider took the message
- *     empties the bell
+ *     empties the doorbell
  *     sleeping = number of this sleep              (the message is in the owner's queue)
  *     seq_cst fence                                seq_cst fence
- *     looks into its queue; something: awake       reads `sleeping`; a number it has not rung for: rings
- *     sleeps until the bell is readable
+ *     looks into its queue; something: awake       reads `sleeping`; a number it has not woken it from: wakes it
+ *     sleeps until the doorbell is readable
  *
- * By the fences not both can miss the other's store.  A ring that comes between the first step and the last stays in the
- * socket.  A ring that finds the socket full is not needed: it is readable.  Senders do not clear the word, because one
- * that dies before its system call would leave the owner asleep; each rings once for each number instead.  Should all
- * this be wrong, the engine looks again after limits.nap, 100 ms.
+ * By the fences not both can miss the other's store.  A wake-up that comes between the first step and the last stays in
+ * the socket.  A wake-up that finds the socket full is not needed: it is readable.  Senders do not clear the word,
+ * because one that dies before its system call would leave the owner asleep; each wakes it once for each number
+ * instead.  Should all this be wrong, the engine looks again after limits.poll_interval, 100 ms.
  *
  * READS.  Where the kernel allows cross-memory attach the provider reads at once, without the other side.  Where it does
  * not, both sides have to progress, several times: the target is woken as often as it falls asleep, and arm() says that
@@ -39,7 +39,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "transports/ofi/ofi_shm_letters.h"
+#include "transports/ofi/ofi_shm_control.h"
 
 #define DUE_NS 50000000 /* silence after which we look whether a peer still lives */
 
@@ -78,7 +78,7 @@ static int reach(struct ofi *ofi, transport_address index)
 	if (unlikely(!peer))
 		return -EAGAIN;
 	if (unlikely(peer->state != SHM_OPEN))
-		return ofi_shm_knock(ofi, index, peer);
+		return ofi_shm_connection_request(ofi, index, peer);
 	if (likely(!is_due(&ofi->addresses[index], peer)) || !ofi_shm_is_gone(ofi, index, peer))
 		return 0;
 	ofi_shm_doom(ofi->shm, peer);
@@ -94,11 +94,11 @@ static int wake(struct ofi *ofi, transport_address index, int result)
 	atomic_thread_fence(memory_order_seq_cst);
 	uint32_t sleeping = atomic_load_explicit(&peer->page->sleeping, memory_order_relaxed);
 
-	if (likely(sleeping == SHM_AWAKE || sleeping == peer->rung))
+	if (likely(sleeping == SHM_AWAKE || sleeping == peer->woken_from))
 		return result;
 	if (sleeping != SHM_CLOSED) {
-		peer->rung = sleeping;
-		if (ofi_shm_send_to_bell(ofi->shm, peer->page, "", 1) != -ECONNREFUSED)
+		peer->woken_from = sleeping;
+		if (ofi_shm_send_to_doorbell(ofi->shm, peer->page, "", 1) != -ECONNREFUSED)
 			return result;
 	}
 	ofi_shm_doom(ofi->shm, peer);
@@ -158,12 +158,12 @@ static int shm_poll(struct transport *transport, int budget)
 	stay_awake(shm);
 	int handled = ofi_poll(transport, budget);
 
-	if (unlikely(shm_have_mail(shm)))
-		handled += ofi_shm_read_letters(ofi);
+	if (unlikely(shm_control_pending(shm)))
+		handled += ofi_shm_read_control_messages(ofi);
 	if (unlikely(ofi->lone_rma != NULL))
 		urge(ofi);
-	if (unlikely(shm->doomed) && handled < budget && ofi_fill_stash(ofi) == 0)
-		ofi_shm_bury(ofi);
+	if (unlikely(shm->failed) && handled < budget && ofi_fill_stash(ofi) == 0)
+		ofi_shm_reap(ofi);
 	return handled;
 }
 
@@ -172,7 +172,8 @@ static int shm_arm(struct transport *transport)
 	struct ofi *ofi = ofi_of(transport);
 	struct shm *shm = ofi->shm;
 
-	if (ofi_shm_read_letters(ofi) || shm->doomed) /* a letter may have opened a peer for whom something waits */
+	if (ofi_shm_read_control_messages(ofi) ||
+	    shm->failed) /* a control message may have opened a peer for whom something waits */
 		return -EAGAIN;
 	do {
 		shm->sleep++;
@@ -191,7 +192,7 @@ static int shm_wait_fd(const struct transport *transport)
 {
 	const struct ofi *ofi = (const struct ofi *)(const void *)transport;
 
-	return ofi->shm ? ofi->shm->bell : -1;
+	return ofi->shm ? ofi->shm->doorbell : -1;
 }
 
 static int shm_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigned attempt,
@@ -212,7 +213,7 @@ static int shm_probe(struct transport *transport, transport_address index)
 
 	if (!peer)
 		return 0;
-	if (peer->state == SHM_STRANGER)
+	if (peer->state == SHM_UNVERIFIED)
 		return ofi_shm_page_find(ofi->addresses[index].nid, ofi->addresses[index].port, &nonce, NULL) == -ENOENT
 			       ? -ECONNREFUSED
 			       : 0;
@@ -227,13 +228,13 @@ static int shm_probe(struct transport *transport, transport_address index)
 /* Whoever forks meanwhile, shm_forked() is not to close what has the number next. */
 static void drop_name(struct shm *shm)
 {
-	int bell = shm->bell, lock = shm->lock;
+	int doorbell = shm->doorbell, lock = shm->lock;
 
-	shm->bell = shm->lock = -1;
+	shm->doorbell = shm->lock = -1;
 	if (shm->page)
 		ofi_shm_page_drop(shm->page, lock);
-	if (bell >= 0)
-		close(bell);
+	if (doorbell >= 0)
+		close(doorbell);
 	shm->page = NULL;
 }
 
@@ -246,13 +247,13 @@ static int make_name(struct ofi *ofi)
 		return ofi_refuse(ofi, error, "files for port %u in /dev/shm belong to another user", ofi->port);
 	if (error)
 		return error;
-	int bell = ofi_shm_make_bell(shm->page);
+	int doorbell = ofi_shm_make_doorbell(shm->page);
 
-	if (bell < 0) {
+	if (doorbell < 0) {
 		drop_name(shm);
-		return bell;
+		return doorbell;
 	}
-	shm->bell = bell;
+	shm->doorbell = doorbell;
 	return 0;
 }
 
@@ -289,7 +290,7 @@ static void shm_end(struct ofi *ofi)
 static void announce(struct ofi *ofi)
 {
 	ofi->base.limits.sleepable = true;
-	ofi->base.limits.nap = OFI_NAP_US;
+	ofi->base.limits.poll_interval = OFI_POLL_INTERVAL_US;
 	ofi_shm_page_publish(ofi->shm->page);
 }
 
@@ -301,7 +302,7 @@ static int shm_open_provider(struct transport *transport)
 
 	if (!shm)
 		return -ENOMEM;
-	shm->bell = shm->lock = -1;
+	shm->doorbell = shm->lock = -1;
 	ofi->shm = shm;
 	ofi_shm_pages_sweep();
 	int error = ofi_open(transport);
@@ -332,8 +333,8 @@ static void shm_forked(struct transport *transport)
 {
 	const struct ofi *ofi = ofi_of(transport);
 
-	if (ofi->shm && ofi->shm->bell >= 0)
-		close(ofi->shm->bell);
+	if (ofi->shm && ofi->shm->doorbell >= 0)
+		close(ofi->shm->doorbell);
 	if (ofi->shm && ofi->shm->lock >= 0)
 		close(ofi->shm->lock);
 	ofi_forked(transport);

@@ -18,10 +18,10 @@
 struct shm_page {
 	_Atomic uint32_t ready; /* SHM_READY as soon as the rest, and the provider's segment, are there */
 	uint32_t nid, port;
-	uint64_t nonce;      /* another one in each life; in the bell's name too */
+	uint64_t nonce;      /* another one in each life; in the doorbell's name too */
 	uint64_t process[2]; /* Unix pid, and a number by chance: the same for all interfaces of a process */
-	_Alignas(CACHE_LINE) _Atomic uint32_t sleeping; /* written by the owner */
-	_Alignas(CACHE_LINE) _Atomic uint32_t letters;  /* sent to the owner; written by its peers */
+	_Alignas(CACHE_LINE) _Atomic uint32_t sleeping;         /* written by the owner */
+	_Alignas(CACHE_LINE) _Atomic uint32_t control_messages; /* sent to the owner; written by its peers */
 };
 
 /* As fi_av_insert() wants it. */

@@ -57,11 +57,12 @@ static int try_wait(struct ofi *ofi)
 }
 
 /*
- * tcp;ofi_rxm of libfabric 1.17 takes one connection from its listener in 10 ms, and one at each fi_trywait().  Strangers fill the
- * kernel's queue faster: a newcomer behind thousands of them would wait longer than PTL_CONNECT_TIMEOUT where nobody ever sleeps, and
- * for as many attempts to sleep, each after a whole round of polling, where somebody does.  So fi_trywait() is called once for each
- * that waits.  What it clears is found by the poll or the arm that follows.  (Where it is a stub, on net, every poll takes one.)
- * Without a descriptor for them they stay in the kernel's queue, and looking at them again would be in vain.
+ * tcp;ofi_rxm of libfabric 1.17 takes one connection from its listener in 10 ms, and one at each
+ * fi_trywait().  Unverified peers fill the kernel's queue faster: a newcomer behind thousands of them would wait longer
+ * than PTL_CONNECT_TIMEOUT where nobody ever sleeps, and for as many attempts to sleep, each after a whole round of
+ * polling, where somebody does.  So fi_trywait() is called once for each that waits.  What it clears is found by the
+ * poll or the arm that follows.  (Where it is a stub, on net, every poll takes one.)  Without a descriptor for them
+ * they stay in the kernel's queue, and looking at them again would be in vain.
  */
 void ofi_take_connections(struct ofi *ofi)
 {

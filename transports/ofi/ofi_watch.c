@@ -30,7 +30,8 @@
  * One entry is taken out for good: net's signal that goes stale (ofi_sleep.c).
  *
  * Sets of sets are seen in /proc.  Where they are not, or look otherwise, sleepers wait on the descriptor itself.  Where they look the
- * same in a version of libfabric in which nobody has tried it, sleepers also look by themselves now and then (limits.nap).
+ * same in a version of libfabric in which nobody has tried it, sleepers also look by themselves now and then
+ * (limits.poll_interval).
  */
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -137,7 +138,7 @@ void ofi_watch_take(struct ofi *ofi)
 	if (take_all(ofi) != 0)
 		ofi_watch_give_back(ofi);
 	else if (ofi->library->version() != TESTED)
-		ofi->base.limits.nap = OFI_NAP_US;
+		ofi->base.limits.poll_interval = OFI_POLL_INTERVAL_US;
 }
 
 void ofi_watch_give_back(struct ofi *ofi)

@@ -53,13 +53,13 @@ extern "C" {
 /*
  * Traces what an interface does, a line each, from now on; PTL_INVALID_HANDLE: interfaces opened from now on.  Returns the
  * mask before; 0 also before PtlInit and for a handle that is no interface.  Any thread.  The lines are for people,
- * their format is not promised; an interface that traces is as slow as the stream it prints to.
+ * their format is not guaranteed; an interface that traces is as slow as the stream it prints to.
  */
 unsigned PtlNIDebug(ptl_handle_ni_t ni_handle, unsigned mask);
 
 /*
- * Print the match entries under an index, or one match entry: a moment's state, for people; the format is not promised.
- * (PtlNIEqDump, for event queues, is in portals3.h, where the reference implementation has it.)
+ * Print the match entries under an index, or one match entry: a moment's state, for people; the format is not
+ * guaranteed. (PtlNIEqDump, for event queues, is in portals3.h, where the reference implementation has it.)
  *   PTL_OK
  *   PTL_NO_INIT
  *   PTL_NI_INVALID, PTL_ME_INVALID   the handle

@@ -109,7 +109,7 @@ static void a_get_from_nobody_fails_in_both(void)
 	CHECK_OK(PtlMDUnlink(md));
 }
 
-static void unlink_is_told_on_demand(void)
+static void unlink_is_told_on_request(void)
 {
 	static char byte;
 	ptl_handle_eq_t eq = new_eq(16);
@@ -196,7 +196,7 @@ const struct test dialect_tests[] = {
 	 .processes = 1,
 	 .traits = TRAIT_NETWORK,
 	 .environment = "PTL_DIALECT=cray PTL_CONNECT_TIMEOUT=1s"},
-	CRAY(unlink_is_told_on_demand, 1, 0),
+	CRAY(unlink_is_told_on_request, 1, 0),
 	CRAY(events_tell_the_threshold_of_before, 2, TRAIT_PAIR),
 	{0},
 };

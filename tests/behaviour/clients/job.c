@@ -275,10 +275,10 @@ static void meet_as(ptl_pid_t pid)
 	drive_while_waiting();
 	barrier();
 	if (am_initiator())
-		knock(target_id());
+		ping(target_id());
 	barrier();
 	if (am_target())
-		knock(initiator_id());
+		ping(initiator_id());
 	barrier();
 	harness_while_waiting(NULL);
 	PtlFini();

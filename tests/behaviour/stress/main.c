@@ -4,6 +4,6 @@
 
 int main(int argc, char **argv)
 {
-	const struct test *const tables[] = {thread_tests, crowd_tests, turmoil_tests, NULL};
+	const struct test *const tables[] = {thread_tests, oversubscription_tests, churn_tests, NULL};
 	return peers_main(argc, argv, tables, list_names);
 }

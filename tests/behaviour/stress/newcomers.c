@@ -219,7 +219,7 @@ static _Noreturn void raise_processes(void)
 {
 	for (long i = 0; i < options.processes; i++) {
 		while (atomic_load(&shared->begun) < i * (options.peers / options.processes))
-			nap();
+			rest();
 		if (next_peer() >= options.peers)
 			break;
 		pid_t child = fork();
@@ -377,7 +377,7 @@ static struct holding watch(pid_t server)
 			print(met, now);
 			next = met - met % step + step;
 		}
-		nap();
+		rest();
 	}
 	if (!warm.kib)
 		warm = look(server);
@@ -408,7 +408,7 @@ static void await_server(pid_t server)
 	while (!atomic_load(&shared->ready)) {
 		if (waitpid(server, NULL, WNOHANG) == server)
 			die("a server has ended");
-		nap();
+		rest();
 	}
 }
 
@@ -462,7 +462,7 @@ int main(int argc, char **argv)
 		waitpid(helpers[i], NULL, 0);
 	end_load();
 	while (!is_modest(look(server), warm) && now_ns() < deadline)
-		nap();
+		rest();
 	struct holding end = look(server);
 
 	print(atomic_load(&shared->met), end);

@@ -5,7 +5,7 @@
 
 #include "tests/support/peers.h"
 
-extern const struct test thread_tests[], crowd_tests[], turmoil_tests[];
+extern const struct test thread_tests[], oversubscription_tests[], churn_tests[];
 
 static inline uint32_t next_random(uint32_t *state)
 {

@@ -98,7 +98,7 @@ static uint64_t live_and_close(char *bytes, bool stopped)
 	ptl_handle_eq_t eq = new_eq(256);
 	leave_behind(eq, bytes);
 	if (process_count > 1)
-		knock(target_id());
+		ping(target_id());
 	atomic_store(&about_to_wait, false);
 	start_thread(&waiter, wait_until_closed, &eq);
 	while (!atomic_load(&about_to_wait))
@@ -125,8 +125,8 @@ static void keep_least(struct footprint *least, struct footprint now)
 
 /*
  * The least of some rounds and of the last ones, and the soonest end: chance only adds to them.  Not of the first rounds: what
- * the C library keeps of the greatest need so far, in each of its arenas, is there only after some.  Returns by how many bytes
- * this process has grown.
+ * the C library keeps of the greatest need so far, in each of its pools of memory, is there only after some.  Returns
+ * by how many bytes this process has grown.
  */
 static int64_t live_often(char *bytes)
 {

@@ -135,7 +135,7 @@ static void the_queue_of_a_process_lies_on_the_numa_node_of_its_nic(void)
 	open_door();
 	barrier();
 	for (int i = 0; am_initiator() && i < 1000; i++)
-		knock(target_id());
+		ping(target_id());
 	barrier();
 	FILE *maps = fopen("/proc/self/numa_maps", "r");
 	CHECK(maps != NULL);

@@ -182,7 +182,7 @@ static void talk_before_the_library_stops(void)
 {
 	put_to_myself();
 	if (!over_self())
-		knock(target_id());
+		ping(target_id());
 	handlers_run++;
 }
 
@@ -192,7 +192,7 @@ static void talk_after_the_library_stopped(void)
 	CHECK_EQUAL(handlers_run, 1);
 	put_to_myself();
 	if (!over_self())
-		knock(target_id());
+		ping(target_id());
 	if (closes_in_handler) {
 		CHECK_OK(PtlNIFini(ni));
 		PtlFini();

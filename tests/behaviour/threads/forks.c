@@ -61,7 +61,7 @@ static _Noreturn void start_anew(void)
 	CHECK(id.pid != id_of[my_rank].pid);
 	put_to_myself();
 	if (!over_self())
-		knock(target_id());
+		ping(target_id());
 	PtlFini();
 	_exit(0);
 }

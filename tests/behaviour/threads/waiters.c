@@ -20,26 +20,26 @@ static struct {
 	ptl_handle_eq_t eq;
 	_Atomic pid_t thread[SLEEPERS];
 	_Atomic unsigned returned, refused;
-} dormitory;
+} sleepers;
 
 static void *sleep_and_return(void *argument)
 {
 	ptl_event_t event;
 	int rc;
-	atomic_store(&dormitory.thread[(uintptr_t)argument], gettid());
-	while ((rc = PtlEQWait(dormitory.eq, &event)) == PTL_OK)
-		atomic_fetch_add(&dormitory.returned, 1);
+	atomic_store(&sleepers.thread[(uintptr_t)argument], gettid());
+	while ((rc = PtlEQWait(sleepers.eq, &event)) == PTL_OK)
+		atomic_fetch_add(&sleepers.returned, 1);
 	CHECK_EQUAL(rc, PTL_EQ_INVALID);
-	atomic_fetch_add(&dormitory.refused, 1);
+	atomic_fetch_add(&sleepers.refused, 1);
 	return NULL;
 }
 
 static void await_all_asleep(void)
 {
 	for (int i = 0; i < SLEEPERS; i++) {
-		while (atomic_load(&dormitory.thread[i]) == 0)
+		while (atomic_load(&sleepers.thread[i]) == 0)
 			sched_yield();
-		await_sleep(atomic_load(&dormitory.thread[i]));
+		await_sleep(atomic_load(&sleepers.thread[i]));
 	}
 }
 
@@ -47,16 +47,16 @@ static long all_blocked(void)
 {
 	long sum = 0;
 	for (int i = 0; i < SLEEPERS; i++)
-		sum += blocked_so_far(atomic_load(&dormitory.thread[i]));
+		sum += blocked_so_far(atomic_load(&sleepers.thread[i]));
 	return sum;
 }
 
 static void await_returns(unsigned count)
 {
 	uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 1000000;
-	while (atomic_load(&dormitory.returned) < count && now_ns() < deadline)
+	while (atomic_load(&sleepers.returned) < count && now_ns() < deadline)
 		sched_yield();
-	CHECK_EQUAL(atomic_load(&dormitory.returned), count);
+	CHECK_EQUAL(atomic_load(&sleepers.returned), count);
 }
 
 /* A message from outside: no thread of this process calls Portals but those that wait. */
@@ -67,8 +67,8 @@ static void one_event_wakes_one_of_several_waiters(void)
 	ptl_handle_md_t md = bind_md(md_over(NULL, 0, QUIET, PTL_EQ_NONE));
 	if (am_target()) {
 		harness_while_waiting(NULL);
-		dormitory.eq = new_eq(64);
-		open_window(BITS, md_over(NULL, 0, PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, dormitory.eq));
+		sleepers.eq = new_eq(64);
+		open_window(BITS, md_over(NULL, 0, PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, sleepers.eq));
 		for (uintptr_t i = 0; i < SLEEPERS; i++)
 			start_thread(&threads[i], sleep_and_return, (void *)i);
 	}
@@ -86,12 +86,12 @@ static void one_event_wakes_one_of_several_waiters(void)
 	}
 	if (am_target()) {
 		await_all_asleep();
-		CHECK_EQUAL(atomic_load(&dormitory.returned), events + 5);
+		CHECK_EQUAL(atomic_load(&sleepers.returned), events + 5);
 		CHECK_LESS(all_blocked() - before, (long)events * WAKES_PER_EVENT + WAKES_BY_CHANCE + 1);
-		CHECK_OK(PtlEQFree(dormitory.eq));
+		CHECK_OK(PtlEQFree(sleepers.eq));
 		for (int i = 0; i < SLEEPERS; i++)
 			pthread_join(threads[i], NULL);
-		CHECK_EQUAL(atomic_load(&dormitory.refused), SLEEPERS);
+		CHECK_EQUAL(atomic_load(&sleepers.refused), SLEEPERS);
 	}
 	drive_while_waiting();
 	barrier();

@@ -61,25 +61,25 @@ static bool leaves_something(char *text, size_t size)
 	return true;
 }
 
-static enum verdict run(char *text, size_t size)
+static enum test_outcome run(char *text, size_t size)
 {
 	static const struct test test = {.name = "crash", .run = play, .processes = PROCESSES};
 	static const struct test *const tables[] = {&test, NULL};
 	const struct harness harness = {.tables = tables};
 
-	enum verdict verdict = LOST_RACE;
+	enum test_outcome outcome = LOST_RACE;
 
 	peers_choose("node", plan.mode);
 	tuning_choose(plan.stage ? "staged" : plan.traits & POINT_SPLITS ? "split" : NULL);
-	for (int i = 0; verdict == LOST_RACE && i < MOST_TRIES; i++) {
+	for (int i = 0; outcome == LOST_RACE && i < MOST_TRIES; i++) {
 		memset(stage, 0, sizeof(*stage));
-		verdict = harness_attempt(&harness, &test, text, size);
+		outcome = harness_attempt(&harness, &test, text, size);
 		attempts++;
-		lost += verdict == LOST_RACE;
+		lost += outcome == LOST_RACE;
 	}
-	if (verdict == PASSED && leaves_something(text, size))
-		verdict = FAILED;
-	return verdict;
+	if (outcome == PASSED && leaves_something(text, size))
+		outcome = FAILED;
+	return outcome;
 }
 
 /* --- many --- */
@@ -129,12 +129,12 @@ static bool run_seed(uint64_t seed, bool aloud)
 	if (aloud)
 		say(stdout);
 	struct point *point = &points[seed % POINTS];
-	enum verdict verdict = run(text, sizeof text);
+	enum test_outcome outcome = run(text, sizeof text);
 
 	point->runs++;
 	point->kills += plan.kill && atomic_load(&stage->died);
 	point->stops += !plan.kill && atomic_load(&stage->reached);
-	if (verdict == PASSED)
+	if (outcome == PASSED)
 		return true;
 	printf("FAIL %s\n  --seed %" PRIu64 " repeats ", text, seed);
 	say(stdout);

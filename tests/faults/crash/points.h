@@ -13,9 +13,9 @@ enum trait_of_point {
 
 #define CRASH_POINTS(X)                                                                                                \
 	/* First contact. */                                                                                           \
-	X("letter-before", POINT_ALONE) /* before each datagram of first contact */                                    \
-	X("letter-taken", POINT_ALONE)  /* after each, before it is acted on */                                        \
-	X("peer-mapped", POINT_ALONE)   /* after the peer's segment is mapped, before anybody knows */                 \
+	X("control-before", POINT_ALONE) /* before each datagram of first contact */                                   \
+	X("control-taken", POINT_ALONE)  /* after each, before it is acted on */                                       \
+	X("peer-mapped", POINT_ALONE)    /* after the peer's segment is mapped, before anybody knows */                \
 	X("peer-open", POINT_ALONE)                                                                                    \
 	/* Sending a record. */                                                                                        \
 	X("slab-before-record", 0)                                                                                     \
@@ -25,8 +25,8 @@ enum trait_of_point {
 	X("send-before-first-line", POINT_BLOCKS)                                                                      \
 	X("send-after-first-line", 0) /* before the receiver's attention is looked at */                               \
 	X("slab-after-record", 0)                                                                                      \
-	X("ring-before", 0)                                                                                            \
-	X("ring-after", 0)                                                                                             \
+	X("wake-before", 0)                                                                                            \
+	X("wake-after", 0)                                                                                             \
 	/* Receiving one. */                                                                                           \
 	X("poll", 0)                                                                                                   \
 	X("receive-before-copy", 0)                                                                                    \

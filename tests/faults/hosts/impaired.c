@@ -17,7 +17,7 @@ static void run_over(unsigned delay, unsigned loss, int rounds)
 	traffic_open(rounds);
 	traffic_finish();
 	uint64_t began = now_ns();
-	knock(id_of[my_rank ^ 1]);
+	ping(id_of[my_rank ^ 1]);
 	CHECK_LESS(2000ull * delay, now_ns() - began + 1);
 	barrier();
 	if (my_rank == 0)

@@ -46,13 +46,13 @@ static void without_the_network_neighbours_still_meet(void)
 	barrier();
 	for (int rank = 0; rank < process_count; rank++)
 		if (rank != my_rank)
-			knock(id_of[rank]);
+			ping(id_of[rank]);
 	barrier();
 	if (my_rank == 0)
 		wire_cut(0);
 	barrier();
 	for (int i = 0; i < 100; i++)
-		knock(id_of[neighbour()]);
+		ping(id_of[neighbour()]);
 	ptl_handle_md_t md = bind_md(md_over(NULL, 0, QUIET, eq));
 	int other = my_rank ^ 1;
 	CHECK_OK(PtlPut(md, PTL_ACK_REQ, id_of[other], INDEX_SIDE, 0, 0xd00f, 0, 0));

@@ -20,7 +20,7 @@ enum { SURVIVOR, VICTIM, THIRD, FAR, SUCCESSOR, COMPANION, PARTS };
 #define DELAY   100000             /* microseconds: what is begun has a second to be cut off */
 #define TIMEOUT 3000               /* ms, as VANISH() sets it */
 /*
- * ms that a verdict may take beyond it: two ticks, and this machine's moods; less than it again.  A busy machine takes
+ * ms that a failure may take beyond it: two ticks, and this machine's moods; less than it again.  A busy machine takes
  * longer: a try that is late is given up, and the next one must be in time.
  */
 #define LATER      (TIMEOUT - 500)
@@ -47,17 +47,17 @@ static bool is_survivor(int rank)
 	return rank == SURVIVOR || rank == THIRD || rank == FAR;
 }
 
-static void knock_at_all(void)
+static void ping_all(void)
 {
 	for (int rank = 0; rank < process_count; rank++)
 		if (rank != my_rank && rank != SUCCESSOR)
-			knock(id_of[rank]);
+			ping(id_of[rank]);
 }
 
 /* The two that will be lost make the connections, so that only TCP can tell which of them is whose. */
 static void set_up(void)
 {
-	bool doomed = my_rank == VICTIM || my_rank == COMPANION;
+	bool vanishes = my_rank == VICTIM || my_rank == COMPANION;
 	if (my_rank == FAR)
 		wire_enter(2);
 	if (my_rank != SUCCESSOR) {
@@ -65,14 +65,14 @@ static void set_up(void)
 		open_door();
 	}
 	exchange_ids();
-	if (doomed)
-		knock_at_all();
+	if (vanishes)
+		ping_all();
 	barrier();
 	if (my_rank == SURVIVOR)
 		wire_delay(DELAY);
 	barrier();
-	if (!doomed && my_rank != SUCCESSOR)
-		knock_at_all();
+	if (!vanishes && my_rank != SUCCESSOR)
+		ping_all();
 	barrier();
 }
 
@@ -172,10 +172,10 @@ static unsigned not_ended(unsigned kinds)
 	return left;
 }
 
-static void knock_in_time(int rank)
+static void ping_in_time(int rank)
 {
 	uint64_t began = now_ns();
-	knock(id_of[rank]);
+	ping(id_of[rank]);
 	if ((now_ns() - began) / 1000000 >= UNTROUBLED)
 		lose_race("one beside those who were lost waited too long, for them or for its processor");
 }
@@ -195,7 +195,7 @@ static void outlive(unsigned kinds, uint64_t since)
 			lose_late(left);
 		for (int rank = 0; rank < process_count; rank++)
 			if (is_survivor(rank) && rank != my_rank)
-				knock_in_time(rank);
+				ping_in_time(rank);
 	}
 }
 
@@ -232,7 +232,7 @@ static uint64_t pull_the_cable_and_kill(void)
 		murder(VICTIM);
 		murder(COMPANION);
 	}
-	barrier(); /* they are dead: the runner has buried them */
+	barrier(); /* they are dead: the runner has reaped them */
 	return *since;
 }
 
@@ -250,9 +250,9 @@ static void come_back(void)
 	barrier();
 	for (int rank = 0; rank < SUCCESSOR; rank++) {
 		if (is_survivor(rank) && my_rank == SUCCESSOR)
-			knock(id_of[rank]);
+			ping(id_of[rank]);
 		if (is_survivor(my_rank))
-			knock(id_of[rank]);
+			ping(id_of[rank]);
 	}
 }
 
@@ -313,7 +313,7 @@ static void an_outage_longer_than_the_timeout_fails_only_what_was_under_way(void
 	open_interface(PTL_PID_ANY);
 	open_door();
 	exchange_ids();
-	knock(id_of[lost]);
+	ping(id_of[lost]);
 	prepare_survivor();
 	if (my_rank == 0)
 		wire_delay(DELAY);
@@ -336,7 +336,7 @@ static void an_outage_longer_than_the_timeout_fails_only_what_was_under_way(void
 		wire_delay(0);
 	}
 	barrier();
-	knock(id_of[lost]);
+	ping(id_of[lost]);
 	check_memory();
 	barrier();
 }
@@ -402,7 +402,7 @@ static void mourn(struct vigil *vigil)
 		lend_time();
 	take_memory_back();
 	if (victim_goes_on()) {
-		knock(id_of[VICTIM]);
+		ping(id_of[VICTIM]);
 		CHECK(talk_at_length(VICTIM));
 	}
 }
@@ -414,7 +414,7 @@ static void live_beside_the_victim(const struct vigil *vigil)
 	while (atomic_load(&vigil->in_time) < MOURNERS)
 		for (int rank = 0; rank < process_count; rank++)
 			if (rank != VICTIM && rank != my_rank)
-				knock_in_time(rank);
+				ping_in_time(rank);
 }
 
 static void be_one_beside_who_stands_still(void)
@@ -425,7 +425,7 @@ static void be_one_beside_who_stands_still(void)
 	exchange_ids();
 	for (int rank = 0; rank < process_count; rank++)
 		if (rank != my_rank)
-			knock(id_of[rank]);
+			ping(id_of[rank]);
 	if (my_rank == SURVIVOR)
 		wire_delay(DELAY);
 	barrier();

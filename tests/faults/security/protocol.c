@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strangers with an endpoint of the same provider, which speak the engine's protocol. */
+/* Outsiders with an endpoint of the same provider, which speak the engine's protocol. */
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/faults/security/outsider.h"
 #include "tests/faults/security/security.h"
-#include "tests/faults/security/stranger.h"
 
-#define SERIES 201 /* of the stranger's own pid */
+#define SERIES 201 /* of the outsider's own pid */
 
-/* The stranger, and its ways to both; opened when first asked for. */
+/* The outsider, and its ways to both; opened when first asked for. */
 struct hostile {
-	struct stranger *me;
+	struct outsider *me;
 	fi_addr_t to[PARTS];
 };
 
@@ -19,9 +19,9 @@ static struct hostile *hostile(const struct victims *victims)
 	static struct hostile hostile;
 
 	if (!hostile.me) {
-		hostile.me = stranger_open(own_pid(SERIES));
-		hostile.to[TARGET] = stranger_towards(hostile.me, victims->port[TARGET]);
-		hostile.to[TALKER] = stranger_towards(hostile.me, victims->port[TALKER]);
+		hostile.me = outsider_open(own_pid(SERIES));
+		hostile.to[TARGET] = outsider_towards(hostile.me, victims->port[TARGET]);
+		hostile.to[TALKER] = outsider_towards(hostile.me, victims->port[TALKER]);
 	}
 	return &hostile;
 }
@@ -37,24 +37,24 @@ static void hold_back(unsigned again)
 	if (again % 16 == 0)
 		usleep(1000);
 	if (again % 64 == 0) /* they may have been kept from running */
-		siege_await_exchange();
+		attack_await_exchange();
 }
 
 static bool send_half(const struct victims *victims, unsigned again)
 {
 	struct hostile *hostiles = hostile(victims);
 	enum part victim = again % 2 ? TARGET : TALKER;
-	struct wire_message hello = stranger_hello(hostiles->me, stranger_id(hostiles->me), victims->id[victim]);
+	struct wire_message hello = outsider_hello(hostiles->me, outsider_id(hostiles->me), victims->id[victim]);
 	uint8_t bytes[WIRE_MAX_HEADER];
 	size_t length = wire_encode(&hello, bytes);
 
 	hold_back(again);
-	return stranger_say(hostiles->me, hostiles->to[victim], bytes, 1 + again % (length - 1));
+	return outsider_say(hostiles->me, hostiles->to[victim], bytes, 1 + again % (length - 1));
 }
 
 static void half_hellos(void)
 {
-	siege(send_half, TRACE_MALFORMED);
+	run_attack(send_half, TRACE_MALFORMED);
 }
 
 /* Anything behind the right magic, whole messages with random fields among them. */
@@ -66,7 +66,7 @@ static bool send_random(const struct victims *victims, unsigned again)
 
 	noise_fill(bytes, sizeof bytes);
 	if (again % 4) {
-		bytes[0] = again % 8 < 4 ? WIRE_MAGIC : WIRE_MAGIC_BRIEF;
+		bytes[0] = again % 8 < 4 ? WIRE_MAGIC : WIRE_MAGIC_COMPACT;
 		bytes[1] = WIRE_VERSION;
 		bytes[2] = (uint8_t)(noise() % (WIRE_OPERATION_COUNT + 2));
 		memcpy(bytes + 4, &victims->id[TALKER], 8); /* in the talker's name */
@@ -74,12 +74,12 @@ static bool send_random(const struct victims *victims, unsigned again)
 			length = wire_header_size(bytes[2], false) + (again % 16 == 1 ? noise() % 64 : 0);
 	}
 	hold_back(again);
-	return stranger_say(hostiles->me, hostiles->to[TARGET], bytes, length ? length : 1);
+	return outsider_say(hostiles->me, hostiles->to[TARGET], bytes, length ? length : 1);
 }
 
 static void messages_made_of_noise(void)
 {
-	siege(send_random, TRACE_MALFORMED);
+	run_attack(send_random, TRACE_MALFORMED);
 }
 
 /* A peer that was admitted, and then lies about everything. */
@@ -91,7 +91,7 @@ static bool send_lies(const struct victims *victims, unsigned again)
 	struct wire_segment far[2] = {{noise(), noise(), UINT64_MAX / 2}, {0, 0, UINT64_MAX / 2}};
 
 	if (again == 0)
-		welcome = stranger_meet(hostiles->me, hostiles->to[TARGET], victims->id[TARGET], &hello);
+		welcome = outsider_meet(hostiles->me, hostiles->to[TARGET], victims->id[TARGET], &hello);
 	struct wire_message lie = {
 		.operation = (uint8_t)(again % WIRE_HELLO),
 		.flags = (uint8_t)(noise() & WIRE_ALL_FLAGS),
@@ -124,12 +124,12 @@ static bool send_lies(const struct victims *victims, unsigned again)
 	if (again % 11 == 10)
 		bytes[2] = (uint8_t)(WIRE_OPERATION_COUNT + noise() % 200); /* an operation that there is not */
 	hold_back(again);
-	return stranger_say(hostiles->me, hostiles->to[TARGET], bytes, length);
+	return outsider_say(hostiles->me, hostiles->to[TARGET], bytes, length);
 }
 
 static void a_peer_that_lies(void)
 {
-	siege(send_lies, TRACE_MALFORMED);
+	run_attack(send_lies, TRACE_MALFORMED);
 }
 
 /* The talker's name in a greeting to the target, and the other way round. */
@@ -138,20 +138,20 @@ static bool steal(const struct victims *victims, unsigned again)
 	struct hostile *hostiles = hostile(victims);
 	enum part victim = again % 2 ? TARGET : TALKER;
 	struct wire_message hello =
-		stranger_hello(hostiles->me, victims->id[victim == TARGET ? TALKER : TARGET], victims->id[victim]);
+		outsider_hello(hostiles->me, victims->id[victim == TARGET ? TALKER : TARGET], victims->id[victim]);
 
 	hello.attempt = again / 2 % 2 ? hello.attempt : (uint8_t)(again / 4 % 8);
-	bool greeted = stranger_say_message(hostiles->me, hostiles->to[victim], &hello);
+	bool greeted = outsider_say_message(hostiles->me, hostiles->to[victim], &hello);
 
 	hello.operation = WIRE_STALE;
-	stranger_say_message(hostiles->me, hostiles->to[victim], &hello);
+	outsider_say_message(hostiles->me, hostiles->to[victim], &hello);
 	usleep(1000);
 	return greeted;
 }
 
 static void greetings_in_somebody_elses_name(void)
 {
-	siege(steal, TRACE_STALE);
+	run_attack(steal, TRACE_STALE);
 }
 
 static bool invent(const struct victims *victims, unsigned again)
@@ -159,29 +159,29 @@ static bool invent(const struct victims *victims, unsigned again)
 	struct hostile *hostiles = hostile(victims);
 	ptl_process_id_t nobody_there = {.nid = again % 2 ? 0x7f000001u : 0x7f000000u | (noise() & 0xffffffu),
 					 .pid = noise()};
-	struct wire_message hello = stranger_hello(hostiles->me, nobody_there, victims->id[TARGET]);
+	struct wire_message hello = outsider_hello(hostiles->me, nobody_there, victims->id[TARGET]);
 
 	hello.attempt = (uint8_t)(noise() % 8);
 	hold_back(again);
-	return stranger_say_message(hostiles->me, hostiles->to[TARGET], &hello);
+	return outsider_say_message(hostiles->me, hostiles->to[TARGET], &hello);
 }
 
 static void a_flood_of_greetings_from_invented_processes(void)
 {
-	siege(invent, TRACE_STALE_FORGOTTEN);
+	run_attack(invent, TRACE_STALE_FORGOTTEN);
 }
 
-#define SIEGE(test)                                                                                                    \
+#define ATTACK(test)                                                                                                   \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = PARTS, .traits = TRAIT_SEVERAL | TRAIT_BARE | TRAIT_OFI,      \
 		.environment = "PTL_CONNECT_TIMEOUT=90s", .seconds = 300                                               \
 	}
 
 const struct test protocol_tests[] = {
-	SIEGE(half_hellos),
-	SIEGE(messages_made_of_noise),
-	SIEGE(a_peer_that_lies),
-	SIEGE(greetings_in_somebody_elses_name),
-	SIEGE(a_flood_of_greetings_from_invented_processes),
+	ATTACK(half_hellos),
+	ATTACK(messages_made_of_noise),
+	ATTACK(a_peer_that_lies),
+	ATTACK(greetings_in_somebody_elses_name),
+	ATTACK(a_flood_of_greetings_from_invented_processes),
 	{0},
 };

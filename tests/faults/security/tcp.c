@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strangers that know nothing of the protocol but the port, or only what they have overheard. */
+/* Outsiders that know nothing of the protocol but the port, or only what they have overheard. */
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/faults/security/outsider.h"
 #include "tests/faults/security/security.h"
-#include "tests/faults/security/stranger.h"
 
 #define SLOW 50
 
@@ -33,7 +33,7 @@ static bool send_noise(const struct victims *victims, unsigned again)
 
 static void connections_that_send_noise(void)
 {
-	siege(send_noise, NO_TRACE);
+	run_attack(send_noise, NO_TRACE);
 }
 
 static bool connect_and_close(const struct victims *victims, unsigned again)
@@ -46,13 +46,13 @@ static bool connect_and_close(const struct victims *victims, unsigned again)
 
 static void connections_that_close_at_once(void)
 {
-	siege(connect_and_close, NO_TRACE);
+	run_attack(connect_and_close, NO_TRACE);
 }
 
 /* Kept to the end of the process. */
 static bool open_one_more(const struct victims *victims, unsigned again)
 {
-	if (again < SIEGE_SILENT)
+	if (again < ATTACK_SILENT)
 		return tcp_connect(victims->port[TARGET]) >= 0;
 	usleep(1000);
 	return false;
@@ -60,7 +60,7 @@ static bool open_one_more(const struct victims *victims, unsigned again)
 
 static void connections_that_stay_silent(void)
 {
-	siege(open_one_more, NO_TRACE);
+	run_attack(open_one_more, NO_TRACE);
 }
 
 /* The provider's own greeting, from the record, a byte at a time. */
@@ -87,7 +87,7 @@ static bool drip(const struct victims *victims, unsigned again)
 
 static void connections_that_speak_slowly(void)
 {
-	siege(drip, NO_TRACE);
+	run_attack(drip, NO_TRACE);
 }
 
 /* The true greeting, cut off, or with a byte changed, or complete and then nonsense. */
@@ -98,7 +98,7 @@ static bool replay(const struct victims *victims, unsigned again)
 	uint8_t bytes[sizeof greeting];
 
 	/* Over net each of these costs the target a descriptor for good: see docs/security.md. */
-	if (over_transport("ofi:net") && again > SIEGE_SILENT) {
+	if (over_transport("ofi:net") && again > ATTACK_SILENT) {
 		usleep(1000);
 		return false;
 	}
@@ -123,17 +123,17 @@ static bool replay(const struct victims *victims, unsigned again)
 
 static void connections_that_begin_well(void)
 {
-	siege(replay, NO_TRACE);
+	run_attack(replay, NO_TRACE);
 }
 
-#define SIEGE(test)                                                                                                    \
+#define ATTACK(test)                                                                                                   \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = PARTS, .traits = TRAIT_SEVERAL | TRAIT_BARE | TRAIT_OFI,      \
 		.environment = "PTL_CONNECT_TIMEOUT=90s", .seconds = 300                                               \
 	}
 
 const struct test tcp_tests[] = {
-	SIEGE(connections_that_send_noise),  SIEGE(connections_that_close_at_once),
-	SIEGE(connections_that_stay_silent), SIEGE(connections_that_speak_slowly),
-	SIEGE(connections_that_begin_well),  {0},
+	ATTACK(connections_that_send_noise),  ATTACK(connections_that_close_at_once),
+	ATTACK(connections_that_stay_silent), ATTACK(connections_that_speak_slowly),
+	ATTACK(connections_that_begin_well),  {0},
 };

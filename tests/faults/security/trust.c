@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/faults/security/outsider.h"
 #include "tests/faults/security/security.h"
-#include "tests/faults/security/stranger.h"
 
 /* --- PTL_REQUIRE_VERIFIED_UID --- */
 
@@ -58,19 +58,19 @@ static void what_proves_user_ids_opens(void)
 enum { KEYS = 64, PULLED = 100000 };
 
 /*
- * The honest process puts long messages to the stranger, which is a peer, keeps the key of each, reads the memory once
+ * The honest process puts long messages to the outsider, which is a peer, keeps the key of each, reads the memory once
  * while it is offered, says that it is done, and then reads again.
  */
 struct offer {
 	uint64_t address, key, token;
 };
 
-static struct offer await_offer(struct stranger *me)
+static struct offer await_offer(struct outsider *me)
 {
 	struct wire_message message;
 
 	do
-		if (!stranger_hear(me, 10000 * SLOWNESS, &message))
+		if (!outsider_hear(me, 10000 * SLOWNESS, &message))
 			FAIL("no long put comes");
 	while (message.operation != WIRE_PUT_LONG);
 	struct wire_segment segment = wire_segment(&message, 0);
@@ -78,7 +78,7 @@ static struct offer await_offer(struct stranger *me)
 	return (struct offer){segment.address, segment.key, message.token};
 }
 
-static void release(struct stranger *me, fi_addr_t to, const struct wire_message *hello, uint16_t tag,
+static void release(struct outsider *me, fi_addr_t to, const struct wire_message *hello, uint16_t tag,
 		    const struct offer *offer)
 {
 	struct wire_message done = {
@@ -93,7 +93,7 @@ static void release(struct stranger *me, fi_addr_t to, const struct wire_message
 		.mlength = PULLED,
 	};
 
-	CHECK(stranger_say_message(me, to, &done));
+	CHECK(outsider_say_message(me, to, &done));
 }
 
 static int compare(const void *a, const void *b)
@@ -125,31 +125,31 @@ static void pull(const ptl_process_id_t honest, uint16_t port)
 	uint64_t keys[KEYS];
 	struct offer offer;
 	struct wire_message hello;
-	struct stranger *me = stranger_open(own_pid(0));
-	fi_addr_t to = stranger_towards(me, port);
-	struct wire_message welcome = stranger_meet(me, to, honest, &hello);
+	struct outsider *me = outsider_open(own_pid(0));
+	fi_addr_t to = outsider_towards(me, port);
+	struct wire_message welcome = outsider_meet(me, to, honest, &hello);
 
 	for (int i = 0; i < KEYS; i++) {
 		offer = await_offer(me);
 		keys[i] = offer.key;
 		if (i == KEYS - 1) {
-			CHECK_EQUAL(stranger_read(me, to, offer.address, offer.key, bytes, PULLED, 10000 * SLOWNESS),
+			CHECK_EQUAL(outsider_read(me, to, offer.address, offer.key, bytes, PULLED, 10000 * SLOWNESS),
 				    0);
 			CHECK_PATTERN(bytes, PULLED, 7);
 		}
 		release(me, to, &hello, welcome.source_tag, &offer);
 	}
 	check_random(keys);
-	barrier(); /* it has had its SEND_END: the exposure is withdrawn */
+	barrier(); /* it has had its SEND_END: the memory region is deregistered */
 	memset(bytes, 0, PULLED);
-	CHECK(stranger_read(me, to, offer.address, offer.key, bytes, PULLED, 3000) != 0);
-	CHECK(stranger_read(me, to, offer.address, offer.key + 1, bytes, PULLED, 3000) != 0);
+	CHECK(outsider_read(me, to, offer.address, offer.key, bytes, PULLED, 3000) != 0);
+	CHECK(outsider_read(me, to, offer.address, offer.key + 1, bytes, PULLED, 3000) != 0);
 	for (int i = 0; i < PULLED; i++)
 		CHECK_EQUAL(bytes[i], 0);
 	barrier();
 }
 
-static void offer_long_puts(ptl_process_id_t stranger)
+static void offer_long_puts(ptl_process_id_t outsider)
 {
 	ptl_handle_eq_t eq = new_eq(16);
 	uint8_t *bytes = memory(PULLED);
@@ -157,7 +157,7 @@ static void offer_long_puts(ptl_process_id_t stranger)
 
 	fill_pattern(bytes, PULLED, 7);
 	for (int i = 0; i < KEYS; i++) {
-		CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, stranger, INDEX, 0, BITS, 0, 0));
+		CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, outsider, INDEX, 0, BITS, 0, 0));
 		take(eq, PTL_EVENT_SEND_END);
 	}
 	barrier();

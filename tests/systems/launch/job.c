@@ -327,13 +327,13 @@ static void fork_meanwhile(void)
 	}
 }
 
-static ptl_handle_eq_t put_to_stranger(ptl_process_id_t stranger)
+static ptl_handle_eq_t put_to_outsider(ptl_process_id_t outsider)
 {
 	ptl_handle_eq_t queue = new_queue(16);
 	ptl_handle_md_t handle;
 
 	CHECK(PtlMDBind(ni, memory("x", 1, 0, queue), PTL_RETAIN, &handle));
-	CHECK(PtlPut(handle, PTL_NO_ACK_REQ, stranger, INDEX, 0, 0, 0, 0));
+	CHECK(PtlPut(handle, PTL_NO_ACK_REQ, outsider, INDEX, 0, 0, 0, 0));
 	return queue;
 }
 
@@ -360,7 +360,7 @@ static void nobody(void)
 {
 	barrier();
 	const double begin = seconds();
-	expect_unreachable(put_to_stranger(invented()));
+	expect_unreachable(put_to_outsider(invented()));
 	EXPECT(seconds() - begin < 25); /* PTL_CONNECT_TIMEOUT is 30 s */
 	exchange();
 }
@@ -385,7 +385,7 @@ static void late(const char *fifo)
 		/* Whoever has not come may be meant, so that one waits; those who have come are served meanwhile. */
 		const double begin = seconds();
 		ptl_event_t event;
-		ptl_handle_eq_t queue = put_to_stranger(invented());
+		ptl_handle_eq_t queue = put_to_outsider(invented());
 		for (int i = 0; i < 50; i++)
 			exchange_with(1, 5000);
 		EXPECT(seconds() - begin > 1 || PtlEQGet(queue, &event) == PTL_EQ_EMPTY);

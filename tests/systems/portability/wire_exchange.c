@@ -89,7 +89,7 @@ static uint16_t make_index(const struct example *example, const char *name)
 	if (message->operation == WIRE_##name) {                                                                       \
 		fields(MAKE)                                                                                           \
 	}
-#define MAKE_BRIEF(name, body, full, fields) MAKE_FULL(name, body, fields)
+#define MAKE_COMPACT(name, body, full, fields) MAKE_FULL(name, body, fields)
 
 static void make_fields(struct example *example)
 {
@@ -99,8 +99,8 @@ static void make_fields(struct example *example)
 	MAKE(u16, source_tag)
 	MAKE(u16, target_tag)
 	MAKE(u32, token)
-	if (message->brief) {
-		WIRE_CONVERSATION(MAKE_BRIEF)
+	if (message->compact) {
+		WIRE_CONVERSATION(MAKE_COMPACT)
 		return;
 	}
 	message->version = WIRE_VERSION;
@@ -117,7 +117,7 @@ static void make_segments(struct example *example)
 	struct wire_message *message = &example->message;
 	unsigned count = example->shape == LEAST   ? 0
 			 : example->shape == NAMED ? 2
-			 : message->brief          ? WIRE_MAX_SEGMENTS
+			 : message->compact        ? WIRE_MAX_SEGMENTS
 						   : 3;
 	uint64_t total = 0;
 
@@ -134,12 +134,12 @@ static void make_segments(struct example *example)
 	message->length = message->mlength = total;
 }
 
-static void make(struct example *example, enum wire_operation operation, bool brief, enum shape shape)
+static void make(struct example *example, enum wire_operation operation, bool compact, enum shape shape)
 {
 	static const size_t lengths[SHAPES] = {[LEAST] = 0, [GREATEST] = PAYLOAD_MAX, [NAMED] = 5};
 	struct wire_message *message = &example->message;
 
-	*example = (struct example){.shape = shape, .message = {.operation = (uint8_t)operation, .brief = brief}};
+	*example = (struct example){.shape = shape, .message = {.operation = (uint8_t)operation, .compact = compact}};
 	make_fields(example);
 	if (bodies[operation] == BODY_SEGMENTS)
 		make_segments(example);
@@ -173,11 +173,11 @@ static void for_each(void (*act)(const struct example *, void *), void *context)
 	static struct example example;
 
 	for (unsigned operation = 0; operation < WIRE_OPERATION_COUNT; operation++)
-		for (unsigned brief = 0; brief < (operation < WIRE_BRIEF_COUNT ? 2 : 1); brief++)
+		for (unsigned compact = 0; compact < (operation < WIRE_COMPACT_COUNT ? 2 : 1); compact++)
 			for (unsigned shape = 0; shape < SHAPES; shape++) {
-				make(&example, operation, brief, shape);
+				make(&example, operation, compact, shape);
 				snprintf(name_of_line, sizeof name_of_line, "%s %s %s", wire_operation_name(operation),
-					 brief ? "brief" : "full", shape_names[shape]);
+					 compact ? "compact" : "full", shape_names[shape]);
 				act(&example, context);
 			}
 }
@@ -215,18 +215,18 @@ static void same(const char *field, uint64_t read, uint64_t expected)
 	if (expected->operation == WIRE_##name) {                                                                      \
 		fields(SAME)                                                                                           \
 	}
-#define SAME_BRIEF(name, body, full, fields) SAME_FULL(name, body, fields)
+#define SAME_COMPACT(name, body, full, fields) SAME_FULL(name, body, fields)
 
 static void compare_fields(const struct wire_message *read, const struct wire_message *expected)
 {
 	SAME(u8, operation)
-	SAME(bool, brief)
+	SAME(bool, compact)
 	SAME(u8, flags)
 	SAME(u16, source_tag)
 	SAME(u16, target_tag)
 	SAME(u32, token)
-	if (expected->brief) {
-		WIRE_CONVERSATION(SAME_BRIEF)
+	if (expected->compact) {
+		WIRE_CONVERSATION(SAME_COMPACT)
 		return;
 	}
 	SAME(u8, version)

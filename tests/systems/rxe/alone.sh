@@ -11,5 +11,5 @@ bench get-latency --raw rma --sizes 8:64K --iterations 100 --warmup 20
 bench put-bandwidth --raw msg --sizes 64K:1M --iterations 4 --warmup 1 --window 4
 tests verbs --mode shared
 tests conformance --mode shared --only c3_14_a_long
-check "unit-ofi verbs a_withdrawn" tests/unit-ofi verbs a_withdrawn "$net" 192.0.2.1
+check "unit-ofi verbs a_deregistered" tests/unit-ofi verbs a_deregistered "$net" 192.0.2.1
 bench recovery --quick

@@ -165,7 +165,7 @@ static void a_message_without_memory_to_lock_fails_and_the_next_one_does_not(voi
 		open_door();
 		barrier();
 		if (am_initiator())
-			knock(target_id());
+			ping(target_id());
 		barrier();
 		if (side == 0 ? am_initiator() : am_target())
 			lock_no_more_than(pinned() + ROOM);

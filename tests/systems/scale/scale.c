@@ -41,7 +41,7 @@ struct holding {
 
 enum stage { ALONE, AMONG_OTHERS, FIRST_ROUND, SECOND_ROUND, OTHERS_GONE, STAGES };
 
-struct letter {
+struct numbered {
 	uint32_t from, to, serial, check;
 };
 
@@ -60,7 +60,7 @@ static uint32_t rank; /* of this process */
 static ptl_handle_ni_t ni;
 static ptl_handle_md_t source;
 static ptl_handle_eq_t eq;
-static struct letter *letters, *received;
+static struct numbered *outgoing, *received;
 
 static bool knows_of_ends(void)
 {
@@ -101,17 +101,17 @@ static void note(enum stage stage, uint64_t began, double cpu_began)
 static void open_window(void)
 {
 	const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
-	const size_t bytes = (size_t)(options.processes * options.puts) * sizeof(struct letter);
+	const size_t bytes = (size_t)(options.processes * options.puts) * sizeof(struct numbered);
 	ptl_md_t md = {.length = bytes,
 		       .threshold = PTL_MD_THRESH_INF,
 		       .options = PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE};
 	ptl_handle_me_t me;
 	ptl_handle_md_t window;
 
-	letters = calloc(1, bytes);
+	outgoing = calloc(1, bytes);
 	received = calloc(1, bytes);
-	if (!letters || !received)
-		die("no memory for %zu bytes of letters", bytes);
+	if (!outgoing || !received)
+		die("no memory for %zu bytes of messages", bytes);
 	if (PtlEQAlloc(ni, (ptl_size_t)(EVENTS_A_PUT * options.processes * options.puts), PTL_EQ_HANDLER_NONE, &eq))
 		die("PtlEQAlloc");
 	md.eq_handle = eq;
@@ -119,7 +119,7 @@ static void open_window(void)
 	if (PtlMEAttach(ni, INDEX, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me) ||
 	    PtlMDAttach(me, md, PTL_RETAIN, &window))
 		die("a window");
-	md.start = letters;
+	md.start = outgoing;
 	md.options = PTL_MD_EVENT_START_DISABLE;
 	if (PtlMDBind(ni, md, PTL_RETAIN, &source))
 		die("PtlMDBind");
@@ -145,9 +145,9 @@ static void put_to_all(uint32_t round)
 				 serial = round * (uint32_t)options.puts + put;
 			size_t at = place_of(to, put);
 
-			letters[at] = (struct letter){rank, to, serial, check_of(rank, to, serial)};
-			if (PtlPutRegion(source, at * sizeof(struct letter), sizeof(struct letter), PTL_ACK_REQ,
-					 shared->ids[to], INDEX, 0, 0, place_of(rank, put) * sizeof(struct letter),
+			outgoing[at] = (struct numbered){rank, to, serial, check_of(rank, to, serial)};
+			if (PtlPutRegion(source, at * sizeof(struct numbered), sizeof(struct numbered), PTL_ACK_REQ,
+					 shared->ids[to], INDEX, 0, 0, place_of(rank, put) * sizeof(struct numbered),
 					 serial))
 				die("process %u: a put to process %u", rank, to);
 		}
@@ -157,16 +157,16 @@ static void put_to_all(uint32_t round)
 /* The next of its sender, to its place, from whom it says. */
 static void check_arrival(const ptl_event_t *event, uint32_t *next)
 {
-	size_t at = event->offset / sizeof(struct letter);
-	const struct letter letter = received[at];
+	size_t at = event->offset / sizeof(struct numbered);
+	const struct numbered numbered = received[at];
 	uint32_t from = (uint32_t)(at / (size_t)options.puts);
 
-	if (event->mlength != sizeof(letter) || letter.from != from || letter.to != rank ||
-	    letter.check != check_of(from, rank, letter.serial) || event->hdr_data != letter.serial ||
+	if (event->mlength != sizeof(numbered) || numbered.from != from || numbered.to != rank ||
+	    numbered.check != check_of(from, rank, numbered.serial) || event->hdr_data != numbered.serial ||
 	    event->initiator.nid != shared->ids[from].nid || event->initiator.pid != shared->ids[from].pid)
 		die("process %u: what came from process %u is not what it sent", rank, from);
-	if (letter.serial != next[from]++)
-		die("process %u: letter %u of process %u came out of order", rank, letter.serial, from);
+	if (numbered.serial != next[from]++)
+		die("process %u: message %u of process %u came out of order", rank, numbered.serial, from);
 }
 
 static void await_all(uint32_t *next)
@@ -212,7 +212,7 @@ static void await_ends(void)
 	double cpu_began = cpu_seconds();
 
 	while (knows_of_ends() && descriptors_of(getpid()) > left)
-		nap();
+		rest();
 	note(OTHERS_GONE, began, cpu_began);
 }
 

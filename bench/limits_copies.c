@@ -3,7 +3,7 @@
  * Copies within this process, out of another one's memory, and by both processes at once: this one reads the first half
  * (process_vm_readv) while the other one writes the second (process_vm_writev).
  */
-#include "floor.h"
+#include "machine_limits.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -106,7 +106,7 @@ static bool measure_copy(const char *name, copy_function copy, char *to, char *f
 		samples_add(&samples, (double)batch * (double)size / (double)(monotonic_ns() - start));
 	}
 	snprintf(what, sizeof what, "%s, %zu KiB", name, size >> 10);
-	floor_row(what, &samples, 1, "GB/s");
+	limits_row(what, &samples, 1, "GB/s");
 	return allowed;
 }
 
@@ -177,7 +177,7 @@ static void end_owner(struct owner *owner)
 	munmap(owner->split, sizeof *owner->split);
 }
 
-void floor_copies(const struct peers *place)
+void limits_copies(const struct peers *place)
 {
 	char *memory = mmap(NULL, 2 * LARGEST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

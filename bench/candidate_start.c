@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rival_start.h"
+#include "candidate_start.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #include "fail.h"
 
-#define START_MS  60000 /* for a rival to start and connect; it may have to find its network first */
+#define START_MS  60000 /* for a candidate to start and connect; it may have to find its network first */
 #define WORDS_MAX 32
 
 /* The programs that are built here, made by embed.sh. */
@@ -31,14 +31,14 @@ static const struct {
 
 static char folder[64];
 
-void rival_folder_make(void)
+void candidate_folder_make(void)
 {
 	const char *parent = getenv("TMPDIR");
 
 	snprintf(folder, sizeof folder, "%s/ptlbench-XXXXXX", parent && strlen(parent) < 40 ? parent : "/tmp");
 	if (!mkdtemp(folder))
 		fail("cannot make a folder for the programs to compare with: %s: %s", folder, strerror(errno));
-	atexit(rival_folder_remove);
+	atexit(candidate_folder_remove);
 }
 
 static const char *in_folder(const char *name)
@@ -49,7 +49,7 @@ static const char *in_folder(const char *name)
 	return path;
 }
 
-void rival_folder_remove(void)
+void candidate_folder_remove(void)
 {
 	if (!*folder)
 		return;
@@ -62,12 +62,13 @@ void rival_folder_remove(void)
 	*folder = '\0';
 }
 
-static void __attribute__((format(printf, 2, 3))) set_missing(struct rival_process *rival, const char *format, ...)
+static void __attribute__((format(printf, 2, 3)))
+set_missing(struct candidate_process *candidate, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(rival->missing, sizeof rival->missing, format, arguments);
+	vsnprintf(candidate->missing, sizeof candidate->missing, format, arguments);
 	va_end(arguments);
 }
 
@@ -124,15 +125,15 @@ static pid_t launch(const char *program, char *command)
 	dup2(nothing, STDIN_FILENO);
 	dup2(log, STDOUT_FILENO);
 	dup2(log, STDERR_FILENO);
-	setenv(RIVAL_SOCKET, in_folder("socket"), 1);
+	setenv(CANDIDATE_SOCKET, in_folder("socket"), 1);
 	become(program, command);
 }
 
 /* Writes all sources and compiles one.  False: `missing` says why. */
-static bool build(struct rival_process *rival)
+static bool build(struct candidate_process *candidate)
 {
 	char line[512], source[96], program[96];
-	const struct rival_kind_of *kind = rival->kind;
+	const struct candidate_kind_of *kind = candidate->kind;
 	int status = 0;
 
 	for (size_t i = 0; i < SOURCES; i++)
@@ -147,11 +148,11 @@ static bool build(struct rival_process *rival)
 	if (!status)
 		return true;
 	read_log(line, sizeof line);
-	set_missing(rival, "cannot be built, %s wanted: %s", kind->wants, line);
+	set_missing(candidate, "cannot be built, %s wanted: %s", kind->wants, line);
 	return false;
 }
 
-static int listen_for_rivals(void)
+static int listen_for_candidates(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -163,7 +164,7 @@ static int listen_for_rivals(void)
 	return fd;
 }
 
-static pid_t start_program(const struct rival_kind_of *kind, const char *other)
+static pid_t start_program(const struct candidate_kind_of *kind, const char *other)
 {
 	char command[512];
 
@@ -174,24 +175,24 @@ static pid_t start_program(const struct rival_kind_of *kind, const char *other)
 	return launch(kind->program ? NULL : other ? other : "/proc/self/exe", command);
 }
 
-/* One process says who it is.  False: it has died before, or takes too long. */
-static bool welcome(struct rival_process *rival, int listener)
+/* One process introduces itself.  False: it has died before, or takes too long. */
+static bool welcome(struct candidate_process *candidate, int listener)
 {
 	struct pollfd poller = {.fd = listener, .events = POLLIN};
-	struct rival_hello hello;
+	struct candidate_hello hello;
 
 	for (int waited = 0; poll(&poller, 1, 100) != 1; waited += 100)
-		if (waited > START_MS || waitpid(rival->child, NULL, WNOHANG) == rival->child)
+		if (waited > START_MS || waitpid(candidate->child, NULL, WNOHANG) == candidate->child)
 			return false;
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	if (fd < 0 || !rival_read(fd, &hello, sizeof hello) || hello.version != RIVAL_VERSION || hello.rank > 1)
+	if (fd < 0 || !candidate_read(fd, &hello, sizeof hello) || hello.version != CANDIDATE_VERSION || hello.rank > 1)
 		return false;
-	rival->socket[hello.rank] = fd;
-	rival->pid[hello.rank] = hello.pid;
+	candidate->socket[hello.rank] = fd;
+	candidate->pid[hello.rank] = hello.pid;
 	if (hello.other_pid)
-		rival->pid[!hello.rank] = hello.other_pid;
-	memcpy(rival->text, hello.text, sizeof rival->text);
-	rival->text[sizeof rival->text - 1] = '\0';
+		candidate->pid[!hello.rank] = hello.other_pid;
+	memcpy(candidate->text, hello.text, sizeof candidate->text);
+	candidate->text[sizeof candidate->text - 1] = '\0';
 	return true;
 }
 
@@ -205,107 +206,107 @@ static double process_cpu_ns(pid_t pid)
 	return 1e9 * (double)time.tv_sec + (double)time.tv_nsec;
 }
 
-static double cpu_ns(const struct rival_process *rival)
+static double cpu_ns(const struct candidate_process *candidate)
 {
-	return process_cpu_ns(rival->pid[0]) + process_cpu_ns(rival->pid[1]);
+	return process_cpu_ns(candidate->pid[0]) + process_cpu_ns(candidate->pid[1]);
 }
 
-static void tell_all(const struct rival_process *rival, int signal_number)
+static void tell_all(const struct candidate_process *candidate, int signal_number)
 {
 	for (int rank = 0; rank < 2; rank++)
-		if (rival->pid[rank] && rival->kind->stop)
-			kill(rival->pid[rank], signal_number);
+		if (candidate->pid[rank] && candidate->kind->stop)
+			kill(candidate->pid[rank], signal_number);
 }
 
-static void goes_to_sleep(struct rival_process *rival)
+static void goes_to_sleep(struct candidate_process *candidate)
 {
-	tell_all(rival, SIGSTOP);
-	rival->cpu_ns = cpu_ns(rival);
-	rival->asleep_at = rival_now();
+	tell_all(candidate, SIGSTOP);
+	candidate->cpu_ns = cpu_ns(candidate);
+	candidate->asleep_at = candidate_now();
 }
 
-static void wakes_up(struct rival_process *rival)
+static void wakes_up(struct candidate_process *candidate)
 {
-	rival->stolen_ns += cpu_ns(rival) - rival->cpu_ns;
-	rival->asleep_ns += (double)(rival_now() - rival->asleep_at);
+	candidate->stolen_ns += cpu_ns(candidate) - candidate->cpu_ns;
+	candidate->asleep_ns += (double)(candidate_now() - candidate->asleep_at);
 }
 
-void rival_start(struct rival_process *rival, const struct rival_kind_of *kind, const char *other)
+void candidate_start(struct candidate_process *candidate, const struct candidate_kind_of *kind, const char *other)
 {
 	char line[128];
 
-	*rival = (struct rival_process){.kind = kind, .socket = {-1, -1}};
-	if (kind->program && !build(rival))
+	*candidate = (struct candidate_process){.kind = kind, .socket = {-1, -1}};
+	if (kind->program && !build(candidate))
 		return;
-	int listener = listen_for_rivals();
-	rival->child = start_program(kind, other);
+	int listener = listen_for_candidates();
+	candidate->child = start_program(kind, other);
 	bool here = true;
 	for (unsigned rank = 0; here && rank < kind->ranks; rank++)
-		here = welcome(rival, listener);
+		here = welcome(candidate, listener);
 	close(listener);
 	if (here) {
-		goes_to_sleep(rival);
+		goes_to_sleep(candidate);
 		return;
 	}
-	rival_end(rival);
+	candidate_end(candidate);
 	read_log(line, sizeof line);
-	set_missing(rival, "does not start: %s", *line ? line : "no word of why");
+	set_missing(candidate, "does not start: %s", *line ? line : "no word of why");
 }
 
-static bool hear(struct rival_process *rival, int rank, struct samples *samples)
+static bool hear(struct candidate_process *candidate, int rank, struct samples *samples)
 {
-	static double values[RIVAL_VALUES];
-	struct rival_answer answer;
+	static double values[CANDIDATE_VALUES];
+	struct candidate_answer answer;
 
-	if (!rival_read(rival->socket[rank], &answer, sizeof answer) || answer.count > RIVAL_VALUES ||
-	    (answer.count && !rival_read(rival->socket[rank], values, answer.count * sizeof *values))) {
-		set_missing(rival, "has died at work");
+	if (!candidate_read(candidate->socket[rank], &answer, sizeof answer) || answer.count > CANDIDATE_VALUES ||
+	    (answer.count && !candidate_read(candidate->socket[rank], values, answer.count * sizeof *values))) {
+		set_missing(candidate, "has died at work");
 		return false;
 	}
 	if (*answer.problem)
-		set_missing(rival, "%.*s", (int)sizeof answer.problem, answer.problem);
+		set_missing(candidate, "%.*s", (int)sizeof answer.problem, answer.problem);
 	for (uint32_t i = 0; i < answer.count; i++)
 		samples_add(samples, values[i]);
 	return !*answer.problem;
 }
 
-double rival_ask(struct rival_process *rival, const struct rival_order *order, struct samples *samples)
+double candidate_ask(struct candidate_process *candidate, const struct candidate_order *order, struct samples *samples)
 {
 	bool well = true;
 
-	wakes_up(rival);
-	tell_all(rival, SIGCONT);
-	double before = cpu_ns(rival);
-	for (unsigned rank = 0; rank < rival->kind->ranks; rank++)
-		rival_write(rival->socket[rank], order, sizeof *order);
-	for (unsigned rank = 0; rank < rival->kind->ranks; rank++)
-		well = hear(rival, (int)rank, samples) && well;
-	double spent = cpu_ns(rival) - before;
-	goes_to_sleep(rival);
+	wakes_up(candidate);
+	tell_all(candidate, SIGCONT);
+	double before = cpu_ns(candidate);
+	for (unsigned rank = 0; rank < candidate->kind->ranks; rank++)
+		candidate_write(candidate->socket[rank], order, sizeof *order);
+	for (unsigned rank = 0; rank < candidate->kind->ranks; rank++)
+		well = hear(candidate, (int)rank, samples) && well;
+	double spent = cpu_ns(candidate) - before;
+	goes_to_sleep(candidate);
 	return well ? spent : NAN;
 }
 
-double rival_restlessness(struct rival_process *rival)
+double candidate_restlessness(struct candidate_process *candidate)
 {
-	wakes_up(rival);
-	goes_to_sleep(rival);
-	return 100 * rival->stolen_ns / rival->asleep_ns;
+	wakes_up(candidate);
+	goes_to_sleep(candidate);
+	return 100 * candidate->stolen_ns / candidate->asleep_ns;
 }
 
-/* The end of its sockets tells a rival that it is over; what does not end by then is made to. */
-void rival_end(struct rival_process *rival)
+/* The end of its sockets tells a candidate that it is over; what does not end by then is made to. */
+void candidate_end(struct candidate_process *candidate)
 {
 	static const struct timespec moment = {.tv_nsec = 10000000};
 
-	tell_all(rival, SIGCONT);
+	tell_all(candidate, SIGCONT);
 	for (int rank = 0; rank < 2; rank++)
-		if (rival->socket[rank] >= 0)
-			close(rival->socket[rank]);
-	rival->socket[0] = rival->socket[1] = -1;
-	for (int moments = 0; rival->child > 0 && waitpid(rival->child, NULL, WNOHANG) == 0; moments++) {
+		if (candidate->socket[rank] >= 0)
+			close(candidate->socket[rank]);
+	candidate->socket[0] = candidate->socket[1] = -1;
+	for (int moments = 0; candidate->child > 0 && waitpid(candidate->child, NULL, WNOHANG) == 0; moments++) {
 		if (moments == 500)
-			kill(rival->child, SIGKILL);
+			kill(candidate->child, SIGKILL);
 		nanosleep(&moment, NULL);
 	}
-	rival->child = 0;
+	candidate->child = 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ptlbench itself as a contestant of ptlbench compare: Portals over one transport, raw libfabric (--raw msg), or nothing
+ * ptlbench itself as a candidate of ptlbench compare: Portals over one transport, raw libfabric (--raw msg), or nothing
  * but shared memory (--raw slots).  The initiator obeys compare, the target obeys the initiator.
  */
 #include "tests.h"
@@ -8,56 +8,58 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "candidates/protocol.h"
 #include "fail.h"
 #include "measure.h"
 #include "raw.h"
-#include "rivals/protocol.h"
 #include "slots.h"
 
-/* What a kind means without Portals: raw libfabric has the rivals of the usual exchanges, shared memory its own. */
-static int bare_exchange_of(const struct session *session, const struct rival_order *order)
+/*
+ * What a kind means without Portals: raw libfabric has the counterparts of the usual exchanges, shared memory its own.
+ */
+static int bare_exchange_of(const struct session *session, const struct candidate_order *order)
 {
 	static const enum exchange_id usual[] = {
-		[RIVAL_PUT] = EXCHANGE_PUT,
-		[RIVAL_GET] = EXCHANGE_GET,
-		[RIVAL_PUT_WINDOW] = EXCHANGE_PUT_WINDOW,
-		[RIVAL_GET_WINDOW] = EXCHANGE_GET_WINDOW,
+		[CANDIDATE_PUT] = EXCHANGE_PUT,
+		[CANDIDATE_GET] = EXCHANGE_GET,
+		[CANDIDATE_PUT_WINDOW] = EXCHANGE_PUT_WINDOW,
+		[CANDIDATE_GET_WINDOW] = EXCHANGE_GET_WINDOW,
 	};
 	static const int by_hand[] = {
-		[RIVAL_PUT] = EXCHANGE_BARE,
-		[RIVAL_GET] = -1,
-		[RIVAL_PUT_WINDOW] = EXCHANGE_BARE_WINDOW,
-		[RIVAL_GET_WINDOW] = -1,
+		[CANDIDATE_PUT] = EXCHANGE_BARE,
+		[CANDIDATE_GET] = -1,
+		[CANDIDATE_PUT_WINDOW] = EXCHANGE_BARE_WINDOW,
+		[CANDIDATE_GET_WINDOW] = -1,
 	};
 
-	if (order->kind > RIVAL_GET_WINDOW)
+	if (order->kind > CANDIDATE_GET_WINDOW)
 		return -1;
 	if (session->raw)
-		return raw_rival(session, usual[order->kind], order->size);
-	if (order->kind == RIVAL_PUT_WINDOW && order->size <= sizeof((struct slot *)0)->payload)
+		return raw_counterpart(session, usual[order->kind], order->size);
+	if (order->kind == CANDIDATE_PUT_WINDOW && order->size <= sizeof((struct slot *)0)->payload)
 		return EXCHANGE_SLOTS_WINDOW;
 	return by_hand[order->kind];
 }
 
-static int exchange_of(const struct session *session, const struct rival_order *order)
+static int exchange_of(const struct session *session, const struct candidate_order *order)
 {
-	static const enum exchange_id ours[RIVAL_KINDS] = {
-		[RIVAL_PUT] = EXCHANGE_PUT,
-		[RIVAL_GET] = EXCHANGE_GET,
-		[RIVAL_PUT_WINDOW] = EXCHANGE_PUT_WINDOW,
-		[RIVAL_GET_WINDOW] = EXCHANGE_GET_WINDOW,
-		[RIVAL_DEPTH] = EXCHANGE_PUT_BEHIND,
-		[RIVAL_UNEXPECTED] = EXCHANGE_PUT_UNEXPECTED,
-		[RIVAL_BUSY] = EXCHANGE_PUT_TO_BUSY,
+	static const enum exchange_id ours[CANDIDATE_KINDS] = {
+		[CANDIDATE_PUT] = EXCHANGE_PUT,
+		[CANDIDATE_GET] = EXCHANGE_GET,
+		[CANDIDATE_PUT_WINDOW] = EXCHANGE_PUT_WINDOW,
+		[CANDIDATE_GET_WINDOW] = EXCHANGE_GET_WINDOW,
+		[CANDIDATE_DEPTH] = EXCHANGE_PUT_BEHIND,
+		[CANDIDATE_UNEXPECTED] = EXCHANGE_PUT_UNEXPECTED,
+		[CANDIDATE_BUSY] = EXCHANGE_PUT_TO_BUSY,
 	};
 
-	if (order->kind >= RIVAL_KINDS || order->size > session->load.size_max)
+	if (order->kind >= CANDIDATE_KINDS || order->size > session->load.size_max)
 		return -1;
 	return session->load.raw ? bare_exchange_of(session, order) : (int)ours[order->kind];
 }
 
 /* Windows are of the size that is asked for; a busy target's rows are times to completion, not of the whole iteration. */
-static void obey(struct session *session, const struct rival_order *order, struct samples *samples)
+static void obey(struct session *session, const struct candidate_order *order, struct samples *samples)
 {
 	struct run run = {
 		.exchange = (uint32_t)exchange_of(session, order),
@@ -69,7 +71,7 @@ static void obey(struct session *session, const struct rival_order *order, struc
 		.batch = order->batch,
 		.batches = order->batches,
 	};
-	bool busy = order->kind == RIVAL_BUSY;
+	bool busy = order->kind == CANDIDATE_BUSY;
 
 	measure_run(session, &run, busy ? NULL : samples);
 	if (!busy)
@@ -80,9 +82,9 @@ static void obey(struct session *session, const struct rival_order *order, struc
 		samples->value[i] *= 1e3;
 }
 
-static void answer(struct session *session, int fd, const struct rival_order *order)
+static void answer(struct session *session, int fd, const struct candidate_order *order)
 {
-	struct rival_answer answer = {0};
+	struct candidate_answer answer = {0};
 	struct samples samples = {0};
 
 	if (exchange_of(session, order) < 0)
@@ -91,8 +93,8 @@ static void answer(struct session *session, int fd, const struct rival_order *or
 	else
 		obey(session, order, &samples);
 	answer.count = (uint32_t)samples.count;
-	rival_write(fd, &answer, sizeof answer);
-	rival_write(fd, samples.value, samples.count * sizeof *samples.value);
+	candidate_write(fd, &answer, sizeof answer);
+	candidate_write(fd, samples.value, samples.count * sizeof *samples.value);
 	samples_free(&samples);
 }
 
@@ -116,14 +118,14 @@ static void describe(const struct session *session, char *text, size_t size)
 static void live(struct session *session)
 {
 	char text[240];
-	struct rival_order order;
+	struct candidate_order order;
 
 	describe(session, text, sizeof text);
-	int fd = rival_connect(0, getpid(), session->peers.child, text);
+	int fd = candidate_connect(0, getpid(), session->peers.child, text);
 	if (fd < 0)
-		fail("nobody listens at %s=%s: ptlbench compare starts this, nobody else", RIVAL_SOCKET,
-		     getenv(RIVAL_SOCKET) ? getenv(RIVAL_SOCKET) : "");
-	while (rival_read(fd, &order, sizeof order))
+		fail("nobody listens at %s=%s: ptlbench compare starts this, nobody else", CANDIDATE_SOCKET,
+		     getenv(CANDIDATE_SOCKET) ? getenv(CANDIDATE_SOCKET) : "");
+	while (candidate_read(fd, &order, sizeof order))
 		answer(session, fd, &order);
 }
 
@@ -154,7 +156,7 @@ static void close_session(struct session *session)
 		session_close(session);
 }
 
-int rival(const struct options *options)
+int candidate(const struct options *options)
 {
 	struct options own = *options;
 	struct session session;

@@ -30,8 +30,8 @@ static ptl_handle_eq_t eq[INTERFACES];
 static ptl_process_id_t id[INTERFACES];
 static char memory[INTERFACES][MEMORY], other_memory[MEMORY];
 
-/* Of interface 0: how many events there were when something was withdrawn last. */
-static uint64_t posted_at_withdrawal;
+/* Of interface 0: how many events there were when something was deregistered last. */
+static uint64_t posted_at_deregistration;
 
 static uint64_t events_posted(unsigned which)
 {
@@ -41,10 +41,10 @@ static uint64_t events_posted(unsigned which)
 	return atomic_load(&queue->posted);
 }
 
-static void see_withdrawal(const struct scripted_exposure *exposure)
+static void see_deregistration(const struct scripted_memory_region *memory_region)
 {
-	if (exposure->owner == 0 && process_ni(ni[0])) /* else it is being closed */
-		posted_at_withdrawal = events_posted(0);
+	if (memory_region->owner == 0 && process_ni(ni[0])) /* else it is being closed */
+		posted_at_deregistration = events_posted(0);
 }
 
 static int open_interfaces(bool pins)
@@ -55,7 +55,7 @@ static int open_interfaces(bool pins)
 	int most;
 
 	observer = scripted_blind;
-	observer.withdrawn = see_withdrawal;
+	observer.deregistered = see_deregistration;
 	setenv("PTL_TRANSPORT", "ofi", 1);
 	setenv("PTL_NIC_MODE", "host", 1);
 	setenv("PTL_IFACE", "lo", 1);
@@ -199,21 +199,21 @@ static void assert_put_went_well(void)
 	assert_no_event(1);
 }
 
-static void assert_exposure(uint64_t key, unsigned uses, const void *base, size_t length)
+static void assert_memory_region(uint64_t key, unsigned uses, const void *base, size_t length)
 {
-	const struct scripted_exposure *exposure = scripted_exposure(key);
+	const struct scripted_memory_region *memory_region = scripted_memory_region(key);
 
-	assert_non_null(exposure);
-	assert_int_equal(exposure->uses, uses);
-	assert_ptr_equal(exposure->base, base);
-	assert_int_equal(exposure->length, length);
+	assert_non_null(memory_region);
+	assert_int_equal(memory_region->uses, uses);
+	assert_ptr_equal(memory_region->base, base);
+	assert_int_equal(memory_region->length, length);
 }
 
-/* Withdrawn or not. */
-static void assert_exposure_was(uint64_t key, size_t length)
+/* Deregistered or not. */
+static void assert_memory_region_was(uint64_t key, size_t length)
 {
-	assert_non_null(scripted_exposure(key));
-	assert_int_equal(scripted_exposure(key)->length, length);
+	assert_non_null(scripted_memory_region(key));
+	assert_int_equal(scripted_memory_region(key)->length, length);
 }
 
 /* --- how long --- */
@@ -240,8 +240,8 @@ static void the_operations_of_a_descriptor_share_what_the_first_one_exposed(void
 		assert_put_went_well();
 		assert_memory_equal(memory[1] + i * LONG, memory[0] + i * LONG, LONG);
 		assert_int_equal(scripted_exposed_ever(), 2);
-		assert_exposure(1, EXPOSE_READ, memory[0], MEMORY);
-		assert_exposure(2, EXPOSE_LOCAL, memory[1], MEMORY);
+		assert_memory_region(1, REGION_READ, memory[0], MEMORY);
+		assert_memory_region(2, REGION_LOCAL, memory[1], MEMORY);
 	}
 	assert_memory_not_equal(memory[1] + 3 * LONG, memory[0] + 3 * LONG, LONG);
 }
@@ -260,8 +260,8 @@ static void gets_expose_their_two_ends_as_well(void **state)
 		assert_memory_equal(memory[0] + i * LONG, memory[1] + i * LONG, LONG);
 	}
 	assert_int_equal(scripted_exposed_ever(), 2);
-	assert_exposure(1, EXPOSE_READ, memory[1], MEMORY);
-	assert_exposure(2, EXPOSE_LOCAL, memory[0], MEMORY);
+	assert_memory_region(1, REGION_READ, memory[1], MEMORY);
+	assert_memory_region(2, REGION_LOCAL, memory[0], MEMORY);
 }
 
 static void each_piece_of_a_descriptor_is_exposed_once(void **state)
@@ -282,14 +282,14 @@ static void each_piece_of_a_descriptor_is_exposed_once(void **state)
 	assert_memory_equal(memory[1] + 3000, memory[0] + 100, 5000);
 	assert_memory_equal(memory[1] + 8000, memory[0] + 9000, 50);
 	assert_int_equal(scripted_exposed_ever(), 4);
-	assert_exposure(1, EXPOSE_READ, other_memory, 3000);
-	assert_exposure(2, EXPOSE_READ, memory[0] + 100, 5000);
-	assert_exposure(3, EXPOSE_READ, memory[0] + 9000, 90);
+	assert_memory_region(1, REGION_READ, other_memory, 3000);
+	assert_memory_region(2, REGION_READ, memory[0] + 100, 5000);
+	assert_memory_region(3, REGION_READ, memory[0] + 9000, 90);
 	assert_int_equal(PtlMDUnlink(source), PTL_OK);
 	assert_int_equal(scripted_exposed_of(0), 0);
 }
 
-static void where_nothing_is_pinned_an_exposure_ends_with_its_operation(void **state)
+static void where_nothing_is_pinned_a_memory_region_ends_with_its_operation(void **state)
 {
 	ptl_handle_md_t source = bind_memory(0);
 
@@ -303,8 +303,8 @@ static void where_nothing_is_pinned_an_exposure_ends_with_its_operation(void **s
 		assert_int_equal(scripted_exposed(), 0);
 	}
 	assert_int_equal(scripted_exposed_ever(), 4);
-	assert_int_equal(scripted_exposure(3)->base == (uint8_t *)memory[0] + LONG, true);
-	assert_int_equal(scripted_exposure(3)->length, LONG);
+	assert_int_equal(scripted_memory_region(3)->base == (uint8_t *)memory[0] + LONG, true);
+	assert_int_equal(scripted_memory_region(3)->length, LONG);
 }
 
 static void a_source_is_exposed_to_be_read_only(void **state)
@@ -317,7 +317,7 @@ static void a_source_is_exposed_to_be_read_only(void **state)
 	put(bind(0, md, PTL_RETAIN), 0, LONG);
 	settle();
 	assert_put_went_well();
-	assert_exposure(1, EXPOSE_READ, constant, LONG);
+	assert_memory_region(1, REGION_READ, constant, LONG);
 }
 
 static void a_descriptor_that_is_read_and_written_is_exposed_for_both_apart(void **state)
@@ -388,10 +388,10 @@ static void nothing_is_exposed_when_the_unlink_event_comes(void **state)
 	assert_event(0, PTL_EVENT_ACK, PTL_NI_OK);
 	assert_event(0, PTL_EVENT_UNLINK, PTL_NI_OK);
 	assert_int_equal(scripted_exposed_of(0), 0);
-	assert_true(posted_at_withdrawal < events_posted(0)); /* UNLINK is the last */
+	assert_true(posted_at_deregistration < events_posted(0)); /* UNLINK is the last */
 }
 
-static void an_update_with_nothing_under_way_withdraws_at_once(void **state)
+static void an_update_with_nothing_under_way_deregisters_at_once(void **state)
 {
 	ptl_md_t md = user_md(0, memory[0], MEMORY);
 	ptl_handle_md_t source = bind(0, md, PTL_RETAIN);
@@ -423,12 +423,12 @@ static void operations_from_before_an_update_keep_what_they_had_exposed(void **s
 	assert_int_equal(PtlMDUpdate(source, NULL, &md, PTL_EQ_NONE), PTL_OK);
 	put(source, LONG, LONG);
 	assert_int_equal(scripted_exposed_of(0), 2);
-	assert_exposure(1, EXPOSE_READ, memory[0], MEMORY);
+	assert_memory_region(1, REGION_READ, memory[0], MEMORY);
 	settle();
 	assert_memory_equal(memory[1], memory[0], LONG);
 	assert_memory_equal(memory[1] + LONG, other_memory, LONG);
 	assert_int_equal(scripted_exposed_of(0), 1); /* the old memory is nobody's any more */
-	assert_int_equal(scripted_exposure(1)->uses, 0);
+	assert_int_equal(scripted_memory_region(1)->uses, 0);
 	assert_int_equal(PtlMDUnlink(source), PTL_OK);
 	assert_int_equal(scripted_exposed_of(0), 0);
 }
@@ -515,7 +515,7 @@ static void a_key_that_others_read_with_lives_until_they_are_done(void **state)
 	uint64_t ever = scripted_exposed_ever();
 	put_to(2, source, LONG, LONG); /* does not keep the old one alive */
 	assert_int_equal(scripted_exposed_ever(), ever + 1);
-	assert_exposure(ever + 1, EXPOSE_READ, memory[0], MEMORY);
+	assert_memory_region(ever + 1, REGION_READ, memory[0], MEMORY);
 	settle();
 	for (unsigned i = 0; i < 2; i++) {
 		assert_event(0, PTL_EVENT_SEND_END, PTL_NI_OK);
@@ -523,7 +523,7 @@ static void a_key_that_others_read_with_lives_until_they_are_done(void **state)
 	}
 	assert_memory_equal(memory[2], memory[0], 2 * LONG);
 	assert_int_equal(scripted_exposed_of(0), 1);
-	assert_exposure(ever + 1, EXPOSE_READ, memory[0], MEMORY);
+	assert_memory_region(ever + 1, REGION_READ, memory[0], MEMORY);
 	assert_int_equal(PtlMDUnlink(source), PTL_OK);
 	assert_int_equal(scripted_exposed_of(0), 0);
 }
@@ -543,11 +543,11 @@ static void a_message_that_goes_another_way_is_exposed_there(void **state)
 	scripted_refuse_sends(0, 1);
 	put(source, 0, LONG);
 	assert_int_equal(scripted_exposed_of(0), 1);
-	assert_false(scripted_exposure(1)->own);
+	assert_false(scripted_memory_region(1)->own);
 	peer_find(nic, id[1])->transport = nic->transports[PATH_SELF];
 	nic_call(nic, drive, NULL);
 	assert_int_equal(scripted_exposed_of(0), 2);
-	assert_true(scripted_exposure(2)->own);
+	assert_true(scripted_memory_region(2)->own);
 	settle();
 	assert_memory_equal(memory[1], memory[0], LONG);
 	/* Each from where it was exposed, or the script complains. */
@@ -563,8 +563,8 @@ static void a_region_too_great_to_be_registered_is_exposed_in_parts(void **state
 
 	(void)state;
 	attach_memory(1);
-	scripted_limit_exposures(0, MEMORY - 1, -ENOMEM);
-	scripted_limit_exposures(1, MEMORY - 1, -EFAULT);
+	scripted_limit_memory_regions(0, MEMORY - 1, -ENOMEM);
+	scripted_limit_memory_regions(1, MEMORY - 1, -EFAULT);
 	for (unsigned i = 0; i < 3; i++) {
 		put(source, i * LONG, LONG);
 		settle();
@@ -573,7 +573,7 @@ static void a_region_too_great_to_be_registered_is_exposed_in_parts(void **state
 		assert_int_equal(scripted_exposed(), 0);
 	}
 	assert_int_equal(scripted_exposed_ever(), 6);
-	assert_int_equal(scripted_exposure(1)->length, LONG);
+	assert_int_equal(scripted_memory_region(1)->length, LONG);
 }
 
 /* A window on everything: pinning it would commit memory that nobody has touched. */
@@ -587,7 +587,7 @@ static void a_huge_region_is_not_pinned(void **state)
 	settle();
 	assert_put_went_well();
 	assert_int_equal(scripted_exposed_of(0), 0);
-	assert_int_equal(scripted_exposure(1)->length, LONG);
+	assert_int_equal(scripted_memory_region(1)->length, LONG);
 }
 
 /* Of interfaces 0 and 1, with the source bound. */
@@ -611,8 +611,8 @@ static void a_great_region_is_registered_for_who_moves_a_good_part_of_it(void **
 	settle();
 	assert_put_went_well();
 	assert_int_equal(scripted_exposed(), 0);
-	assert_exposure_was(1, LONG);
-	assert_exposure_was(2, LONG);
+	assert_memory_region_was(1, LONG);
+	assert_memory_region_was(2, LONG);
 	put(md, 0, length / 16 - 1);
 	settle();
 	assert_put_went_well();
@@ -620,8 +620,8 @@ static void a_great_region_is_registered_for_who_moves_a_good_part_of_it(void **
 	put(md, 0, length / 16);
 	settle();
 	assert_put_went_well();
-	assert_exposure(5, EXPOSE_READ, source, length);
-	assert_exposure(6, EXPOSE_LOCAL, target, length);
+	assert_memory_region(5, REGION_READ, source, length);
+	assert_memory_region(6, REGION_LOCAL, target, length);
 	put(md, 0, LONG); /* now it costs nothing */
 	settle();
 	assert_put_went_well();
@@ -640,8 +640,8 @@ static void a_region_of_moderate_size_is_registered_for_anybody(void **state)
 	put(md, 0, LONG);
 	settle();
 	assert_put_went_well();
-	assert_exposure(1, EXPOSE_READ, source, 16 * MIB);
-	assert_exposure(2, EXPOSE_LOCAL, target, 16 * MIB);
+	assert_memory_region(1, REGION_READ, source, 16 * MIB);
+	assert_memory_region(2, REGION_LOCAL, target, 16 * MIB);
 	PtlFini();
 	free(source);
 	free(target);
@@ -653,11 +653,11 @@ static void what_no_operation_uses_makes_room(void **state)
 
 	(void)state;
 	attach_memory(1);
-	scripted_limit_exposures(0, MEMORY + 100, -ENOMEM);
+	scripted_limit_memory_regions(0, MEMORY + 100, -ENOMEM);
 	put(first, 0, LONG);
 	settle();
 	assert_put_went_well();
-	assert_exposure(1, EXPOSE_READ, memory[0], MEMORY);
+	assert_memory_region(1, REGION_READ, memory[0], MEMORY);
 	put(second, LONG, LONG);
 	settle();
 	assert_put_went_well();
@@ -715,7 +715,7 @@ static void a_source_that_cannot_be_exposed_fails_its_put(void **state)
 	put(source, 0, SHORT);
 	settle();
 	assert_put_went_well();
-	scripted_limit_exposures(0, 100, -ENOMEM);
+	scripted_limit_memory_regions(0, 100, -ENOMEM);
 	printed_begin();
 	put(source, 0, LONG);
 	assert_non_null(strstr(PtlNicErrorText(), "cannot register the 4096 bytes at offset 0"));
@@ -750,7 +750,7 @@ static void what_cannot_be_exposed_is_printed_once_a_second(void **state)
 	settle();
 	assert_put_went_well();
 	report_set_level(LOG_INFO);
-	scripted_limit_exposures(0, 100, -EFAULT);
+	scripted_limit_memory_regions(0, 100, -EFAULT);
 	printed_begin();
 	for (unsigned i = 0; i < 3; i++)
 		put_in_vain(source);
@@ -768,7 +768,7 @@ static void a_destination_that_cannot_be_exposed_fails_the_put_at_both_ends(void
 	ptl_handle_md_t source = bind_memory(0), target = attach_memory(1);
 
 	(void)state;
-	scripted_limit_exposures(1, 100, -EFAULT);
+	scripted_limit_memory_regions(1, 100, -EFAULT);
 	put(source, 0, LONG);
 	settle();
 	assert_event(1, PTL_EVENT_PUT_END, PTL_NI_FAIL);
@@ -787,7 +787,7 @@ static void a_destination_that_cannot_be_exposed_fails_the_get_at_both_ends(void
 
 	(void)state;
 	attach_memory(1);
-	scripted_limit_exposures(0, 100, -ENOMEM);
+	scripted_limit_memory_regions(0, 100, -ENOMEM);
 	get(destination, 0, LONG);
 	settle();
 	assert_event(0, PTL_EVENT_REPLY_END, PTL_NI_FAIL);
@@ -802,7 +802,7 @@ static void an_answer_that_cannot_be_exposed_fails_its_get(void **state)
 
 	(void)state;
 	attach_memory(1);
-	scripted_limit_exposures(1, 100, -ENOMEM);
+	scripted_limit_memory_regions(1, 100, -ENOMEM);
 	get(destination, 0, LONG);
 	settle();
 	assert_event(1, PTL_EVENT_GET_END, PTL_NI_FAIL);
@@ -820,14 +820,14 @@ int main(void)
 		PINNING(the_operations_of_a_descriptor_share_what_the_first_one_exposed),
 		PINNING(gets_expose_their_two_ends_as_well),
 		PINNING(each_piece_of_a_descriptor_is_exposed_once),
-		cmocka_unit_test_setup_teardown(where_nothing_is_pinned_an_exposure_ends_with_its_operation, open_table,
-						close_interfaces),
+		cmocka_unit_test_setup_teardown(where_nothing_is_pinned_a_memory_region_ends_with_its_operation,
+						open_table, close_interfaces),
 		PINNING(a_source_is_exposed_to_be_read_only),
 		PINNING(a_descriptor_that_is_read_and_written_is_exposed_for_both_apart),
 		PINNING(nothing_is_exposed_when_an_unlink_returns),
 		PINNING(an_unlink_that_is_refused_leaves_everything_exposed),
 		PINNING(nothing_is_exposed_when_the_unlink_event_comes),
-		PINNING(an_update_with_nothing_under_way_withdraws_at_once),
+		PINNING(an_update_with_nothing_under_way_deregisters_at_once),
 		PINNING(operations_from_before_an_update_keep_what_they_had_exposed),
 		PINNING(an_interface_closes_with_everything_attached),
 		PINNING(a_key_is_dead_when_its_reader_was_given_up),

@@ -96,7 +96,7 @@ static void floods_in_both_directions_do_not_block_each_other(void)
 		.name = #test, .run = test, .processes = count, .traits = TRAIT_PAIR                                   \
 	}
 
-const struct test crowd_tests[] = {
+const struct test oversubscription_tests[] = {
 	CROWD(everybody_talks_to_everybody, 6),
 	CROWD(a_flood_of_small_messages_arrives_whole, 2),
 	CROWD(floods_in_both_directions_do_not_block_each_other, 2),

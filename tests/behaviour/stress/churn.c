@@ -65,12 +65,12 @@ static void a_survivor_outlives_peers_that_are_killed_in_full_swing(void)
 	if (my_rank == 1)
 		raise_and_kill_children();
 	for (int i = 0; i < 20 && my_rank == 2; i++)
-		knock(id_of[0]);
+		ping(id_of[0]);
 	barrier();
 	if (my_rank == 0)
-		knock(id_of[2]);
+		ping(id_of[2]);
 	if (my_rank == 2)
-		knock(id_of[0]);
+		ping(id_of[0]);
 	barrier();
 }
 
@@ -121,17 +121,17 @@ static void an_interface_that_comes_and_goes_harms_nobody(void)
 	drive_while_waiting();
 	barrier();
 	if (my_rank == 0)
-		knock_until_heard(ids[1]);
+		ping_until_answered(ids[1]);
 }
 
-#define TURMOIL(test, count)                                                                                           \
+#define CHURN(test, count)                                                                                             \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = count, .traits = TRAIT_SEVERAL | TRAIT_BARE,                  \
 		.environment = "PTL_PEER_TIMEOUT=5s"                                                                   \
 	}
 
-const struct test turmoil_tests[] = {
-	TURMOIL(a_survivor_outlives_peers_that_are_killed_in_full_swing, 3),
-	TURMOIL(an_interface_that_comes_and_goes_harms_nobody, 2),
+const struct test churn_tests[] = {
+	CHURN(a_survivor_outlives_peers_that_are_killed_in_full_swing, 3),
+	CHURN(an_interface_that_comes_and_goes_harms_nobody, 2),
 	{0},
 };

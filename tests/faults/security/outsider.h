@@ -3,8 +3,8 @@
  * Somebody who is no Portals process and means no good: a TCP client that says anything to the port of one, and an
  * endpoint of the same provider that speaks the engine's protocol, or something like it.
  */
-#ifndef TESTS_SECURITY_STRANGER_H
-#define TESTS_SECURITY_STRANGER_H
+#ifndef TESTS_SECURITY_OUTSIDER_H
+#define TESTS_SECURITY_OUTSIDER_H
 
 #include <rdma/fabric.h>
 #include <stdbool.h>
@@ -27,24 +27,24 @@ size_t tcp_record_greeting(void *bytes, size_t size);
 
 /* --- libfabric --- */
 
-struct stranger;
+struct outsider;
 
 /* Listens at one of the ports of the pid, which may be anybody's; so it can be answered. */
-struct stranger *stranger_open(uint32_t pid);
-void stranger_close(struct stranger *);
-fi_addr_t stranger_towards(struct stranger *, uint16_t port);
+struct outsider *outsider_open(uint32_t pid);
+void outsider_close(struct outsider *);
+fi_addr_t outsider_towards(struct outsider *, uint16_t port);
 /* False: the provider has not taken it within 5 s. */
-bool stranger_say(struct stranger *, fi_addr_t, const void *bytes, size_t length);
-bool stranger_say_message(struct stranger *, fi_addr_t, const struct wire_message *);
+bool outsider_say(struct outsider *, fi_addr_t, const void *bytes, size_t length);
+bool outsider_say_message(struct outsider *, fi_addr_t, const struct wire_message *);
 /* The next message that is one within `ms`; its body is valid until the next call. */
-bool stranger_hear(struct stranger *, unsigned ms, struct wire_message *);
+bool outsider_hear(struct outsider *, unsigned ms, struct wire_message *);
 /* Reads exposed memory.  0 or a negative code of libfabric; -FI_EAGAIN: no answer within `ms`. */
-int stranger_read(struct stranger *, fi_addr_t, uint64_t address, uint64_t key, void *to, size_t length, unsigned ms);
+int outsider_read(struct outsider *, fi_addr_t, uint64_t address, uint64_t key, void *to, size_t length, unsigned ms);
 
 /* HELLO of (nid, pid) to `wanted`, as its first attempt's address would be; tag and incarnation are noise. */
-struct wire_message stranger_hello(const struct stranger *, ptl_process_id_t claimed, ptl_process_id_t wanted);
+struct wire_message outsider_hello(const struct outsider *, ptl_process_id_t claimed, ptl_process_id_t wanted);
 /* Becomes a peer in the ordinary way; returns its WELCOME. */
-struct wire_message stranger_meet(struct stranger *, fi_addr_t, ptl_process_id_t wanted, struct wire_message *hello);
-ptl_process_id_t stranger_id(const struct stranger *);
+struct wire_message outsider_meet(struct outsider *, fi_addr_t, ptl_process_id_t wanted, struct wire_message *hello);
+ptl_process_id_t outsider_id(const struct outsider *);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target: whatever letters come to the socket by which processes of a node meet, from whomever and with
- * whatever descriptors, they are dropped or have an effect that the protocol allows; no descriptor is lost.  The input is
- * a script of letters.  Letters, names and segments are real; the table of peers and the queue are stubs.
+ * libFuzzer target: whatever control messages come to the socket by which processes of a node meet, from whomever and
+ * with whatever descriptors, they are dropped or have an effect that the protocol allows; no descriptor is lost.  The
+ * input is a script of control messages.  Control messages, names and segments are real; the table of peers and the
+ * queue are stubs.
  */
-#include "transports/node/node_meet.c" /* for the form of a letter */
+#include "transports/node/node_meet.c" /* for the form of a control message */
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,10 +14,10 @@
 
 #include "tests/fuzz/input.h"
 
-enum { SENDERS = 2, PEERS = 16, LETTERS = 64, NID = 0x7f000001 };
+enum { SENDERS = 2, PEERS = 16, CONTROL_MESSAGES = 64, NID = 0x7f000001 };
 
 static struct node *victim, *senders[SENDERS];
-static int stranger = -1, objects[4]; /* a socket without a name; what may be enclosed */
+static int outsider = -1, objects[4]; /* a socket without a name; what may be passed */
 
 /* --- stubs --- */
 
@@ -50,7 +51,7 @@ static void clear(struct node_peer *peer, uint32_t nid, uint32_t pid, uint32_t i
 	*peer = (struct node_peer){.nid = nid,
 				   .pid = pid,
 				   .pidfd = -1,
-				   .bell = -1,
+				   .doorbell = -1,
 				   .index = index,
 				   .sender = NODE_NO_SENDER,
 				   .number = NODE_NO_SENDER,
@@ -149,7 +150,7 @@ static unsigned count_descriptors(void)
 
 static struct introduction make_text(const struct node *from)
 {
-	struct introduction text = letter_from(from, (enum letter_kind)(input_number(1) % 6));
+	struct introduction text = control_from(from, (enum control_kind)(input_number(1) % 6));
 	struct node_peer *known = node_peer_find(victim, from->nid, from->pid);
 	uint8_t wrong = (uint8_t)input_number(1);
 
@@ -173,16 +174,16 @@ static struct introduction make_text(const struct node *from)
 	return text;
 }
 
-static void post_letter(void)
+static void post_control(void)
 {
 	const struct node *from = senders[input_number(1) % SENDERS];
 	struct introduction text = make_text(from);
 	uint8_t shape = (uint8_t)input_number(1);
 	size_t length = shape & 1 ? input_number(1) % (sizeof text + 1) : sizeof text;
-	int enclosed[3] = {from->segment_fd, from->bell, objects[input_number(1) % 4]};
+	int passed[3] = {from->segment_fd, from->doorbell, objects[input_number(1) % 4]};
 	unsigned count = shape >> 1 & 3;
 	struct sockaddr_un name;
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof enclosed)] = {0};
+	_Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(sizeof passed)] = {0};
 	struct iovec body = {&text, length};
 	struct msghdr message = {.msg_name = &name,
 				 .msg_namelen = node_name(victim->nid, victim->pid, &name),
@@ -190,18 +191,18 @@ static void post_letter(void)
 				 .msg_iovlen = 1};
 
 	if (shape & 8)
-		enclosed[input_number(1) % 2] = enclosed[2];
+		passed[input_number(1) % 2] = passed[2];
 	if (count > 0) {
-		message.msg_control = control;
+		message.msg_control = ancillary;
 		message.msg_controllen = CMSG_SPACE(count * sizeof(int));
 		struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
 
 		rights->cmsg_level = SOL_SOCKET;
 		rights->cmsg_type = SCM_RIGHTS;
 		rights->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(rights), enclosed, count * sizeof(int));
+		memcpy(CMSG_DATA(rights), passed, count * sizeof(int));
 	}
-	sendmsg(shape & 16 ? stranger : from->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	sendmsg(shape & 16 ? outsider : from->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void drain(const struct node *node)
@@ -216,7 +217,7 @@ static void open_objects(void)
 {
 	static const char nonsense[64];
 
-	stranger = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	outsider = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	objects[0] = open("/dev/null", O_RDWR | O_CLOEXEC);
 	objects[1] = memfd_create("short", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	objects[2] = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -227,7 +228,7 @@ static void open_objects(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
-	if (stranger < 0)
+	if (outsider < 0)
 		open_objects();
 	unsigned before = count_descriptors();
 
@@ -236,14 +237,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 	victim = start(1);
 	for (uint32_t i = 0; i < SENDERS; i++)
 		senders[i] = start(2 + i);
-	for (int i = 0; i < LETTERS && input_length > 0; i++) {
-		post_letter();
+	for (int i = 0; i < CONTROL_MESSAGES && input_length > 0; i++) {
+		post_control();
 		if (input_number(1) % 4)
-			node_mail(victim);
+			node_read_control(victim);
 		for (uint32_t s = 0; s < SENDERS; s++)
 			drain(senders[s]);
 	}
-	node_mail(victim);
+	node_read_control(victim);
 	stop(victim);
 	for (uint32_t i = 0; i < SENDERS; i++)
 		stop(senders[i]);

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How processes that talk over libfabric's shm get to know each other, and who of them has gone.
+ * How processes that talk over libfabric's shm get to know each other, and which of them have gone.
  *
  * A PEER MUST NOT BE INSERTED BEFORE IT EXISTS: all that do not share one address, and what is sent to one reaches
  * another.  AND NOT KEPT AFTER IT HAS RESTARTED: its old memory stays mapped, and takes messages that nobody reads.
  * So an address (ofi_address.c) has a number of the provider only while its process is known to live: its ready page is
- * there and locked (ofi_shm_page.c).  Processes get to know each other by letters, datagrams to each other's bell:
+ * there and locked (ofi_shm_page.c).  Processes get to know each other by control messages, datagrams to each other's
+ * doorbell:
  *
- *   A wants to send to B     KNOCK          ->   B finds A's page, and inserts A; if it knew an older A, it lets that go
+ *   A wants to send to B     CONNECT        ->   B finds A's page, and inserts A; if it knew an older A, it lets that go
  *   A inserts B: A is OPEN   <-  met        ->   B is OPEN
  *
- * A sends only when it has inserted B, and B has said that it has inserted A (a letter with B's flag MET, to A's nonce).
- * Hence whatever the provider holds under B's name is of this life of B, on both sides.  A letter may be lost (some ten
- * datagrams wait at a socket): whoever wants to send and is not OPEN knocks again, and a knock is always answered with
- * all that the answerer knows.  The names of bells can be read in /proc/net/unix, and anybody may write to them: a letter
- * counts only if the kernel says that our user has sent it, and who lives where only the page tells, which is our user's.
+ * A sends only when it has inserted B, and B has said that it has inserted A (a control message with B's flag MET, to
+ * A's nonce).  Hence whatever the provider holds under B's name is of this life of B, on both sides.  A control message
+ * may be lost (some ten datagrams wait at a socket): whoever wants to send and is not OPEN asks again to connect, and a
+ * connection request is always answered with all that the answerer knows.  The names of doorbells can be read in
+ * /proc/net/unix, and anybody may write to them: a control message counts only if the kernel says that our user has
+ * sent it, and who lives where only the page tells, which is our user's.
  *
- * Who has no number left for A looks whether one of its peers has died, and answers FULL if not.  A then refuses what is
- * sent to B for a second, and after that knocks again: B does not remember whom it has refused.
+ * A process that has no number left for A looks whether one of its peers has died, and answers FULL if not.  A then
+ * refuses what is sent to B for a second, and after that asks again to connect:  B does not remember whom it has
+ * refused.
  */
-#include "transports/ofi/ofi_shm_letters.h"
+#include "transports/ofi/ofi_shm_control.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -29,30 +32,30 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PEERS_GREATEST 256        /* the provider's limit, ourselves included */
-#define KNOCK_NS       1000000    /* between knocks */
-#define FULL_NS        1000000000 /* that a peer has no room for us is believed so long */
-#define LOOK_NS        100000000  /* between looks which of all peers have died */
-#define LETTERS_READ   32         /* at a time */
-#define LETTER_MAGIC   0x50334c31u
+#define PEERS_GREATEST        256        /* the provider's limit, ourselves included */
+#define CONNECT_NS            1000000    /* between connection requests */
+#define FULL_NS               1000000000 /* that a peer has no room for us is believed so long */
+#define LOOK_NS               100000000  /* between looks which of all peers have died */
+#define CONTROL_MESSAGES_READ 32         /* at a time */
+#define CONTROL_MAGIC         0x50334c31u
 
-enum letter_flag {
-	KNOCK = 1, /* answer me */
-	MET = 2,   /* I have inserted you */
-	OPEN = 4,  /* and know that you have inserted me */
-	FULL = 8,  /* I cannot insert you: I have too many peers */
+enum control_flag {
+	CONNECT = 1, /* answer me */
+	MET = 2,     /* I have inserted you */
+	OPEN = 4,    /* and know that you have inserted me */
+	FULL = 8,    /* I cannot insert you: I have too many peers */
 };
 
-struct letter {
+struct control {
 	uint32_t magic, nid;
 	uint16_t port, flags;
 	uint32_t unused;
 	uint64_t from, to; /* nonces */
 };
 
-/* --- the bell --- */
+/* --- the doorbell --- */
 
-static socklen_t bell_name(const struct shm_page *page, struct sockaddr_un *name)
+static socklen_t doorbell_name(const struct shm_page *page, struct sockaddr_un *name)
 {
 	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
 	int length = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "portals3/shm/%08x/%u/%016lx", page->nid,
@@ -61,15 +64,15 @@ static socklen_t bell_name(const struct shm_page *page, struct sockaddr_un *name
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-int ofi_shm_make_bell(const struct shm_page *page)
+int ofi_shm_make_doorbell(const struct shm_page *page)
 {
 	struct sockaddr_un name;
-	socklen_t length = bell_name(page, &name);
+	socklen_t length = doorbell_name(page, &name);
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1;
 
 	if (fd < 0)
 		return -errno;
-	/* Credentials before the name is there: they are attached when a letter is sent. */
+	/* Credentials before the name is there: they are attached when a control message is sent. */
 	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) == 0 &&
 	    bind(fd, (struct sockaddr *)&name, length) == 0)
 		return fd;
@@ -79,13 +82,14 @@ int ofi_shm_make_bell(const struct shm_page *page)
 	return error;
 }
 
-int ofi_shm_send_to_bell(const struct shm *shm, const struct shm_page *page, const void *bytes, size_t length)
+int ofi_shm_send_to_doorbell(const struct shm *shm, const struct shm_page *page, const void *bytes, size_t length)
 {
 	UNCANCELLED;
 	struct sockaddr_un name;
-	socklen_t name_length = bell_name(page, &name);
+	socklen_t name_length = doorbell_name(page, &name);
 
-	return sendto(shm->bell, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name, name_length) < 0
+	return sendto(shm->doorbell, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name,
+		      name_length) < 0
 		       ? -errno
 		       : 0;
 }
@@ -102,21 +106,25 @@ static bool is_ours(struct msghdr *message)
 	return sender.uid == geteuid();
 }
 
-enum mail { MAIL_NONE, MAIL_LETTER, MAIL_OTHER };
+enum received { RECEIVED_NOTHING, RECEIVED_CONTROL, RECEIVED_OTHER };
 
-/* Takes one thing from the bell: a letter of this user, a ring, or what is not for us.  No room for descriptors. */
-static enum mail take_mail(const struct shm *shm, struct letter *letter)
+/*
+ * Takes one thing from the doorbell: a control message of this user, a wake-up, or what is not for us.  No room for
+ * descriptors.
+ */
+static enum received receive_one(const struct shm *shm, struct control *control)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct ucred))];
-	struct iovec body = {letter, sizeof *letter};
+	_Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(sizeof(struct ucred))];
+	struct iovec body = {control, sizeof *control};
 	struct msghdr message = {
-		.msg_iov = &body, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-	ssize_t length = recvmsg(shm->bell, &message, MSG_DONTWAIT);
+		.msg_iov = &body, .msg_iovlen = 1, .msg_control = ancillary, .msg_controllen = sizeof ancillary};
+	ssize_t length = recvmsg(shm->doorbell, &message, MSG_DONTWAIT);
 
 	if (length < 0)
-		return MAIL_NONE;
-	return (size_t)length == sizeof *letter && is_ours(&message) && letter->magic == LETTER_MAGIC ? MAIL_LETTER
-												      : MAIL_OTHER;
+		return RECEIVED_NOTHING;
+	return (size_t)length == sizeof *control && is_ours(&message) && control->magic == CONTROL_MAGIC
+		       ? RECEIVED_CONTROL
+		       : RECEIVED_OTHER;
 }
 
 /* --- peers --- */
@@ -136,10 +144,10 @@ struct shm_peer *ofi_shm_make_room(const struct ofi *ofi, transport_address inde
 
 void ofi_shm_doom(struct shm *shm, struct shm_peer *peer)
 {
-	if (peer->state == SHM_DOOMED || peer->state == SHM_STRANGER)
+	if (peer->state == SHM_FAILED || peer->state == SHM_UNVERIFIED)
 		return;
-	peer->state = SHM_DOOMED;
-	shm->doomed++;
+	peer->state = SHM_FAILED;
+	shm->failed++;
 }
 
 bool ofi_shm_is_gone(const struct ofi *ofi, transport_address index, const struct shm_peer *peer)
@@ -152,7 +160,7 @@ bool ofi_shm_is_gone(const struct ofi *ofi, transport_address index, const struc
 	return error == -ENOENT || error == -EPERM || (!error && nonce != peer->page->nonce);
 }
 
-static void bury_one(struct ofi *ofi, transport_address index, struct shm_peer *peer)
+static void reap_peer(struct ofi *ofi, transport_address index, struct shm_peer *peer)
 {
 	fi_addr_t number = ofi->addresses[index].number;
 	bool met = number != FI_ADDR_NOTAVAIL;
@@ -163,7 +171,7 @@ static void bury_one(struct ofi *ofi, transport_address index, struct shm_peer *
 		ofi->shm->inserted--;
 	}
 	ofi_shm_page_unmap(peer->page);
-	*peer = (struct shm_peer){.state = SHM_STRANGER};
+	*peer = (struct shm_peer){.state = SHM_UNVERIFIED};
 	if (ofi->lone_rma && ofi->lone_rma->peer == index)
 		ofi_rma_abandon(ofi, ofi->lone_rma, -ECONNRESET);
 	if (met)
@@ -174,19 +182,19 @@ static void bury_one(struct ofi *ofi, transport_address index, struct shm_peer *
  * From poll() only, when nothing is left to be received.  The errors that have no context are among that: they come
  * with the call that posts, so what is abandoned here has none to come that a later operation might be taken for.
  */
-void ofi_shm_bury(struct ofi *ofi)
+void ofi_shm_reap(struct ofi *ofi)
 {
 	UNCANCELLED;
 	struct shm *shm = ofi->shm;
 
-	for (size_t i = 0; i < shm->peer_room && shm->doomed; i++)
-		if (shm->peers[i].state == SHM_DOOMED) {
-			shm->doomed--;
-			bury_one(ofi, i, &shm->peers[i]);
+	for (size_t i = 0; i < shm->peer_room && shm->failed; i++)
+		if (shm->peers[i].state == SHM_FAILED) {
+			shm->failed--;
+			reap_peer(ofi, i, &shm->peers[i]);
 		}
 }
 
-static void doom_the_gone(struct ofi *ofi)
+static void fail_the_gone(struct ofi *ofi)
 {
 	struct shm *shm = ofi->shm;
 
@@ -208,9 +216,9 @@ static int find_room(struct ofi *ofi, struct shm_peer *peer)
 		peer->waits_from = now;
 	if (now >= shm->looked_at + LOOK_NS) {
 		shm->looked_at = now;
-		doom_the_gone(ofi);
+		fail_the_gone(ofi);
 	}
-	if (shm->doomed || shm->looked_at < peer->waits_from)
+	if (shm->failed || shm->looked_at < peer->waits_from)
 		return -EAGAIN;
 	peer->waits_from = 0;
 	if (!shm->told_full)
@@ -251,28 +259,28 @@ static int insert(struct ofi *ofi, transport_address index, struct shm_peer *pee
 	return 0;
 }
 
-/* --- letters --- */
+/* --- control messages --- */
 
-static void write_letter(struct ofi *ofi, transport_address index, struct shm_peer *peer, unsigned flags)
+static void send_control(struct ofi *ofi, transport_address index, struct shm_peer *peer, unsigned flags)
 {
 	struct shm *shm = ofi->shm;
-	struct letter letter = {.magic = LETTER_MAGIC,
-				.nid = ofi->nid,
-				.port = ofi->port,
-				.from = shm->page->nonce,
-				.to = peer->page->nonce};
+	struct control control = {.magic = CONTROL_MAGIC,
+				  .nid = ofi->nid,
+				  .port = ofi->port,
+				  .from = shm->page->nonce,
+				  .to = peer->page->nonce};
 
 	if (ofi->addresses[index].number != FI_ADDR_NOTAVAIL)
 		flags |= MET;
 	if (peer->state == SHM_OPEN)
 		flags |= OPEN;
-	letter.flags = (uint16_t)flags;
-	int error = ofi_shm_send_to_bell(shm, peer->page, &letter, sizeof letter);
+	control.flags = (uint16_t)flags;
+	int error = ofi_shm_send_to_doorbell(shm, peer->page, &control, sizeof control);
 
 	if (error == -ECONNREFUSED)
 		ofi_shm_doom(shm, peer);
-	else if (!error) /* after the letter; pairs with the acquire in ofi_shm_read_letters() */
-		atomic_fetch_add_explicit(&peer->page->letters, 1, memory_order_release);
+	else if (!error) /* after the control message; pairs with the acquire in ofi_shm_read_control_messages() */
+		atomic_fetch_add_explicit(&peer->page->control_messages, 1, memory_order_release);
 }
 
 /* Maps its page if we have not.  False: there is no such process, or another life of it. */
@@ -281,9 +289,9 @@ static bool recognise(struct ofi *ofi, transport_address index, struct shm_peer 
 	const struct ofi_address *address = &ofi->addresses[index];
 	uint64_t found;
 
-	if (peer->state == SHM_DOOMED)
+	if (peer->state == SHM_FAILED)
 		return false;
-	if (peer->state == SHM_STRANGER) {
+	if (peer->state == SHM_UNVERIFIED) {
 		if (ofi_shm_page_find(address->nid, address->port, &found, &peer->page))
 			return false;
 		peer->state = SHM_SEEN;
@@ -295,60 +303,61 @@ static bool recognise(struct ofi *ofi, transport_address index, struct shm_peer 
 	return false;
 }
 
-static void converse(struct ofi *ofi, transport_address index, struct shm_peer *peer, const struct letter *letter)
+static void handle_connect(struct ofi *ofi, transport_address index, struct shm_peer *peer,
+			   const struct control *control)
 {
-	bool for_us = letter->to == ofi->shm->page->nonce, advanced = false;
+	bool for_us = control->to == ofi->shm->page->nonce, advanced = false;
 	bool known = ofi->addresses[index].number != FI_ADDR_NOTAVAIL;
 	int error = insert(ofi, index, peer);
 
-	if (peer->state == SHM_DOOMED)
+	if (peer->state == SHM_FAILED)
 		return;
 	advanced = !error && !known;
-	peer->full_until = error == -EUSERS || (for_us && (letter->flags & FULL)) ? monotonic_ns() + FULL_NS : 0;
-	if (!error && for_us && (letter->flags & MET) && peer->state != SHM_OPEN) {
+	peer->full_until = error == -EUSERS || (for_us && (control->flags & FULL)) ? monotonic_ns() + FULL_NS : 0;
+	if (!error && for_us && (control->flags & MET) && peer->state != SHM_OPEN) {
 		peer->state = SHM_OPEN;
 		advanced = true;
 	}
-	if (letter->flags & KNOCK || (advanced && !(letter->flags & OPEN)))
-		write_letter(ofi, index, peer, error == -EUSERS ? FULL : 0);
+	if (control->flags & CONNECT || (advanced && !(control->flags & OPEN)))
+		send_control(ofi, index, peer, error == -EUSERS ? FULL : 0);
 }
 
-static void read_letter(struct ofi *ofi, const struct letter *letter)
+static void read_control(struct ofi *ofi, const struct control *control)
 {
 	transport_address index;
 	uint64_t nonce;
 
-	/* Whoever is not there gets no place in our tables. */
-	if (letter->nid != ofi->nid ||
-	    (!ofi_find_address(ofi, letter->nid, letter->port) &&
-	     ofi_shm_page_find(letter->nid, letter->port, &nonce, NULL)) ||
-	    ofi_make_address(ofi, letter->nid, letter->port, &index))
+	/* A process that is not there gets no place in our tables. */
+	if (control->nid != ofi->nid ||
+	    (!ofi_find_address(ofi, control->nid, control->port) &&
+	     ofi_shm_page_find(control->nid, control->port, &nonce, NULL)) ||
+	    ofi_make_address(ofi, control->nid, control->port, &index))
 		return;
 	struct shm_peer *peer = shm_peer_at(ofi, index);
 
-	if (peer && recognise(ofi, index, peer, letter->from))
-		converse(ofi, index, peer, letter);
+	if (peer && recognise(ofi, index, peer, control->from))
+		handle_connect(ofi, index, peer, control);
 }
 
-int ofi_shm_read_letters(struct ofi *ofi)
+int ofi_shm_read_control_messages(struct ofi *ofi)
 {
 	UNCANCELLED;
 	struct shm *shm = ofi->shm;
-	struct letter letter = {0};
-	enum mail mail;
+	struct control control = {0};
+	enum received received;
 	int count = 0;
 
-	/* Before the letters; pairs with the release in write_letter(). */
-	shm->letters = atomic_load_explicit(&shm->page->letters, memory_order_acquire);
-	for (int i = 0; i < LETTERS_READ && (mail = take_mail(shm, &letter)) != MAIL_NONE; i++)
-		if (mail == MAIL_LETTER) {
-			read_letter(ofi, &letter);
+	/* Before the control messages; pairs with the release in send_control(). */
+	shm->control_messages = atomic_load_explicit(&shm->page->control_messages, memory_order_acquire);
+	for (int i = 0; i < CONTROL_MESSAGES_READ && (received = receive_one(shm, &control)) != RECEIVED_NOTHING; i++)
+		if (received == RECEIVED_CONTROL) {
+			read_control(ofi, &control);
 			count++;
 		}
 	return count;
 }
 
-/* --- knocking --- */
+/* --- connecting --- */
 
 /*
  * Another interface of this process.  The provider would use its memory without mapping it again, also after it has
@@ -360,13 +369,13 @@ static bool is_neighbour(const struct shm *shm, const struct shm_peer *peer)
 	       peer->page->nonce != shm->page->nonce;
 }
 
-int ofi_shm_knock(struct ofi *ofi, transport_address index, struct shm_peer *peer)
+int ofi_shm_connection_request(struct ofi *ofi, transport_address index, struct shm_peer *peer)
 {
 	UNCANCELLED;
-	const struct ofi_address address = ofi->addresses[index]; /* letters may make the table grow */
+	const struct ofi_address address = ofi->addresses[index]; /* control messages may make the table grow */
 	uint64_t now = monotonic_ns(), nonce;
 
-	if (peer->state == SHM_STRANGER) {
+	if (peer->state == SHM_UNVERIFIED) {
 		if (address.nid != ofi->nid)
 			return -EHOSTUNREACH;
 		int error = ofi_shm_page_find(address.nid, address.port, &nonce, &peer->page);
@@ -376,16 +385,17 @@ int ofi_shm_knock(struct ofi *ofi, transport_address index, struct shm_peer *pee
 	}
 	if (is_neighbour(ofi->shm, peer))
 		return report_error(-EHOSTUNREACH, "provider shm does not connect two interfaces of one process");
-	if (shm_have_mail(ofi->shm) && ofi_shm_read_letters(ofi) && shm_peer_at(ofi, index)->state == SHM_OPEN)
+	if (shm_control_pending(ofi->shm) && ofi_shm_read_control_messages(ofi) &&
+	    shm_peer_at(ofi, index)->state == SHM_OPEN)
 		return 0;
 	peer = shm_peer_at(ofi, index);
 	if (now < peer->full_until)
 		return report_error(-EHOSTUNREACH,
 				    "provider shm: this process or that at port %u has %d peers, and can have no more",
 				    address.port, PEERS_GREATEST);
-	if (peer->state == SHM_SEEN && now >= peer->knock_at) {
-		peer->knock_at = now + KNOCK_NS;
-		write_letter(ofi, index, peer, KNOCK);
+	if (peer->state == SHM_SEEN && now >= peer->connect_at) {
+		peer->connect_at = now + CONNECT_NS;
+		send_control(ofi, index, peer, CONNECT);
 	}
 	return -EAGAIN;
 }

@@ -3,7 +3,7 @@
  * What this machine can do at best between two cores of one node: a cache line, a message queue, memory copies, another
  * process's memory, a sleeper woken.  Nothing here uses Portals; everything is measured.
  */
-#include "floor.h"
+#include "machine_limits.h"
 
 #include "machine.h"
 #include "options.h"
@@ -18,7 +18,7 @@ static const struct column columns[COLUMN_COUNT] = {
 	[COLUMN_UNIT] = {"unit", "unit", -5},
 };
 
-void floor_row(const char *what, struct samples *samples, double unit, const char *unit_name)
+void limits_row(const char *what, struct samples *samples, double unit, const char *unit_name)
 {
 	struct summary summary = samples_summary(samples);
 
@@ -32,7 +32,7 @@ void floor_row(const char *what, struct samples *samples, double unit, const cha
 	samples_free(samples);
 }
 
-int machine_floor(const struct options *options)
+int machine_limits(const struct options *options)
 {
 	struct peers place;
 
@@ -42,7 +42,7 @@ int machine_floor(const struct options *options)
 	machine_facts();
 	output_fact("pinning", "threads on CPU %d and CPU %d", place.cpu[INITIATOR], place.cpu[TARGET]);
 	output_table(columns, COLUMN_COUNT);
-	floor_duets(&place);
-	floor_copies(&place);
+	limits_ping_pongs(&place);
+	limits_copies(&place);
 	return 0;
 }

@@ -9,12 +9,12 @@
 
 #include "tests/faults/security/security.h"
 
-#define SIEGE_NS     (at_night() ? 20000000000ull : 2500000000ull)
-#define LEAST        2 /* contacts and round trips in a siege that proves something */
+#define ATTACK_NS    (at_night() ? 20000000000ull : 2500000000ull)
+#define LEAST        2 /* contacts and round trips in an attack that proves something */
 #define GREATEST     (256u << 10)
 #define STALL_NS     (30000000000ull * SLOWNESS) /* docs/security.md: no message of honest peers is held up longer */
-#define CONTACT_NS   90000000000ull              /* PTL_CONNECT_TIMEOUT, as SIEGE() sets it */
-#define MOST_FDS     (64 + SIEGE_SILENT)
+#define CONTACT_NS   90000000000ull              /* PTL_CONNECT_TIMEOUT, as ATTACK() sets it */
+#define MOST_FDS     (64 + ATTACK_SILENT)
 #define SETTLING_NS  (5000000000ull * SLOWNESS)
 #define MOST_KIB     (UNDER_SANITIZER ? 512 << 10 : 64 << 10)
 #define ECHO_BITS    0xec40u
@@ -32,12 +32,12 @@ static struct board *board(void)
 	return shared_memory();
 }
 
-bool siege_is_over(void)
+bool attack_is_over(void)
 {
 	return atomic_load(&board()->over);
 }
 
-void siege_await_exchange(void)
+void attack_await_exchange(void)
 {
 	const uint64_t before = atomic_load(&board()->round_trips), until = now_ns() + STALL_NS;
 	const struct timespec pause = {0, 100000};
@@ -104,8 +104,8 @@ static void talk(void)
 
 	barrier();
 	exchange(&line, 0);
-	barrier(); /* they know each other: now strangers may come */
-	for (uint32_t number = 1; !siege_is_over() || number < LEAST; number++) {
+	barrier(); /* they know each other: now outsiders may come */
+	for (uint32_t number = 1; !attack_is_over() || number < LEAST; number++) {
 		uint64_t start = now_ns();
 
 		exchange(&line, number);
@@ -141,8 +141,8 @@ static struct size size_now(void)
 	return size;
 }
 
-/* Only what the test is about: siege() sets them. */
-static const char *siege_name;
+/* Only what the test is about: attack() sets them. */
+static const char *attack_name;
 static enum trace due_trace;
 
 static ptl_nic_counters_t counters_now(void)
@@ -172,7 +172,7 @@ static void print_figures(const struct size *before, const struct size *after, c
 	fprintf(out,
 		"%s %s: round trips %llu, worst %.1f ms; first contacts %llu, worst %.1f ms; attacks %llu, malformed "
 		"%llu, stale %llu; target grew by %ld KiB, %d descriptors\n",
-		getenv("PTL_TRANSPORT"), siege_name, (unsigned long long)board()->round_trips,
+		getenv("PTL_TRANSPORT"), attack_name, (unsigned long long)board()->round_trips,
 		(double)board()->worst_stall / 1e6, (unsigned long long)board()->contacts,
 		(double)board()->worst_contact / 1e6, (unsigned long long)board()->attacks,
 		(unsigned long long)counters->malformed, (unsigned long long)counters->stale, after->kib - before->kib,
@@ -223,7 +223,10 @@ static void be_target(void)
 	CHECK_EMPTY(line.in);
 }
 
-/* An acknowledged put, for which we wait as long as first contact may take.  False: we were forgotten for other strangers. */
+/*
+ * An acknowledged put, for which we wait as long as first contact may take.  False: we were forgotten for other
+ * outsiders.
+ */
 static bool make_contact(void)
 {
 	ptl_handle_eq_t eq = new_eq(8);
@@ -261,14 +264,14 @@ static void be_newcomer(void)
 	CHECK_OK(PtlInit(&interfaces));
 	barrier();
 	barrier();
-	while (!siege_is_over())
+	while (!attack_is_over())
 		meet_once(series++ % NEWCOMER_IDS);
 	meet_once(series % NEWCOMER_IDS); /* and when it is over */
 	atomic_store(&board()->done, true);
 	barrier();
 }
 
-/* --- the siege --- */
+/* --- the attack --- */
 
 uint16_t tcp_port_of(ptl_handle_ni_t interface)
 {
@@ -282,13 +285,13 @@ uint16_t tcp_port_of(ptl_handle_ni_t interface)
 	return at ? (uint16_t)atoi(at + strlen("at 127.0.0.1:")) : 0;
 }
 
-static void be_stranger(const struct victims *victims, attack *once)
+static void be_outsider(const struct victims *victims, attack *once)
 {
 	uint64_t end;
 
 	barrier();
 	barrier();
-	end = now_ns() + SIEGE_NS;
+	end = now_ns() + ATTACK_NS;
 	for (unsigned again = 0; now_ns() < end; again++)
 		atomic_fetch_add(&board()->attacks, once(victims, again));
 	atomic_store(&board()->over, true);
@@ -296,7 +299,7 @@ static void be_stranger(const struct victims *victims, attack *once)
 	barrier();
 }
 
-void siege_at(const char *name, attack *once, enum trace trace)
+void run_attack_at(const char *name, attack *once, enum trace trace)
 {
 	struct victims victims = {0};
 
@@ -310,7 +313,7 @@ void siege_at(const char *name, attack *once, enum trace trace)
 	gather(&port, sizeof port, victims.port);
 	memcpy(victims.id, id_of, sizeof victims.id);
 	CHECK(over_transport("node") || (victims.port[TARGET] != 0 && victims.port[TALKER] != 0));
-	siege_name = name;
+	attack_name = name;
 	due_trace = trace;
 	if (my_rank == TALKER)
 		talk();
@@ -319,6 +322,6 @@ void siege_at(const char *name, attack *once, enum trace trace)
 	else if (my_rank == NEWCOMER)
 		be_newcomer();
 	else
-		be_stranger(&victims, once);
+		be_outsider(&victims, once);
 	CHECK_LESS(board()->worst_stall, STALL_NS);
 }

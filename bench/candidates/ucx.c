@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UCX as a contestant of ptlbench compare, which builds this: tagged messages and gets of libucp.  (ucx_perftest shows
+ * UCX as a candidate of ptlbench compare, which builds this: tagged messages and gets of libucp.  (ucx_perftest shows
  * averages over long runs, which on a shared machine say nothing about medians of short batches.)
  */
 #define _GNU_SOURCE
@@ -52,7 +52,7 @@ static void *start_receive(uint64_t size, uint64_t tag)
 	return ucp_tag_recv_nbx(worker, to, size, tag, UINT64_MAX, &plain);
 }
 
-static void ping(const struct rival_order *order, uint32_t i)
+static void ping(const struct candidate_order *order, uint32_t i)
 {
 	void *receive = start_receive(order->size, TAG_DATA);
 
@@ -61,14 +61,14 @@ static void ping(const struct rival_order *order, uint32_t i)
 	complete(receive);
 }
 
-static void pong(const struct rival_order *order, uint32_t i)
+static void pong(const struct candidate_order *order, uint32_t i)
 {
 	(void)i;
 	complete(start_receive(order->size, TAG_DATA));
 	complete(start_send(order->size, TAG_DATA));
 }
 
-static void get(const struct rival_order *order, uint32_t i)
+static void get(const struct candidate_order *order, uint32_t i)
 {
 	uint32_t window = order->window ? order->window : 1;
 
@@ -76,17 +76,17 @@ static void get(const struct rival_order *order, uint32_t i)
 		requests[slot] = ucp_get_nbx(endpoint, to, order->size, target, key, &plain);
 	for (uint32_t slot = 0; slot < window; slot++)
 		complete(requests[slot]);
-	if (i + 1 == rival_iterations(order))
+	if (i + 1 == candidate_iterations(order))
 		complete(start_send(0, TAG_DONE));
 }
 
-static void be_got(const struct rival_order *order, uint32_t i)
+static void be_got(const struct candidate_order *order, uint32_t i)
 {
-	if (i + 1 == rival_iterations(order))
+	if (i + 1 == candidate_iterations(order))
 		complete(start_receive(0, TAG_DONE));
 }
 
-static void send_window(const struct rival_order *order, uint32_t i)
+static void send_window(const struct candidate_order *order, uint32_t i)
 {
 	(void)i;
 	for (uint32_t slot = 0; slot < order->window; slot++)
@@ -96,7 +96,7 @@ static void send_window(const struct rival_order *order, uint32_t i)
 	complete(start_receive(0, TAG_DONE));
 }
 
-static void receive_window(const struct rival_order *order, uint32_t i)
+static void receive_window(const struct candidate_order *order, uint32_t i)
 {
 	(void)i;
 	for (uint32_t slot = 0; slot < order->window; slot++)
@@ -106,14 +106,14 @@ static void receive_window(const struct rival_order *order, uint32_t i)
 	complete(start_send(0, TAG_DONE));
 }
 
-static void post_in_front(const struct rival_order *order)
+static void post_in_front(const struct candidate_order *order)
 {
 	in_front = malloc((order->depth + 1) * sizeof *in_front);
 	for (uint32_t i = 0; i < order->depth; i++)
 		in_front[i] = start_receive(8, TAG_FRONT + i);
 }
 
-static void cancel_in_front(const struct rival_order *order)
+static void cancel_in_front(const struct candidate_order *order)
 {
 	for (uint32_t i = 0; i < order->depth; i++) {
 		ucp_request_cancel(worker, in_front[i]);
@@ -124,14 +124,14 @@ static void cancel_in_front(const struct rival_order *order)
 	free(in_front);
 }
 
-static void ping_after_others(const struct rival_order *order, uint32_t i)
+static void ping_after_others(const struct candidate_order *order, uint32_t i)
 {
 	for (uint32_t other = 0; !i && other < order->depth; other++)
 		complete(start_send(8, TAG_OTHER));
 	ping(order, i);
 }
 
-static void take_others(const struct rival_order *order)
+static void take_others(const struct candidate_order *order)
 {
 	for (uint32_t other = 0; rank && other < order->depth; other++)
 		complete(start_receive(8, TAG_OTHER));
@@ -141,31 +141,31 @@ static void meet(void)
 {
 	char token = 0;
 
-	while (!rival_write(mate, &token, 1) || !rival_read(mate, &token, 1))
+	while (!candidate_write(mate, &token, 1) || !candidate_read(mate, &token, 1))
 		exit(1);
 }
 
-static void send_to_busy(const struct rival_order *order, uint32_t i)
+static void send_to_busy(const struct candidate_order *order, uint32_t i)
 {
 	(void)i;
 	meet();
-	rival_compute(RIVAL_AHEAD_NS);
-	uint64_t start = rival_now();
+	candidate_compute(CANDIDATE_AHEAD_NS);
+	uint64_t start = candidate_now();
 	complete(ucp_tag_send_sync_nbx(endpoint, from, order->size, TAG_DATA, &plain));
-	rival_own_ns = (double)(rival_now() - start);
+	candidate_own_ns = (double)(candidate_now() - start);
 }
 
-static void be_busy(const struct rival_order *order, uint32_t i)
+static void be_busy(const struct candidate_order *order, uint32_t i)
 {
 	void *receive = start_receive(order->size, TAG_DATA);
 
 	(void)i;
 	meet();
-	rival_compute(RIVAL_COMPUTE_NS);
+	candidate_compute(CANDIDATE_COMPUTE_NS);
 	complete(receive);
 }
 
-static const struct rival_exchange exchanges[RIVAL_KINDS] = RIVAL_EXCHANGES;
+static const struct candidate_exchange exchanges[CANDIDATE_KINDS] = CANDIDATE_EXCHANGES;
 
 static void open_worker(void)
 {
@@ -180,12 +180,12 @@ static void open_worker(void)
 /* Something of any length to the other side, and its something; to be freed. */
 static void *trade(const void *mine, size_t length)
 {
-	rival_write(mate, &length, sizeof length);
-	rival_write(mate, mine, length);
-	if (!rival_read(mate, &length, sizeof length))
+	candidate_write(mate, &length, sizeof length);
+	candidate_write(mate, mine, length);
+	if (!candidate_read(mate, &length, sizeof length))
 		exit(1);
 	void *its = malloc(length);
-	rival_read(mate, its, length);
+	candidate_read(mate, its, length);
 	return its;
 }
 
@@ -204,7 +204,7 @@ static void open_memory(void)
 {
 	ucp_mem_map_params_t params = {
 		.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS,
-		.length = RIVAL_LARGEST,
+		.length = CANDIDATE_LARGEST,
 		.flags = UCP_MEM_MAP_ALLOCATE,
 	};
 	ucp_mem_attr_t attributes = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
@@ -219,8 +219,8 @@ static void open_memory(void)
 	uint64_t mine = (uintptr_t)to, *its = trade(&mine, sizeof mine);
 	target = *its;
 	require(ucp_ep_rkey_unpack(endpoint, trade(packed, length), &key), "ucp_ep_rkey_unpack");
-	from = calloc(1, RIVAL_LARGEST);
-	memset(to, 1, RIVAL_LARGEST);
+	from = calloc(1, CANDIDATE_LARGEST);
+	memset(to, 1, CANDIDATE_LARGEST);
 }
 
 int main(void)
@@ -235,12 +235,12 @@ int main(void)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	mate = ends[rank];
 	close(ends[!rank]);
-	rival_pin(rank);
+	candidate_pin(rank);
 	open_worker();
 	open_endpoint();
 	open_memory();
 	snprintf(text, sizeof text, "UCX %s, UCX_TLS=%s", ucp_get_version_string(),
 		 getenv("UCX_TLS") ? getenv("UCX_TLS") : "(its choice)");
-	rival_live((uint32_t)rank, text, exchanges, meet);
+	candidate_live((uint32_t)rank, text, exchanges, meet);
 	return 0;
 }

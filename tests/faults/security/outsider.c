@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/faults/security/stranger.h"
+#include "tests/faults/security/outsider.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 #define SAY_NS     (5000000000ull * SLOWNESS)
 #define MEET_MS    (10000 * SLOWNESS)
 
-struct stranger {
+struct outsider {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
@@ -86,7 +86,7 @@ int tcp_connect(uint16_t port)
 static void succeed(long code, const char *what)
 {
 	if (code < 0)
-		FAIL("the stranger's %s: %s", what, fi_strerror((int)-code));
+		FAIL("the outsider's %s: %s", what, fi_strerror((int)-code));
 }
 
 static uint32_t mix(uint32_t value)
@@ -104,7 +104,7 @@ static uint16_t port_of_pid(uint32_t pid, unsigned attempt)
 	return (uint16_t)(10000 + (mix(pid) % 22000 + attempt * 7919) % 22000);
 }
 
-static void find_provider(struct stranger *me)
+static void find_provider(struct outsider *me)
 {
 	struct fi_info *hints = fi_allocinfo();
 
@@ -123,7 +123,7 @@ static void find_provider(struct stranger *me)
 	fi_freeinfo(hints);
 }
 
-static bool open_endpoint(struct stranger *me)
+static bool open_endpoint(struct outsider *me)
 {
 	struct sockaddr_in name = name_of(port_of_pid(me->pid, me->attempt));
 
@@ -138,18 +138,18 @@ static bool open_endpoint(struct stranger *me)
 	return false;
 }
 
-static void post(struct stranger *me, unsigned which)
+static void post(struct outsider *me, unsigned which)
 {
 	me->receives[which].length = 0;
 	succeed(fi_recv(me->ep, me->receives[which].bytes, MOST, NULL, FI_ADDR_UNSPEC, &me->receives[which].context),
 		"fi_recv");
 }
 
-struct stranger *stranger_open(uint32_t pid)
+struct outsider *outsider_open(uint32_t pid)
 {
 	struct fi_cq_attr queue = {.format = FI_CQ_FORMAT_MSG, .size = 4096};
 	struct fi_av_attr table = {.type = FI_AV_TABLE};
-	struct stranger *me = memory(sizeof *me);
+	struct outsider *me = memory(sizeof *me);
 
 	me->pid = pid;
 	find_provider(me);
@@ -165,7 +165,7 @@ struct stranger *stranger_open(uint32_t pid)
 	return me;
 }
 
-void stranger_close(struct stranger *me)
+void outsider_close(struct outsider *me)
 {
 	fi_close(&me->ep->fid);
 	fi_close(&me->cq->fid);
@@ -175,12 +175,12 @@ void stranger_close(struct stranger *me)
 	fi_freeinfo(me->info);
 }
 
-ptl_process_id_t stranger_id(const struct stranger *me)
+ptl_process_id_t outsider_id(const struct outsider *me)
 {
 	return (ptl_process_id_t){.nid = LOOPBACK, .pid = me->pid};
 }
 
-fi_addr_t stranger_towards(struct stranger *me, uint16_t port)
+fi_addr_t outsider_towards(struct outsider *me, uint16_t port)
 {
 	struct sockaddr_in name = name_of(port);
 	fi_addr_t address = FI_ADDR_UNSPEC;
@@ -189,7 +189,7 @@ fi_addr_t stranger_towards(struct stranger *me, uint16_t port)
 	return address;
 }
 
-static void complete(struct stranger *me, const void *context, size_t length, int status)
+static void complete(struct outsider *me, const void *context, size_t length, int status)
 {
 	if (context == &me->sending) {
 		me->sends--;
@@ -208,7 +208,7 @@ static void complete(struct stranger *me, const void *context, size_t length, in
 		}
 }
 
-static void progress(struct stranger *me)
+static void progress(struct outsider *me)
 {
 	struct fi_cq_msg_entry entry;
 	struct fi_cq_err_entry error = {0};
@@ -220,7 +220,7 @@ static void progress(struct stranger *me)
 		complete(me, error.op_context, 0, -abs(error.err));
 }
 
-bool stranger_say(struct stranger *me, fi_addr_t to, const void *bytes, size_t length)
+bool outsider_say(struct outsider *me, fi_addr_t to, const void *bytes, size_t length)
 {
 	static uint8_t kept[MOST]; /* sends end one after the other */
 	uint64_t deadline = now_ns() + SAY_NS;
@@ -237,15 +237,15 @@ bool stranger_say(struct stranger *me, fi_addr_t to, const void *bytes, size_t l
 	return true;
 }
 
-bool stranger_say_message(struct stranger *me, fi_addr_t to, const struct wire_message *message)
+bool outsider_say_message(struct outsider *me, fi_addr_t to, const struct wire_message *message)
 {
 	uint8_t bytes[WIRE_MAX_HEADER] = {0};
 	size_t length = wire_encode(message, bytes);
 
-	return stranger_say(me, to, bytes, length);
+	return outsider_say(me, to, bytes, length);
 }
 
-bool stranger_hear(struct stranger *me, unsigned ms, struct wire_message *message)
+bool outsider_hear(struct outsider *me, unsigned ms, struct wire_message *message)
 {
 	uint64_t deadline = now_ns() + ms * 1000000ull;
 
@@ -265,7 +265,7 @@ bool stranger_hear(struct stranger *me, unsigned ms, struct wire_message *messag
 	}
 }
 
-int stranger_read(struct stranger *me, fi_addr_t from, uint64_t address, uint64_t key, void *to, size_t length,
+int outsider_read(struct outsider *me, fi_addr_t from, uint64_t address, uint64_t key, void *to, size_t length,
 		  unsigned ms)
 {
 	uint64_t deadline = now_ns() + ms * 1000000ull;
@@ -282,7 +282,7 @@ int stranger_read(struct stranger *me, fi_addr_t from, uint64_t address, uint64_
 	return me->read_status;
 }
 
-struct wire_message stranger_hello(const struct stranger *me, ptl_process_id_t claimed, ptl_process_id_t wanted)
+struct wire_message outsider_hello(const struct outsider *me, ptl_process_id_t claimed, ptl_process_id_t wanted)
 {
 	return (struct wire_message){
 		.operation = WIRE_HELLO,
@@ -300,16 +300,16 @@ struct wire_message stranger_hello(const struct stranger *me, ptl_process_id_t c
 	};
 }
 
-struct wire_message stranger_meet(struct stranger *me, fi_addr_t to, ptl_process_id_t wanted,
+struct wire_message outsider_meet(struct outsider *me, fi_addr_t to, ptl_process_id_t wanted,
 				  struct wire_message *hello)
 {
 	struct wire_message answer;
 
-	*hello = stranger_hello(me, stranger_id(me), wanted);
-	CHECK(stranger_say_message(me, to, hello));
+	*hello = outsider_hello(me, outsider_id(me), wanted);
+	CHECK(outsider_say_message(me, to, hello));
 	do
-		if (!stranger_hear(me, MEET_MS, &answer))
-			FAIL("no WELCOME for a stranger that gives its own name");
+		if (!outsider_hear(me, MEET_MS, &answer))
+			FAIL("no WELCOME for an outsider that gives its own name");
 	while (answer.operation != WIRE_WELCOME);
 	return answer;
 }
@@ -321,14 +321,14 @@ size_t tcp_record_greeting(void *bytes, size_t size)
 	struct sockaddr_in name = name_of(0);
 	socklen_t length = sizeof name;
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), fd = -1;
-	struct stranger *me = stranger_open(own_pid(200));
+	struct outsider *me = outsider_open(own_pid(200));
 	uint64_t deadline = now_ns() + SAY_NS * 5;
 	ssize_t count = -1;
 
 	CHECK_EQUAL(bind(listener, (struct sockaddr *)&name, sizeof name), 0);
 	CHECK_EQUAL(listen(listener, 1), 0);
 	CHECK_EQUAL(getsockname(listener, (struct sockaddr *)&name, &length), 0);
-	fi_addr_t to = stranger_towards(me, ntohs(name.sin_port));
+	fi_addr_t to = outsider_towards(me, ntohs(name.sin_port));
 
 	while (count <= 0 && now_ns() < deadline) {
 		fi_send(me->ep, "x", 1, NULL, to, &me->sending);
@@ -342,6 +342,6 @@ size_t tcp_record_greeting(void *bytes, size_t size)
 		FAIL("the provider says nothing when it connects");
 	close(fd);
 	close(listener);
-	stranger_close(me);
+	outsider_close(me);
 	return (size_t)count;
 }

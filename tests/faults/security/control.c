@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strangers at the socket by which processes of a node meet; as another user, if this one can become that. */
+/* Outsiders at the socket by which processes of a node meet; as another user, if this one can become that. */
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "tests/faults/security/outsider.h"
 #include "tests/faults/security/security.h"
-#include "tests/faults/security/stranger.h"
 #include "transports/node/node.h"
 
 #define NOBODY  65534
@@ -25,7 +25,7 @@ static bool post(const struct victims *victims, unsigned again)
 		fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	CHECK(fd >= 0);
 	noise_fill(bytes, sizeof bytes);
-	/* Rings, noise, and what begins like a letter of the other one's. */
+	/* Wake-ups, noise, and what begins like a control message of the other one's. */
 	if (again % 5 == 0)
 		memcpy(bytes, &(uint32_t){0x506f3374u}, 4);
 	if (again % 10 == 0)
@@ -34,26 +34,26 @@ static bool post(const struct victims *victims, unsigned again)
 		      (const struct sockaddr *)&name, length) >= 0;
 }
 
-static void a_flood_of_letters_from_a_socket_without_a_name(void)
+static void a_flood_of_control_messages_from_a_socket_without_a_name(void)
 {
-	siege(post, NO_TRACE);
+	run_attack(post, NO_TRACE);
 }
 
-static void a_flood_of_letters_from_another_user(void)
+static void a_flood_of_control_messages_from_another_user(void)
 {
-	if (my_rank == STRANGER)
+	if (my_rank == OUTSIDER)
 		CHECK(setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0);
-	siege(post, NO_TRACE);
+	run_attack(post, NO_TRACE);
 }
 
-const struct test letter_tests[] = {
-	{.name = "a_flood_of_letters_from_a_socket_without_a_name",
-	 .run = a_flood_of_letters_from_a_socket_without_a_name,
+const struct test control_tests[] = {
+	{.name = "a_flood_of_control_messages_from_a_socket_without_a_name",
+	 .run = a_flood_of_control_messages_from_a_socket_without_a_name,
 	 .processes = PARTS,
 	 .traits = TRAIT_SEVERAL | TRAIT_BARE | TRAIT_NODE,
 	 .environment = "PTL_CONNECT_TIMEOUT=90s"},
-	{.name = "a_flood_of_letters_from_another_user",
-	 .run = a_flood_of_letters_from_another_user,
+	{.name = "a_flood_of_control_messages_from_another_user",
+	 .run = a_flood_of_control_messages_from_another_user,
 	 .processes = PARTS,
 	 .traits = TRAIT_SEVERAL | TRAIT_BARE | TRAIT_NODE | TRAIT_ROOT,
 	 .environment = "PTL_CONNECT_TIMEOUT=90s"},

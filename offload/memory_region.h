@@ -2,15 +2,15 @@
 /*
  * Memory that a transport can reach: the source of a peer's reads, the destination of our own.
  *
- * How long it stays exposed depends on what exposing costs.  Measured with 64 KiB: 0.18 us over tcp and net, whose
- * messages take 23 us and more; 54 to 66 us over verbs on soft-RoCE in an emulated machine (1 MiB: 240 us).
+ * How long it stays exposed depends on what exposing costs: next to nothing over tcp and net, more than a message over
+ * verbs.
  *
- *   Where it is a row in a table, an exposure belongs to one operation and covers its bytes.  A key is worth nothing
+ *   Where it is a row in a table, a memory region belongs to one operation and covers its bytes.  A key is worth nothing
  *   once its operation has ended.
  *
- *   Where it pins pages (limits.pins), an exposure belongs to the descriptor: a registration.  It is made by the first
+ *   Where it pins pages (limits.pins), a memory region belongs to the descriptor: a registration.  It is made by the first
  *   operation that needs it, not when the descriptor is bound, because most descriptors only ever move short messages,
- *   which are copied.  It covers the whole region, serves all later operations, and is withdrawn before anybody can
+ *   which are copied.  It covers the whole region, serves all later operations, and is deregistered before anybody can
  *   know that the descriptor is gone: before PtlMDUnlink returns, before the UNLINK event is posted, when PtlMDUpdate
  *   states other memory (or the same anew: it may have been unmapped in between), and when the interface closes.
  *   Nothing outlives the descriptor, so there is no cache that has to guess whether an address still means the same
@@ -27,8 +27,8 @@
  * A reader that was given up may come back and read on, when the user already knows that the operation failed.  So the
  * key it was told dies with the last operation that uses the registration, and later ones get another.
  */
-#ifndef PORTALS_OFFLOAD_EXPOSURE_H
-#define PORTALS_OFFLOAD_EXPOSURE_H
+#ifndef PORTALS_OFFLOAD_MEMORY_REGION_H
+#define PORTALS_OFFLOAD_MEMORY_REGION_H
 
 #include "transports/transport.h"
 
@@ -37,26 +37,27 @@ struct nic;
 struct wire_segment;
 
 struct exposed_piece {
-	struct exposure exposure;
+	struct memory_region memory_region;
 	uint64_t length;
 };
 
 /* Contiguous bytes of a region, exposed piece by piece; mostly one. */
-struct exposures {
+struct memory_regions {
 	struct transport *transport; /* to which; NULL: nothing is exposed */
 	unsigned count;
 	struct exposed_piece one, *many; /* many: NULL if count is 1 */
 };
 
 /* All or nothing; 0 or the transport's error, which is not reported. */
-int exposures_make(struct nic *, struct transport *, const struct iovec *pieces, unsigned count, enum exposure_use,
-		   struct exposures *);
-void exposures_end(struct exposures *);
+int memory_regions_make(struct nic *, struct transport *, const struct iovec *pieces, unsigned count,
+			enum memory_region_use, struct memory_regions *);
+void memory_regions_end(struct memory_regions *);
 
-/* The exposure of the byte at `offset`, or NULL. */
-const struct exposure *exposures_at(const struct exposures *, uint64_t offset);
+/* The memory region of the byte at `offset`, or NULL. */
+const struct memory_region *memory_regions_at(const struct memory_regions *, uint64_t offset);
 
 /* How the peer names a range: fills segments[] and returns their number. */
-unsigned exposures_name(const struct exposures *, uint64_t offset, uint64_t length, struct wire_segment *segments);
+unsigned memory_regions_name(const struct memory_regions *, uint64_t offset, uint64_t length,
+			     struct wire_segment *segments);
 
 #endif

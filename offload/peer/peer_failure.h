@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whom we have given up. */
+#ifndef PORTALS_OFFLOAD_FAILURE_H
+#define PORTALS_OFFLOAD_FAILURE_H
+
+#include <portals3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct nic;
+
+#define NIC_PEER_FAILURES 256 /* on peers that are gone, remembered: peer_failure.c */
+
+/* On a process that we have given up. */
+struct peer_failure {
+	ptl_process_id_t id;
+	const char *why;
+};
+
+struct failures {
+	struct peer_failure ring[NIC_PEER_FAILURES];
+	uint32_t next, count;
+	struct event_queue *eq; /* who wants to be told, or NULL */
+};
+
+/*
+ * The process is gone, for that reason (which is not copied): remembers it, and tells the queue that has asked for it.
+ */
+void peer_failure_record(struct nic *, ptl_process_id_t, ptl_uid_t, ptl_jid_t, const char *why);
+/* It, or its successor, was met. */
+void peer_failure_clear(struct nic *, ptl_process_id_t);
+/* The reason, or NULL if there is none, or none any more. */
+const char *peer_failure_of(struct nic *, ptl_process_id_t);
+
+#endif
