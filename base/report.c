@@ -34,7 +34,7 @@ struct report_texts {
 static _Thread_local _Atomic(struct report_texts *) texts;
 static struct report_texts everybodys; /* of threads for which there is no memory */
 static pthread_key_t end_of_thread;
-static bool ends_are_told;
+static _Atomic bool ends_are_told; /* threads may be at work while the process exits */
 
 static void forget_texts(void *mapped)
 {
@@ -54,9 +54,8 @@ __attribute__((constructor)) static void watch_ends(void)
 /* A plug-in with the static library in it may be unloaded: threads that end later must not come here. */
 __attribute__((destructor)) static void watch_no_longer(void)
 {
-	if (ends_are_told)
+	if (atomic_exchange(&ends_are_told, false))
 		pthread_key_delete(end_of_thread);
-	ends_are_told = false;
 }
 
 static struct report_texts *make_texts(void)

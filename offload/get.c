@@ -204,10 +204,10 @@ static const struct protocol answer_long = {
 		},
 };
 
-static int answer_at_once(struct nic *nic, struct peer *peer, const struct wire_message *request, struct descriptor *md,
+static int answer_at_once(struct nic *nic, struct peer *peer, uint32_t token, struct descriptor *md,
 			  const struct event_info *info)
 {
-	struct wire_message reply = {.operation = WIRE_REPLY, .token = request->token, .mlength = info->mlength};
+	struct wire_message reply = {.operation = WIRE_REPLY, .token = token, .mlength = info->mlength};
 	struct iovec iov[REGION_MAX_PIECES];
 	int count = region_range(&md->region, info->offset, info->mlength, iov);
 	int rc = peer_send_now(nic, peer, &reply, iov, count);
@@ -218,27 +218,34 @@ static int answer_at_once(struct nic *nic, struct peer *peer, const struct wire_
 	return rc;
 }
 
-static void answer_later(struct nic *nic, struct peer *peer, const struct wire_message *request, struct descriptor *md,
+static void answer_later(struct nic *nic, struct peer *peer, uint32_t token, struct descriptor *md,
 			 const struct event_info *info, const struct protocol *protocol)
 {
 	struct operation *op = operation_owed(nic, peer, protocol);
 
 	if (!op) {
 		operation_end(nic, md, PTL_EVENT_GET_END, info, PTL_NI_FAIL);
-		peer_answer(nic, peer, WIRE_REPLY, request->token, WIRE_FAILED, 0);
+		peer_answer(nic, peer, WIRE_REPLY, token, WIRE_FAILED, 0);
 		return;
 	}
 	op->pinned = md;
 	op->info = *info;
 	op->message = (struct wire_message){
 		.operation = protocol == &answer_long ? WIRE_REPLY_LONG : WIRE_REPLY,
-		.token = request->token,
+		.token = token,
 		.reply_token = operation_token(op),
 		.mlength = info->mlength,
 	};
 	op->payload_offset = info->offset;
 	op->payload_length = info->mlength;
 	peer_respond(nic, op);
+}
+
+void get_answer(struct nic *nic, struct peer *peer, uint32_t token, struct descriptor *md,
+		const struct event_info *info)
+{
+	if (answer_at_once(nic, peer, token, md, info) != 0)
+		answer_later(nic, peer, token, md, info, &answer_short);
 }
 
 void get_arrived(struct nic *nic, struct peer *peer, const struct wire_message *request)
@@ -254,7 +261,9 @@ void get_arrived(struct nic *nic, struct peer *peer, const struct wire_message *
 
 	descriptor_log(nic, md, PTL_EVENT_GET_START, &info, PTL_NI_OK);
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);
-	if (far || answer_at_once(nic, peer, request, md, &info) != 0)
-		answer_later(nic, peer, request, md, &info, far ? &answer_long : &answer_short);
+	if (far)
+		answer_later(nic, peer, request->token, md, &info, &answer_long);
+	else
+		get_answer(nic, peer, request->token, md, &info);
 	timing_lap(&nic->timing, PTL_STAGE_EVENT);
 }

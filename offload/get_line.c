@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The usual get, as put_line.c has the usual put.  At its initiator it goes at once, in one line; at its target it is of some bytes
- * that are in one piece, for somebody who takes the answer at once.  That is sent before the get has left a trace there, because it
- * may be refused: then get.c does all.
+ * that are in one piece, for a peer that takes answers at once.  START is told before the answer goes: whoever has that may know of
+ * it.  An answer that is refused nevertheless waits as get.c has it.
  */
 #include "offload/receive.h"
 
@@ -38,23 +38,25 @@ bool get_line(struct nic *nic, struct operation *op)
 	return true;
 }
 
-/* The answer's words go, with what they have no room for behind them.  False: they do not, and nothing has happened. */
-static inline bool answer(struct nic *nic, const struct peer *peer, const struct wire_line *get,
-			  const struct descriptor *md, const struct access *access)
+static inline bool is_usual(const struct nic *nic, const struct peer *peer, const struct descriptor *md,
+			    uint64_t mlength)
+{
+	return mlength <= peer->transport->limits.line_max - WIRE_COMPACT_SIZE && mlength <= nic->settings->short_max &&
+	       md->region.count == 1;
+}
+
+/* The answer's words, with what they have no room for behind them.  False: they are refused, and nothing has happened. */
+static inline bool answer(const struct peer *peer, uint32_t token, const struct descriptor *md,
+			  const struct event_info *info)
 {
 	const struct transport *transport = peer->transport;
 	uint64_t words[WIRE_LINE_WORDS];
-
-	if (unlikely(access->mlength + WIRE_COMPACT_SIZE > transport->limits.line_max ||
-		     access->mlength > nic->settings->short_max || md->region.count != 1))
-		return false;
 	/* What is empty may be nowhere. */
-	const uint8_t *payload =
-		access->mlength > 0 ? (const uint8_t *)md->region.whole.iov_base + access->offset : NULL;
-	const uint8_t *rest = access->mlength > WIRE_REPLY_PAYLOAD ? payload + WIRE_REPLY_PAYLOAD : NULL;
+	const uint8_t *payload = info->mlength > 0 ? (const uint8_t *)md->region.whole.iov_base + info->offset : NULL;
+	const uint8_t *rest = info->mlength > WIRE_REPLY_PAYLOAD ? payload + WIRE_REPLY_PAYLOAD : NULL;
 
-	wire_write_reply(peer->local_tag, peer->remote_tag, get->token, payload, access->mlength, words);
-	return transport->ops->send_line(peer->transport, peer->address, words, WIRE_COMPACT_SIZE + access->mlength,
+	wire_write_reply(peer->local_tag, peer->remote_tag, token, payload, info->mlength, words);
+	return transport->ops->send_line(peer->transport, peer->address, words, WIRE_COMPACT_SIZE + info->mlength,
 					 rest) == 0;
 }
 
@@ -75,12 +77,11 @@ bool get_line_arrived(struct nic *nic, transport_address from, const void *bytes
 	match_begin(&search, &nic->portals[get.pt_index], peer->id, get.match_bits);
 	struct descriptor *md = receive_find(&search, &access);
 
-	if (unlikely(!md || !answer(nic, peer, &get, md, &access)))
+	if (unlikely(!md || !is_usual(nic, peer, md, access.mlength)))
 		return false;
 	match_end(&search); /* as in put_line_arrived() */
 	peer->source_shown[nic->polling] = true;
 	peer_note_arrival(peer, WIRE_GET);
-	peer_note_reply(nic, peer, access.mlength);
 	nic->counters.requests_received++;
 	struct event_info info = {.initiator = peer->id,
 				  .uid = peer->uid,
@@ -90,6 +91,11 @@ bool get_line_arrived(struct nic *nic, transport_address from, const void *bytes
 
 	receive_start(nic, md, &access, &info);
 	descriptor_log(nic, md, PTL_EVENT_GET_START, &info, PTL_NI_OK);
-	operation_end(nic, md, PTL_EVENT_GET_END, &info, PTL_NI_OK);
+	if (likely(answer(peer, get.token, md, &info))) {
+		peer_note_reply(nic, peer, info.mlength);
+		operation_end(nic, md, PTL_EVENT_GET_END, &info, PTL_NI_OK);
+	} else {
+		get_answer(nic, peer, get.token, md, &info);
+	}
 	return true;
 }

@@ -191,6 +191,8 @@ bool put_line_arrived(struct nic *, transport_address from, const void *bytes, s
 
 /* The usual get likewise (get_line.c); its operation is new, and then waits for the answer. */
 bool get_line(struct nic *, struct operation *);
+/* The short answer to a get whose START has been told, now or later, and its END. */
+void get_answer(struct nic *, struct peer *, uint32_t token, struct descriptor *, const struct event_info *);
 bool get_line_arrived(struct nic *, transport_address from, const void *bytes, size_t length);
 
 /* Arrival at the target. */

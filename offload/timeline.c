@@ -64,6 +64,9 @@ static unsigned own_track(struct timeline *timeline)
 	return own & ((1u << TRACK_BITS) - 1);
 }
 
+/* An entry's ticket meanwhile: greater than any, so that no other writer takes it. */
+#define BEING_WRITTEN UINT64_MAX
+
 static void record(struct timeline *timeline, enum timeline_kind kind, ptl_stage_t stage, uint64_t start, uint64_t end,
 		   const struct timeline_message *message)
 {
@@ -84,7 +87,12 @@ static void record(struct timeline *timeline, enum timeline_kind kind, ptl_stage
 						message->match_bits,
 						(uint64_t)message->nid << 32 | message->pid};
 
-	atomic_store_explicit(&entry->ticket, 0, memory_order_relaxed);
+	/* One writer at a time: a recorder that was a whole round behind finds its place taken, and is read as dropped. */
+	uint64_t old = atomic_load_explicit(&entry->ticket, memory_order_relaxed);
+
+	if (old > ticket || !atomic_compare_exchange_strong_explicit(&entry->ticket, &old, BEING_WRITTEN,
+								     memory_order_acquire, memory_order_relaxed))
+		return;
 	/* As in event_post(): pairs with the fence in timeline_read(). */
 	atomic_thread_fence(memory_order_release);
 	for (int i = 0; i < TIMELINE_WORDS; i++)

@@ -97,6 +97,8 @@ static int compare(const void *a, const void *b)
 		return x->record.track < y->record.track ? -1 : 1;
 	if (x->at != y->at)
 		return x->at < y->at ? -1 : 1;
+	if (x->ticket == y->ticket)
+		return (x->ends > y->ends) - (x->ends < y->ends);
 	if (x->until != y->until)
 		return x->until > y->until ? -1 : 1;
 	/* A stage that contains others is recorded after them; what happens at a moment, after what it is in. */
@@ -246,7 +248,7 @@ void timeline_write(const struct nic *nic, FILE *out)
 		timing_clock_name(), timing_clock_cost());
 	fputs("\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n", out);
 	write_names(&writer);
-	for (size_t i = 0; i < writer.count; i++)
+	for (size_t i = 0; writer.moments && i < writer.count; i++)
 		write_moment(&writer, &writer.moments[i]);
 	fputs("\n]}\n", out);
 	free(writer.moments);

@@ -127,12 +127,16 @@ static void write_answer(struct stat_page *page, const char *text)
 	atomic_store_explicit(&page->sequence, sequence | 1, memory_order_relaxed);
 	/* Pairs with the acquire fence of whoever has read it, before it looks again whether that was odd. */
 	atomic_thread_fence(memory_order_release);
-	page->at = monotonic_ns();
+	uint64_t now = monotonic_ns();
+
+	page->at = now;
 	memcpy(page->interfaces, own.answer, sizeof(own.answer));
 	if (text) {
-		page->text_at = page->at;
-		page->text_length = (uint32_t)strnlen(text, STAT_PAGE_TEXT);
-		memcpy(page->text, text, page->text_length);
+		uint32_t length = (uint32_t)strnlen(text, STAT_PAGE_TEXT);
+
+		page->text_at = now;
+		page->text_length = length;
+		memcpy(page->text, text, length); /* not what the page says: others may write it */
 	}
 	atomic_store_explicit(&page->sequence, (sequence | 1) + 1, memory_order_release);
 }

@@ -155,6 +155,7 @@ static bool is_readable(int fd)
 
 void node_doorbell_close(struct node_peer *peer)
 {
+	UNCANCELLED;
 	if (peer->doorbell >= 0)
 		close(peer->doorbell);
 	peer->doorbell = -1;
