@@ -21,7 +21,7 @@ static _Atomic bool errors_aloud;
 
 #define TEXT_SIZE 512
 #define HINT_SIZE 192
-#define FEW       8 /* descriptors, which a call that failed without a reason may have lacked */
+#define FEW       8 /* descriptors left, or fewer: a call that failed without a reason may have lacked one */
 
 struct report_texts {
 	char last_error[TEXT_SIZE], lock_hint[HINT_SIZE], descriptor_hint[HINT_SIZE];

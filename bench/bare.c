@@ -189,7 +189,7 @@ static void futex(_Atomic uint32_t *word, int operation, uint32_t value)
  * A thread that goes to sleep says so and then looks again; the sender looks for sleepers after publishing: in the one
  * order of sequentially consistent operations one of the two sees the other.
  */
-static void ring(struct session *session, uint64_t size)
+static void write_doorbell(struct session *session, uint64_t size)
 {
 	struct bare_lane *lane = lane_out(session);
 
@@ -199,7 +199,7 @@ static void ring(struct session *session, uint64_t size)
 		futex(&lane->doorbell, FUTEX_WAKE, 1);
 }
 
-static bool spin_for_ring(struct bare_lane *lane, uint32_t wanted, uint64_t spin_ns)
+static bool spin_for_doorbell(struct bare_lane *lane, uint32_t wanted, uint64_t spin_ns)
 {
 	uint64_t end = monotonic_ns() + spin_ns;
 
@@ -212,12 +212,12 @@ static bool spin_for_ring(struct bare_lane *lane, uint32_t wanted, uint64_t spin
 }
 
 /* There is never more than one message under way. */
-static void await_ring(struct session *session, uint64_t spin_ns)
+static void await_doorbell(struct session *session, uint64_t spin_ns)
 {
 	struct bare_lane *lane = lane_in(session);
 	uint32_t value, wanted = (uint32_t)++received;
 
-	if (spin_for_ring(lane, wanted, spin_ns))
+	if (spin_for_doorbell(lane, wanted, spin_ns))
 		return;
 	atomic_store(&lane->asleep, 1);
 	while ((value = atomic_load(&lane->doorbell)) != wanted)
@@ -228,13 +228,13 @@ static void await_ring(struct session *session, uint64_t spin_ns)
 static void block_receive(struct session *session, uint64_t size)
 {
 	(void)size;
-	await_ring(session, SPIN_NS);
+	await_doorbell(session, SPIN_NS);
 }
 
 static void wake_receive(struct session *session, uint64_t size)
 {
 	(void)size;
-	await_ring(session, 0);
+	await_doorbell(session, 0);
 }
 
 static const struct {
@@ -245,8 +245,8 @@ static const struct {
 	[BARE_STAGED_64K] = {stage_send_64k, stage_receive_64k},
 	[BARE_CROSS] = {line_send, cross_receive},
 	[BARE_SPLIT] = {split_send, split_receive},
-	[BARE_BLOCKING] = {ring, block_receive},
-	[BARE_WAKE] = {ring, wake_receive},
+	[BARE_BLOCKING] = {write_doorbell, block_receive},
+	[BARE_WAKE] = {write_doorbell, wake_receive},
 };
 
 /* Each side clears the lane that it will write. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts of the test limits. */
+/* Parts of ptlbench limits. */
 #ifndef PTLBENCH_MACHINE_LIMITS_H
 #define PTLBENCH_MACHINE_LIMITS_H
 

@@ -231,7 +231,7 @@ uint64_t peers_kill(struct peers *peers)
 	return now;
 }
 
-/* The forked initiator has said on stderr why it ends; another process has not. */
+/* The initiator that we forked has said on stderr why it ends; another one has not. */
 static void __attribute__((noreturn)) other_side_gone(const struct peers *peers)
 {
 	if (peers->forked && peers->role == TARGET)

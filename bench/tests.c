@@ -77,7 +77,7 @@ static const struct bench_test tests[] = {
 	 "node and ofi beside MPI, UCX, raw libfabric and the bare limits, in turns; minutes, 10 s with --quick"},
 	{"rival", NULL, candidate, 0, PLACE | B(RAW), "one candidate of compare, which starts it"},
 	{"goals", NULL, goals, 0, OPTIONS_ALWAYS | B(TRANSPORT) | B(AGAINST) | B(STRICT) | B(QUICK),
-	 "what we promise, measured by the commands shown, and how much of it is met; minutes, 45 s with --quick"},
+	 "the goals, measured by the commands shown, and how many of them are met; minutes, 45 s with --quick"},
 };
 /* clang-format on */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The first message after a second of silence: both processes are idle, the target sleeps in Portals.  Its candidate is
+ * The first message after a second of silence: both processes are idle, the target sleeps in Portals.  Its counterpart is
  * the bare wake: the target sleeps on a futex.  One way, by the clock that both processes share.
  */
 #include "tests.h"

@@ -90,7 +90,7 @@ typedef struct {
 	uint64_t commands;                   /* calls handed to the owner because it was busy */
 	uint64_t driven_by_host;             /* messages and completions handled by a thread inside a Portals call */
 	uint64_t driven_by_nic;              /* ... and by the NIC thread */
-	uint64_t sleeps, kicks;              /* times somebody slept on the wait object, and was woken on purpose */
+	uint64_t sleeps, kicks;              /* times a thread slept on a doorbell; times a doorbell was written to */
 	uint64_t allocations;                /* times a pool had to grow */
 } ptl_nic_counters_t;
 
@@ -167,8 +167,8 @@ typedef enum {
  * process has ended", "its port is closed", "silent for PTL_PEER_TIMEOUT", ...), else "": a constant text, for people.
  *
  * A peer's end is certain to be noticed if something is under way with it, after PTL_PEER_TIMEOUT at the latest; without that
- * it is if the kernel tells, as it does within a node.  The last 256 failures are remembered, each until the process or
- * one that follows it under the same id is met again; the id of one that was forgotten is UNKNOWN.  DEAD is also one
+ * it is if the kernel tells, as it does within a node.  The last 256 that were given up are remembered, each until it,
+ * or a process that follows it under the same id, is met again; the id of one that was forgotten is UNKNOWN.  DEAD is also one
  * that stood still (SIGSTOP, a machine asleep) for longer than PTL_PEER_TIMEOUT; it is met again when it goes on and
  * either has something to send.
  */

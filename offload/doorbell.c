@@ -10,7 +10,7 @@
 #include "offload/doorbell.h"
 #include "offload/own.h"
 
-void nic_ring(struct nic *nic, int event)
+void nic_write_doorbell(struct nic *nic, int event)
 {
 	UNCANCELLED;
 	const uint64_t one = 1;
@@ -20,22 +20,22 @@ void nic_ring(struct nic *nic, int event)
 	atomic_fetch_add_explicit(&nic->wakes, 1, memory_order_relaxed);
 	/* Cannot fail: the counter would have to overflow. */
 	if (write(event, &one, sizeof(one)) != sizeof(one))
-		report(LOG_ERROR, "cannot ring the doorbell of interface %u: %s", nic->index, strerror(errno));
+		report(LOG_ERROR, "cannot write to the doorbell of interface %u: %s", nic->index, strerror(errno));
 	timing_stop(&nic->timing, PTL_STAGE_DOORBELL, start);
 }
 
 void nic_wake(struct nic *nic)
 {
 	if (atomic_load(&nic->sleeper) == SLEEPER_HOST)
-		nic_ring(nic, nic->doorbells.host);
+		nic_write_doorbell(nic, nic->doorbells.host);
 	else if (atomic_exchange(&nic->nic_asleep, false)) /* one wake-up a sleep: from here on it counts as awake */
-		nic_ring(nic, nic->doorbells.nic);
+		nic_write_doorbell(nic, nic->doorbells.nic);
 }
 
 void nic_wake_all(struct nic *nic)
 {
-	nic_ring(nic, nic->doorbells.host);
-	nic_ring(nic, nic->doorbells.nic);
+	nic_write_doorbell(nic, nic->doorbells.host);
+	nic_write_doorbell(nic, nic->doorbells.nic);
 }
 
 /* poll() ignores negative descriptors. */
@@ -44,7 +44,7 @@ static int watched_fd(struct nic *nic, int path, enum nic_watch watch)
 	/* Acquire pairs with the release in nic_attach(), after which nic_wake_all() makes us look again. */
 	int fd = atomic_load_explicit(&nic->doorbells.wait_fds[path], memory_order_acquire) - 1;
 
-	return fd >= 0 && (watch == WATCH_TRANSPORTS || (watch == WATCH_LATE_DOORBELL && nic->doorbells.rings[path]))
+	return fd >= 0 && (watch == WATCH_TRANSPORTS || (watch == WATCH_LATE_DOORBELL && nic->doorbells.late[path]))
 		       ? fd
 		       : -1;
 }

@@ -15,7 +15,7 @@ struct nic;
 struct doorbells {
 	int nic, host;
 	_Atomic int wait_fds[NIC_TRANSPORTS]; /* plus one; 0: none */
-	bool rings[NIC_TRANSPORTS];           /* limits.late_doorbell; written before the descriptor */
+	bool late[NIC_TRANSPORTS];            /* limits.late_doorbell; written before the descriptor */
 };
 
 /* Wakes the thread that sleeps for the engine, so that it looks again. */

@@ -95,7 +95,7 @@ void nic_attach(struct nic *nic, enum nic_path path)
 	struct transport *transport = nic->claimed[path];
 
 	nic->transports[path] = transport;
-	nic->doorbells.rings[path] = transport->limits.late_doorbell;
+	nic->doorbells.late[path] = transport->limits.late_doorbell;
 	/* Pairs with the acquire in nic_sleep(). */
 	atomic_store_explicit(&nic->doorbells.wait_fds[path], transport->ops->wait_fd(transport) + 1,
 			      memory_order_release);

@@ -58,9 +58,9 @@
  * other trace) means that they compute, and it takes over.  That bounds how long a message waits for a host that has
  * just begun to compute.
  *
- * It need not wait so long on a transport whose peers write to a late doorbell for what nobody looks at
- * (limits.late_doorbell): while parked the NIC thread watches the descriptors of these, and if one becomes readable
- * with no host inside PtlEQWait it takes over at once.  (A host may have driven meanwhile and emptied the descriptor:
+ * It need not wait so long on a transport with a late doorbell, whose descriptor becomes readable for what nobody has
+ * looked at for a while (limits.late_doorbell): while parked the NIC thread watches the descriptors of these, and if
+ * one becomes readable with no host inside PtlEQWait it takes over at once.  (A host may have driven meanwhile and emptied the descriptor:
  * then there is nothing to do, no harm.)  If a host is inside, it will look, and the thread watches again a tick
  * later.  Late doorbells do not become a storm: a take-over that a host ended within a tick was in vain, and for twice
  * as many ticks as after the last such one, up to DEAF_TICKS, the thread does not listen.
@@ -73,7 +73,7 @@
  * sleeps on it.
  *
  * A drive and arm() are in drive.c, the NIC thread in thread.c, waiting hosts in wait.c and waiters.c, doorbells in doorbell.c.  Models of the
- * ownership word and of the hand-over between sleepers, with store buffers, are in tests/models.
+ * ownership word and of the hand-over between sleepers, with store buffers, are in tests/spin.
  */
 #include "offload/nic.h"
 
@@ -376,7 +376,7 @@ static bool push(struct nic *nic, struct command *command, uintptr_t word)
 						     memory_order_release, memory_order_relaxed))
 		return false;
 	if (asleep)
-		nic_ring(nic, nic->doorbells.nic);
+		nic_write_doorbell(nic, nic->doorbells.nic);
 	return true;
 }
 

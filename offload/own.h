@@ -27,6 +27,6 @@ void own_wake_waiters(struct nic *);
 void own_give_back(struct nic *, enum nic_owner owner);
 
 /* Writes to one of the two doorbells (doorbell.c). */
-void nic_ring(struct nic *, int event);
+void nic_write_doorbell(struct nic *, int event);
 
 #endif

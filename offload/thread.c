@@ -111,7 +111,7 @@ void nic_end_deep(struct nic *nic)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&nic->lease, memory_order_relaxed) == LEASE_DEEP &&
 	    atomic_compare_exchange_strong(&nic->lease, &deep, LEASE_TICKING))
-		nic_ring(nic, nic->doorbells.nic);
+		nic_write_doorbell(nic, nic->doorbells.nic);
 }
 
 /* What the NIC thread remembers from one lease to the next. */
@@ -275,7 +275,7 @@ void nic_thread_stop(struct nic *nic)
 		return;
 	/* Pairs with stopping(); the doorbell is written to after it, so one of them is seen. */
 	atomic_store(&nic->stop, true);
-	nic_ring(nic, nic->doorbells.nic);
+	nic_write_doorbell(nic, nic->doorbells.nic);
 	pthread_join(nic->thread, NULL);
 	nic->thread_running = false;
 	nic_call(nic, waiters_hand_on, NULL); /* hosts that were blocked beside a dedicated NIC thread */

@@ -120,7 +120,7 @@ struct transport_read {
 	void *local;
 	size_t length;
 	const struct memory_region *memory_region;
-	uint64_t remote, key; /* as the peer's struct memory region says */
+	uint64_t remote, key; /* as the peer's struct memory_region says */
 	void *context;
 };
 

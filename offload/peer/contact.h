@@ -19,12 +19,12 @@ void contact_release(struct nic *, struct peer *);
 /* Its PING or PONG says how much we should have heard by now: is something missing?  Then the conversation has ended. */
 bool contact_misses(struct nic *, struct peer *, const struct wire_message *);
 void contact_answer_version(struct nic *, const struct wire_message *, transport_address from);
-/* The decision, whatever it is based on: the peer fails, and what connects us with it is severed. */
+/* Gives the peer up, for whatever reason: it fails, and what connects us with it is severed. */
 void contact_give_up(struct nic *, struct peer *, const char *why);
 /* After peer_break(). */
 void contact_end_broken(struct nic *, struct peer *);
 /*
- * Its conversation has ended, without a failure: what connects us with it is severed if reads of its memory are left
+ * Its conversation has ended, but it is not given up: what connects us with it is severed if reads of its memory are left
  * behind.  A living peer may never answer them, and no operation waits for them that could find that out.
  */
 void contact_cut_reads(struct nic *, struct peer *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whom we have given up. */
-#ifndef PORTALS_OFFLOAD_FAILURE_H
-#define PORTALS_OFFLOAD_FAILURE_H
+/* Which peers we have given up, and why. */
+#ifndef PORTALS_OFFLOAD_PEER_FAILURE_H
+#define PORTALS_OFFLOAD_PEER_FAILURE_H
 
 #include <portals3.h>
 #include <stdbool.h>
@@ -9,9 +9,9 @@
 
 struct nic;
 
-#define NIC_PEER_FAILURES 256 /* on peers that are gone, remembered: peer_failure.c */
+#define NIC_PEER_FAILURES 256 /* remembered at a time: peer_failure.c */
 
-/* On a process that we have given up. */
+/* A process that we have given up, and why. */
 struct peer_failure {
 	ptl_process_id_t id;
 	const char *why;

@@ -4,13 +4,13 @@
  *
  * HOW LONG.  A server meets millions in its life, so a peer is known as long as forgetting it would lose something, and
  * no longer.  What would be lost is the conversation: the other side would go on with it, and its next message be
- * dropped as STALE.  So a peer is forgotten when there is no conversation and nothing waits for one: after the failure
- * that it is gone, after a contact that failed, after a STALE.  Then nobody names it: operations are in its lists or
+ * dropped as STALE.  So a peer is forgotten when there is no conversation and nothing waits for one: after it was
+ * given up, after a contact that failed, after a STALE.  Then nobody names it: operations are in its lists or
  * nowhere, and the tables of addresses below are cleared when an address is given up.  The sweep is peers_tick(), outside
  * of transports' calls.  A conversation's end puts the peer on nic->busy, whoever ends it.
  *
- * A peer that is only silent is not gone.  A transport that tells of every end (limits.tells_gone) makes sure that a
- * failure comes; elsewhere nobody says so when a process ends that owes nothing.  So each newcomer pays for a few
+ * A peer that is only silent is not gone.  A transport that tells of every end (limits.tells_gone) makes sure that it
+ * is given up in time; elsewhere nobody says so when a process ends that owes nothing.  So each newcomer pays for a few
  * others: a hand goes round the table, and those who have said nothing since it passed are examined as if they owed
  * something (liveness_tick): their port is probed, then they are asked, and the outcome is the usual one.  Without
  * newcomers nobody is disturbed, and nothing grows.  With them, the hand passes everybody once while the table grows by

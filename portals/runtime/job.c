@@ -6,7 +6,7 @@
  * collective, and a job may come up in any order.
  *
  * ADDRESSES.  A transport knows a peer as (nid, pid), the launcher as a rank.  Whoever asked PtlGetRankId has taught us
- * which rank that is; who is greeted by another process has not: then all ranks are asked who they are, once, some at a
+ * which rank that is; who is greeted by a process of which it knows no rank has not: then all ranks are asked who they are, once, some at a
  * time.  The NIC asks, and must not wait: a question goes to the launcher, its answer comes on one of the launcher's
  * threads, and the NIC, which repeats itself anyway, finds it the next time.  A launcher may keep a question until the
  * rank has said what is asked for (seen on one host), or answer at once that it has not (seen between hosts): then it

@@ -306,7 +306,7 @@ static void connect_to(const struct process *at)
 	if (peer->state == SHM_OPEN)
 		return;
 	peer->connect_at = 0;
-	int error = ofi_shm_connection_request(victim, index, peer);
+	int error = ofi_shm_connect(victim, index, peer);
 
 	REQUIRE(error == 0 || error == -EAGAIN || error == -ENOENT || error == -EHOSTUNREACH);
 	REQUIRE((error == 0) == (shm_peer_at(victim, index)->state == SHM_OPEN));

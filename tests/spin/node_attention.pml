@@ -3,10 +3,10 @@
  * Who wakes a receiver, and when: the attention of a segment (transports/node/node_queue.c, node.c, node_meet.c) between two
  * senders and a process with two threads: one that sleeps for the engine, and one that drives now and then.
  *
- *     -DHOST_POLLED=1       attention is HOST_POLLED, not AWAKE, unless ASLEEP: the thread that sleeps is the NIC thread, and waits in a
- *                     lease while the other drives; 0: it is a host in PtlEQWait, and waits for nobody (host mode)
+ *     -DHOST_POLLED=1 attention is HOST_POLLED, not AWAKE, unless ASLEEP: the thread that sleeps is the NIC thread, and
+ *                     waits in a lease while the other drives; 0: it is a host in PtlEQWait, and waits for nobody (host mode)
  *     -DTICK=0        a lease is not ended by a timer when the host has stopped to drive, but by wake-ups alone; then
- *                     whoever rang a sleeper looks later, too, whether that was of use, which the code does not do
+ *                     whoever woke a sleeper looks later, too, whether that was of use, which the code does not do
  *     -DFALLS_ASLEEP=1  a sender wakes no more than once for what it has deferred, for it sleeps itself then
  *     -DWATCHED=0     no pidfd: the death of a sender wakes nobody
  *     -DMESSAGES=n    of sender 1, which lives; sender 0 has one
@@ -84,7 +84,7 @@ end:	do
 
 /* --- the doorbell, and death --- */
 
-bool wake;                /* there are some unread */
+bool wake;                /* there are unread wake-ups */
 bool dead[SENDERS];
 bool death_known[SENDERS]; /* and let go: its pidfd is watched no more */
 
@@ -94,16 +94,16 @@ bool death_known[SENDERS]; /* and let go: its pidfd is watched no more */
 /* --- senders --- */
 
 #ifdef MUTANT_WOKEN_BY_ONE_FOR_ALL
-byte rung_by_somebody;
-#define RUNG rung_by_somebody
+byte woken_by_somebody;
+#define WOKEN_FROM woken_by_somebody
 #else
-#define RUNG rung
+#define WOKEN_FROM woken_from
 #endif
 
 #ifdef MUTANT_WAKES_WITHOUT_EPOCH
-#define RUNG_ALREADY (RUNG != 0)
+#define WOKEN_ALREADY (WOKEN_FROM != 0)
 #else
-#define RUNG_ALREADY (RUNG == seen)
+#define WOKEN_ALREADY (WOKEN_FROM == seen)
 #endif
 #ifdef MUTANT_NOTHING_DEFERRED
 #define DEFERS false
@@ -111,15 +111,15 @@ byte rung_by_somebody;
 #define DEFERS HOST_POLLED
 #endif
 
-/* The outcome is in `rings`: it asks the kernel to next, if it lives. */
+/* The outcome is in `wakes`: it asks the kernel to wake the receiver next, if it lives. */
 inline look_at_attention()
 {
 #ifndef MUTANT_ATTENTION_LOADED_FIRST
 	seen = attention;
 #endif
 	if
-	:: ASLEEP(seen) && !RUNG_ALREADY ->
-		RUNG = seen;
+	:: ASLEEP(seen) && !WOKEN_ALREADY ->
+		WOKEN_FROM = seen;
 		wakes = true;
 #if !TICK && !defined(MUTANT_WAKES_OF_SLEEPERS_FORGOTTEN)
 		deferred = (HOST_POLLED -> position + 1 : 0);
@@ -135,7 +135,7 @@ inline look_at_attention()
 }
 
 /* Now and then, after what it deferred has become late. */
-inline ring_deferred(s)
+inline wake_deferred(s)
 {
 	do
 	:: deferred == 0 -> break
@@ -150,7 +150,7 @@ inline ring_deferred(s)
 
 proctype sender(byte me)
 {
-	byte position, seen, rung, deferred, sent;
+	byte position, seen, woken_from, deferred, sent;
 	bool wakes;
 
 	{
@@ -176,12 +176,12 @@ proctype sender(byte me)
 			fi;
 #if MESSAGES > 1
 			if
-			:: ring_deferred(me)
+			:: wake_deferred(me)
 			:: true /* goes on sending */
 			fi
 #endif
 		od;
-		ring_deferred(me)
+		wake_deferred(me)
 	} unless {
 		dead[me]
 	}

@@ -12,7 +12,7 @@
  *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
  *
  * Modelled: node_connect(), write_to_peer(), read_introduction() with is_over(), handle_connect() and advance(), let_go(), reap(),
- * nobody_there(), number_peer(); and records that carry a number instead of an identity.  Each of these is one step.  Not
+ * node_nobody_there(), node_number_give(); and records that carry a number instead of an identity.  Each of these is one step.  Not
  * modelled: what proves identity and uid, other versions and users, the DISCONNECT (a process leaves without it), segments that
  * cannot be mapped, numbers that are used again when all others were.  Time: a side asks again to connect when all control messages have been read,
  * and CONNECTS times besides.
@@ -131,7 +131,7 @@ inline connect()
 	:: else -> repeats++; assert(repeats <= ENOUGH)
 	fi;
 	if
-	:: !bound[OTHER] && segment[me] -> let_go() /* nobody_there() */
+	:: !bound[OTHER] && segment[me] -> let_go() /* node_nobody_there() */
 	:: else -> write_to_peer(CONNECT, meeting[me] == MET)
 	fi
 }

@@ -7,7 +7,7 @@
  *     -DMUTANT_...     one thing wrong, see run.sh; verification has to fail
  *
  * Modelled: the three words of a claim; node_split_open(), node_split_take(), node_split_close(), node_split_result(),
- * settle(); take_from_back(), help_with(), tell_reader(); and a reader that sleeps until the last chunk is there
+ * node_read_settle(); take_from_back(), help_with(), tell_reader(); and a reader that sleeps until the last chunk is there
  * (node_arm(), node_attend()).  Two processes help, each with any of the generations.  They read what they were asked
  * late or never, do something else instead of the next chunk, stop between taking and writing for any time or for ever, fail
  * to write; one dies at any step.  A read may fail: then it takes all that is left, and waits as ever.  Not modelled:

@@ -11,7 +11,7 @@
  * Modelled: node_read(), node_pull_ask(), node_pulled_piece(), node_read_alone(), node_read_end(), node_copies_peer_lost();
  * node_pull_asked(), send_piece(), send_refusal(), and which slabs are free.  The source computes (and refuses what is
  * optional), does something else for any time, stops for ever or dies at any step; the reader finds no room in its
- * queue, loses patience whenever it may, and fails by itself.  Not modelled: the queues (node_queue.pml), who rings
+ * queue, loses patience whenever it may, and fails by itself.  Not modelled: the queues (node_queue.pml), who wakes whom
  * (node_attention.pml), help (node_split.pml), what a misbehaving peer says.
  *
  * Claimed: a message that ended well has all of its bytes, each written once, and the right ones; it ends once; nothing is

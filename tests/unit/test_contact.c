@@ -1375,7 +1375,7 @@ static void questions_keep_the_pause_too(void **state)
 }
 
 /*
- * The failure comes once.  What the reads wait for is sought as long as they hang, a few times a second however busy
+ * A peer is given up once.  What the reads wait for is sought as long as they hang, a few times a second however busy
  * the timers are, and where they were asked for: though a request greets a successor, and though it has been met.
  */
 static void what_hanging_reads_wait_for_is_sought_at_leisure(void **state)

@@ -899,7 +899,7 @@ static void memory_that_is_not_there_fails_its_read_only(void)
 	barrier();
 }
 
-static void a_probe_tells_a_peer_from_an_unverified_peer(void)
+static void a_probe_tells_a_peer_from_another_process(void)
 {
 	uint64_t here[2] = {0};
 
@@ -1692,7 +1692,7 @@ static const struct test tests[] = {
 	ROW(2, a_deregistered_key_gets_no_help),
 	ROW(2, another_image_of_a_process_is_neither_read_nor_written),
 	ROW(2, memory_that_is_not_there_fails_its_read_only),
-	ROW(2, a_probe_tells_a_peer_from_an_unverified_peer),
+	ROW(2, a_probe_tells_a_peer_from_another_process),
 	ROW(2, who_may_not_read_gets_everything_through_slabs),
 	ROW(3, who_may_not_read_gets_everything_through_slabs),
 	ROW(2, who_loses_the_right_to_read_goes_on_through_slabs),

@@ -1164,7 +1164,7 @@ static void waking_the_dead_is_harmless(void)
 	CHECK(!peer->failed);
 	CHECK(node_peer_dead(node, peer));
 	CHECK(wait_fd_readable(node, 0));
-	CHECK(node_read_control(node) > 0); /* the death, and what the child still answered to a second ping */
+	CHECK(node_read_control(node) > 0); /* the death, and what the child still answered to a second CONNECT */
 	CHECK_EQUAL(told, 1);
 	CHECK_EQUAL(open_descriptors(), before);
 	drop(node);
@@ -1363,7 +1363,7 @@ static void only_passed_descriptors_are_taken_and_only_with_a_control_message(vo
 }
 
 /* What would be sent would bear it. */
-static void a_control_without_a_number_opens_nothing(void)
+static void a_control_message_without_a_number_opens_nothing(void)
 {
 	enum { NUMBER_AT = 56 }; /* of the sender for its receiver; then the one that it was given */
 	const uint16_t none = NODE_NO_SENDER;
@@ -1704,7 +1704,7 @@ static const struct test tests[] = {
 	ROW(1, changed_control_messages_do_no_harm),
 	ROW(1, nobody_speaks_in_anothers_name),
 	ROW(1, only_passed_descriptors_are_taken_and_only_with_a_control_message),
-	ROW(1, a_control_without_a_number_opens_nothing),
+	ROW(1, a_control_message_without_a_number_opens_nothing),
 	ROW(1, whoever_has_no_descriptors_left_meets_later),
 	ROW(1, two_descriptors_are_enough_to_meet),
 	ROW(1, only_an_eventfd_is_taken_for_a_doorbell),

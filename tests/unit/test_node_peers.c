@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Peers that go, and what stays of them: whole transports, several in one process, with nothing but their own polling.
- * DISCONNECTs can be lost at node_disconnect(), which is wrapped.
+ * A DISCONNECT can be lost at node_disconnect(), which is wrapped.
  */
 #include <errno.h>
 #include <malloc.h>

@@ -4,8 +4,8 @@
  * in node_peers.c, the queue in node_queue.c, names and doorbells in node_name.c, first contact in node_meet.c, long
  * data in node_copy.c.
  *
- * poll() looks at one cache line.  What costs a system call, control messages (introductions, wake-ups, deaths), are
- * read every so many polls in vain, or when the doorbell was found readable before a sleep.  A thread that shares its
+ * poll() looks at one cache line.  What costs a system call (control messages, wake-ups, deaths) is read every so many
+ * polls in vain, or when the wait descriptor was found readable before a sleep.  A thread that shares its
  * core with others that compute may have milliseconds between two polls: so a few polls in vain are enough if they took
  * so long.
  */

@@ -56,7 +56,7 @@
  * WHEN DESCRIPTORS RUN OUT (RLIMIT_NOFILE).  A peer takes two for as long as it is known, its pidfd and its doorbell;
  * the segment's is closed when that is mapped.  A control message whose segment finds none free has no effect but to be
  * answered, and is repeated like any that was lost; if it stays so, contact fails after PTL_CONNECT_TIMEOUT, and why
- * has been reported once.  If only the doorbell finds none, the peer is woken by control messages; if the pidfd finds
+ * has been reported once.  If only the doorbell finds none, the peer is woken by control message; if the pidfd finds
  * none, its death is found through its name: slower, and that is all.
  */
 #include <errno.h>

@@ -10,7 +10,7 @@
  * doorbell.  The doorbell is an eventfd that goes to every peer with our segment; a wake-up adds 1 to it, which is the
  * cheapest way through the kernel to wake a thread that waits for control messages and deaths too.  Only its owner
  * reads it, in poll() (node_read_control()), which empties it: the wait descriptor would be readable for ever, and
- * arm() never allow to sleep.  However many wake-ups, one wake.
+ * arm() never allow to sleep.  However many wake-ups it holds, the owner wakes once.
  *
  * WHY NO WAKE-UP IS READ AWAY IN VAIN.  A sender that wakes us has moved our tail and published before, and has found
  * us ASLEEP or HOST_POLLED after that.
@@ -34,7 +34,7 @@
  * gone; it wakes a sleeper.  A pid may be given to another process before the pidfd is open; so the name is looked at
  * afterwards, which a dead process does not hold.  The other proof is that no process holds the name: the process has
  * released it, or replaced itself (execve), which no pidfd shows, or it has died and cannot be watched (another pid
- * namespace).  And a process that holds the name with a new incarnation, or sends BYE, proves that the old incarnation
+ * namespace).  And a process that holds the name with a new incarnation, or sends DISCONNECT, proves that the old one
  * is no more.  A wake-up proves nothing: a doorbell outlives its owner as long as another process has it.
  */
 #include <errno.h>

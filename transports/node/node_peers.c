@@ -9,7 +9,7 @@
  * taken.  So the table is as large as the most peers at a time.
  *
  * WHO SAYS THAT A PEER HAS GONE: its DISCONNECT, its pidfd, its segment when we write to it, its name when we
- * connect.  A process that lives on, but has closed its interface, may have sent DISCONNECT to a socket that was full,
+ * ask it to connect.  A process that lives on, but has closed its interface, may have sent DISCONNECT to a socket that was full,
  * and one that we cannot watch may have been killed.  Every newcomer therefore has two others looked at in turn.
  */
 #include <errno.h>

@@ -4,10 +4,10 @@
  *
  * WHO OWNS WHAT.  The engine owns an entry from resolve() to its last forget() (`uses`).  After that the entry is ours: it
  * is queued in `unused`, oldest first, and resolve() may still find it.  Who is tried at one candidate port after the
- * other, and an unverified peer who repeats itself, are resolved again soon; whoever comes from an address that we do
+ * other, and an unverified peer that repeats itself, are resolved again soon; whoever comes from an address that we do
  * not know is refused in the name of a peer whose source has been shown, until it repeats itself within a second and
  * its source is known (introduce() in contact.c).  So OFI_UNUSED_KEPT of them stay, more than unverified peers are
- * answered in that time (unverified_affordable() in outsider.c).  The oldest of more than that are freed by poll().
+ * answered in that time (in unverified.c: unverified_affordable()).  The oldest of more than that are freed by poll().
  *
  * WHO STILL NAMES AN ENTRY.  Sends and reads that the provider has yet to end: they keep it (`sends`, `rma_bytes`), as does
  * the search for its connection (`suspect`).  Whoever was lost last (ofi.suspect) is looked after no longer.

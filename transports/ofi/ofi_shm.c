@@ -17,7 +17,7 @@
  *     empties the doorbell
  *     sleeping = number of this sleep              (the message is in the owner's queue)
  *     seq_cst fence                                seq_cst fence
- *     looks into its queue; something: awake       reads `sleeping`; a number it has not woken it from: wakes it
+ *     looks into its queue; something: awake       reads `sleeping`; not a number it has woken it from: wakes it
  *     sleeps until the doorbell is readable
  *
  * By the fences not both can miss the other's store.  A wake-up that comes between the first step and the last stays in
@@ -78,10 +78,10 @@ static int reach(struct ofi *ofi, transport_address index)
 	if (unlikely(!peer))
 		return -EAGAIN;
 	if (unlikely(peer->state != SHM_OPEN))
-		return ofi_shm_connection_request(ofi, index, peer);
+		return ofi_shm_connect(ofi, index, peer);
 	if (likely(!is_due(&ofi->addresses[index], peer)) || !ofi_shm_is_gone(ofi, index, peer))
 		return 0;
-	ofi_shm_doom(ofi->shm, peer);
+	ofi_shm_fail(ofi->shm, peer);
 	return -ENOENT;
 }
 
@@ -101,7 +101,7 @@ static int wake(struct ofi *ofi, transport_address index, int result)
 		if (ofi_shm_send_to_doorbell(ofi->shm, peer->page, "", 1) != -ECONNREFUSED)
 			return result;
 	}
-	ofi_shm_doom(ofi->shm, peer);
+	ofi_shm_fail(ofi->shm, peer);
 	return -ENOENT;
 }
 
@@ -147,7 +147,7 @@ static void urge(struct ofi *ofi)
 		return;
 	wake(ofi, target, 0);
 	if (is_due(&ofi->addresses[target], peer) && ofi_shm_is_gone(ofi, target, peer))
-		ofi_shm_doom(ofi->shm, peer);
+		ofi_shm_fail(ofi->shm, peer);
 }
 
 static int shm_poll(struct transport *transport, int budget)
@@ -219,7 +219,7 @@ static int shm_probe(struct transport *transport, transport_address index)
 			       : 0;
 	if (!ofi_shm_is_gone(ofi, index, peer))
 		return 0;
-	ofi_shm_doom(ofi->shm, peer);
+	ofi_shm_fail(ofi->shm, peer);
 	return -ECONNREFUSED;
 }
 

@@ -19,7 +19,7 @@
  * sent it, and who lives where only the page tells, which is our user's.
  *
  * A process that has no number left for A looks whether one of its peers has died, and answers FULL if not.  A then
- * refuses what is sent to B for a second, and after that asks again to connect:  B does not remember whom it has
+ * refuses what is sent to B for a second, and after that asks again to connect: B does not remember whom it has
  * refused.
  */
 #include "transports/ofi/ofi_shm_control.h"
@@ -142,7 +142,7 @@ struct shm_peer *ofi_shm_make_room(const struct ofi *ofi, transport_address inde
 	return &peers[index];
 }
 
-void ofi_shm_doom(struct shm *shm, struct shm_peer *peer)
+void ofi_shm_fail(struct shm *shm, struct shm_peer *peer)
 {
 	if (peer->state == SHM_FAILED || peer->state == SHM_UNVERIFIED)
 		return;
@@ -200,7 +200,7 @@ static void fail_the_gone(struct ofi *ofi)
 
 	for (size_t i = 0; i < shm->peer_room; i++)
 		if (shm->peers[i].page && ofi_shm_is_gone(ofi, i, &shm->peers[i]))
-			ofi_shm_doom(shm, &shm->peers[i]);
+			ofi_shm_fail(shm, &shm->peers[i]);
 }
 
 /*
@@ -253,7 +253,7 @@ static int insert(struct ofi *ofi, transport_address index, struct shm_peer *pee
 		return error;
 	ofi->shm->inserted++;
 	if (ofi_shm_is_gone(ofi, index, peer)) { /* then it may not have been there in time */
-		ofi_shm_doom(ofi->shm, peer);
+		ofi_shm_fail(ofi->shm, peer);
 		return -EAGAIN;
 	}
 	return 0;
@@ -278,7 +278,7 @@ static void send_control(struct ofi *ofi, transport_address index, struct shm_pe
 	int error = ofi_shm_send_to_doorbell(shm, peer->page, &control, sizeof control);
 
 	if (error == -ECONNREFUSED)
-		ofi_shm_doom(shm, peer);
+		ofi_shm_fail(shm, peer);
 	else if (!error) /* after the control message; pairs with the acquire in ofi_shm_read_control_messages() */
 		atomic_fetch_add_explicit(&peer->page->control_messages, 1, memory_order_release);
 }
@@ -299,7 +299,7 @@ static bool recognise(struct ofi *ofi, transport_address index, struct shm_peer 
 	if (peer->page->nonce == nonce)
 		return true;
 	if (ofi_shm_is_gone(ofi, index, peer))
-		ofi_shm_doom(ofi->shm, peer);
+		ofi_shm_fail(ofi->shm, peer);
 	return false;
 }
 
@@ -369,7 +369,7 @@ static bool is_neighbour(const struct shm *shm, const struct shm_peer *peer)
 	       peer->page->nonce != shm->page->nonce;
 }
 
-int ofi_shm_connection_request(struct ofi *ofi, transport_address index, struct shm_peer *peer)
+int ofi_shm_connect(struct ofi *ofi, transport_address index, struct shm_peer *peer)
 {
 	UNCANCELLED;
 	const struct ofi_address address = ofi->addresses[index]; /* control messages may make the table grow */

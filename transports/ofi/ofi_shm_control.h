@@ -51,7 +51,7 @@ static inline struct shm_peer *shm_peer_at(const struct ofi *ofi, transport_addr
 /* Has the process that we know gone, or another one taken its place? */
 bool ofi_shm_is_gone(const struct ofi *, transport_address, const struct shm_peer *);
 /* Its process is gone: to be removed by ofi_shm_reap(). */
-void ofi_shm_doom(struct shm *, struct shm_peer *);
+void ofi_shm_fail(struct shm *, struct shm_peer *);
 void ofi_shm_reap(struct ofi *);
 
 /* --- control messages --- */
@@ -65,6 +65,6 @@ static inline bool shm_control_pending(const struct shm *shm)
 }
 
 /* To a peer that is not OPEN.  0: it is now; -EAGAIN; -ENOENT: nobody is there; -EHOSTUNREACH. */
-int ofi_shm_connection_request(struct ofi *, transport_address, struct shm_peer *);
+int ofi_shm_connect(struct ofi *, transport_address, struct shm_peer *);
 
 #endif

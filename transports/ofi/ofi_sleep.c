@@ -58,7 +58,7 @@ static int try_wait(struct ofi *ofi)
 
 /*
  * tcp;ofi_rxm of libfabric 1.17 takes one connection from its listener in 10 ms, and one at each
- * fi_trywait().  Unverified peers fill the kernel's queue faster: a newcomer behind thousands of them would wait longer
+ * fi_trywait().  Outsiders fill the kernel's queue faster: a newcomer behind thousands of them would wait longer
  * than PTL_CONNECT_TIMEOUT where nobody ever sleeps, and for as many attempts to sleep, each after a whole round of
  * polling, where somebody does.  So fi_trywait() is called once for each that waits.  What it clears is found by the
  * poll or the arm that follows.  (Where it is a stub, on net, every poll takes one.)  Without a descriptor for them
