@@ -399,6 +399,7 @@ group_stress()
 		limit=$(((deadline - SECONDS) / 2)) program newcomers-$provider "$builds/release/tests/newcomers" --transport ofi:$provider \
 			--peers 20000 --processes 200 --report 1000
 	done
+	limit=3600 program newcomers-stalled "$builds/release/tests/newcomers" --peers 30000 --busy 2 --stall 20
 	program scale-node "$builds/release/tests/scale" --processes 256
 	program scale-tcp "$builds/release/tests/scale" --transport ofi:tcp --processes 32
 }

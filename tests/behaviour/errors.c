@@ -191,7 +191,8 @@ static void an_interface_introduces_itself_in_one_line(void)
 	snprintf(address, sizeof address, "address %u.%u.%u.%u:%u, ", self.nid >> 24, self.nid >> 16 & 255,
 		 self.nid >> 8 & 255, self.nid & 255, self.pid);
 	CHECK_EQUAL(lines_with(text, "portals3: info: version "), 1);
-	if (!strstr(text, address) || !strstr(text, "dialect cray") || !strstr(text, "transports self"))
+	if (!strstr(text, address) || !strstr(text, "dialect cray") || !strstr(text, ", mode ") ||
+	    !strstr(text, "transports self"))
 		FAIL("no %s in \"%s\"", address, text);
 }
 

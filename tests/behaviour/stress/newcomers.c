@@ -14,6 +14,7 @@
  * those who meet it, is the last to run for so long, which beside enough others is hardly at all; its owner's other threads go on.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <portals3.h>
 #include <portals3_nic.h>
 #include <sched.h>
@@ -267,7 +268,9 @@ static pid_t any_thread(pid_t process)
 /* Threads that it makes are as others.  It may have ended.  (The C libraries' function is for whole processes, or for nobody.) */
 static void schedule(pid_t thread, int policy)
 {
-	syscall(SYS_sched_setscheduler, thread, policy | SCHED_RESET_ON_FORK, &(struct sched_param){0});
+	if (syscall(SYS_sched_setscheduler, thread, policy | SCHED_RESET_ON_FORK, &(struct sched_param){0}) != 0 &&
+	    errno != ESRCH)
+		die("--stall wants to change priorities: root");
 }
 
 static _Noreturn void stall_threads(void)
@@ -418,7 +421,10 @@ static bool has_become_slow(void)
 	pid_t fresh = begin_process(serve_afresh);
 
 	await_server(fresh);
-	waitpid(begin_process(meet_both_in_turns), NULL, 0);
+	int status = -1;
+
+	if (waitpid(begin_process(meet_both_in_turns), &status, 0) < 0 || status != 0)
+		die("first contacts in turns were not made");
 	kill(fresh, SIGKILL);
 	uint32_t us = median_of(shared->turn_us[0], TURNS), fresh_us = median_of(shared->turn_us[1], TURNS);
 
