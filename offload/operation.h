@@ -191,9 +191,11 @@ bool put_line_arrived(struct nic *, transport_address from, const void *bytes, s
 
 /* The usual get likewise (get_line.c); its operation is new, and then waits for the answer. */
 bool get_line(struct nic *, struct operation *);
-/* The short answer to a get whose START has been told, now or later, and its END. */
-void get_answer(struct nic *, struct peer *, uint32_t token, struct descriptor *, const struct event_info *);
 bool get_line_arrived(struct nic *, transport_address from, const void *bytes, size_t length);
+
+/* The answer to a get whose START has been told, now or later, and its END (get_answer.c). */
+void get_answer(struct nic *, struct peer *, uint32_t token, struct descriptor *, const struct event_info *);
+void get_answer_long(struct nic *, struct peer *, uint32_t token, struct descriptor *, const struct event_info *);
 
 /* Arrival at the target. */
 void put_arrived(struct nic *, struct peer *, const struct wire_message *);
