@@ -226,8 +226,8 @@ static inline void wire_write_reply(uint16_t source_tag, uint16_t target_tag, ui
 {
 	uint8_t padded[6 + WIRE_REPLY_PAYLOAD] = {0}; /* behind the first word */
 
-	/* cppcheck-suppress nullPointer ; NULL only where there are no bytes */
 	if (length > 0)
+		/* cppcheck-suppress nullPointer ; NULL only where there are no bytes */
 		memcpy(padded + 6, payload, length < WIRE_REPLY_PAYLOAD ? length : WIRE_REPLY_PAYLOAD);
 	words[0] = (uint64_t)WIRE_MAGIC_COMPACT << 32 | (uint64_t)WIRE_REPLY << 40 | (uint64_t)source_tag << 48;
 	words[1] = target_tag | (uint64_t)token << 16 | load_u64(padded);
