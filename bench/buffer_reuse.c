@@ -133,8 +133,8 @@ int buffer_reuse(struct session *session)
 	size_t count = 3;
 
 	if (session->load.sizes_given)
-		count = size_list(session->load.size_min ? session->load.size_min : 1, session->load.size_max,
-				  session->load.quick ? 4 : 2, sizes, SIZES_MAX);
+		count = size_list_from_1(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2,
+					 sizes, SIZES_MAX);
 	output_fact("scheme 1", "both sides use so many buffers in turn");
 	output_fact("scheme 2", "so many of a hundred messages use one buffer, each of the others another one of all");
 	output_table(columns, sizeof columns / sizeof columns[0]);

@@ -49,7 +49,7 @@ static bool measure_size(const struct peers pairs[PROTOCOLS], uint64_t size, uin
 /* Between a size at which short was quicker and one at which long was, to a sixteenth. */
 static uint64_t bisect(const struct peers pairs[PROTOCOLS], uint64_t quick, uint64_t slow, uint32_t rounds)
 {
-	while (slow - quick > slow / 16) {
+	while (slow - quick > 1 && slow - quick > slow / 16) {
 		uint64_t middle = quick + (slow - quick) / 2;
 		if (measure_size(pairs, middle, rounds))
 			slow = middle;
@@ -63,8 +63,7 @@ static void find(const struct peers pairs[PROTOCOLS], const struct options *opti
 {
 	const struct workload *load = &options->load;
 	uint64_t sizes[SIZES_MAX], last_short = 0;
-	size_t count =
-		size_list(load->size_min ? load->size_min : 1, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
+	size_t count = size_list_from_1(load->size_min, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
 	bool crossed = false;
 
 	for (size_t i = 0; i < count && !crossed; i++) {

@@ -13,7 +13,7 @@
 enum manner { PIPELINED, ONE_BY_ONE, MANNERS };
 
 #define LEAST 256u
-#define MOST  1024u /* fragments */
+#define MOST  128u /* fragments: fewer than events that a queue has room for */
 
 static ptl_handle_md_t source_md, note_md;
 static ptl_handle_me_t entry;
@@ -130,8 +130,8 @@ int fragments(struct session *session)
 	size_t count = 3;
 
 	if (session->load.sizes_given)
-		count = size_list(session->load.size_min ? session->load.size_min : 1, session->load.size_max,
-				  session->load.quick ? 4 : 2, sizes, SIZES_MAX);
+		count = size_list_from_1(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2,
+					 sizes, SIZES_MAX);
 	output_fact("one by one", "each fragment is put when an empty put back has confirmed the one before");
 	output_fact("pipelined", "all are put at once, one empty put back confirms them; to whole: to one fragment");
 	output_fact("model", "the first fragment's time, and for each other one the gap between fragments of a stream");

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "fail.h"
 #include "measure.h"
 #include "output.h"
 
@@ -41,6 +42,9 @@ static void take_timed(struct session *session)
 	} while (code == PTL_EQ_EMPTY);
 	uint64_t after = monotonic_ns();
 	PTL(code);
+	if (session->event.ni_fail_type != PTL_NI_OK)
+		fail("%s says %s", PtlEventKindStr(session->event.type),
+		     PtlNIFailStr(session->ni, session->event.ni_fail_type));
 	session->seen[session->event.type]++;
 	samples_add(&spent.take, (double)(after - before));
 }
@@ -118,7 +122,7 @@ static double window_us(struct session *session, uint64_t size, double compute)
 	struct series series = {.run = {.exchange = EXCHANGE_BOTH_WINDOW,
 					.size = size,
 					.window = session_window(&session->load, size),
-					.depth = (uint32_t)(compute * 1e3)}};
+					.depth = (uint32_t)fmin(compute * 1e3, UINT32_MAX)}};
 
 	measure_row(session, &series, 1);
 	return median_us(&series.samples);
@@ -131,8 +135,8 @@ int availability(struct session *session)
 	size_t count = 3;
 
 	if (session->load.sizes_given)
-		count = size_list(session->load.size_min ? session->load.size_min : 1, session->load.size_max,
-				  session->load.quick ? 4 : 2, sizes, SIZES_MAX);
+		count = size_list_from_1(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2,
+					 sizes, SIZES_MAX);
 	output_fact("computing", "of both hosts between the posting of a window and waiting for the other's");
 	output_fact("available", "share of the time that the host computed; MB/s: both directions, MB = 10^6 bytes");
 	output_table(availability_columns, sizeof availability_columns / sizeof availability_columns[0]);

@@ -91,7 +91,7 @@ static void measure_size(struct session *session, uint64_t size)
 	const uint32_t window = session_window(&session->load, size);
 	int candidate = raw_counterpart(session, EXCHANGE_PUT, size);
 	struct series all_series[] = {
-		{.run = {.exchange = EXCHANGE_COMPLETION, .size = size}},
+		{.run = {.exchange = EXCHANGE_COMPLETION, .size = size, .variant = session->load.wait == WAIT_EQGET}},
 		{.run = {.exchange = EXCHANGE_PUT_WINDOW, .size = size, .window = window}},
 		{.run = {.exchange = (uint32_t)candidate, .size = size}},
 	};
@@ -101,7 +101,7 @@ static void measure_size(struct session *session, uint64_t size)
 	double raw = candidate < 0 ? NAN : median_us(&all_series[2].samples, 2);
 	struct run run = {.exchange = EXCHANGE_OVERHEAD,
 			  .size = size,
-			  .depth = (uint32_t)(1e3 * (10 * half + 2 * BURST * gap)),
+			  .depth = (uint32_t)fmin(1e3 * (10 * half + 2 * BURST * gap), UINT32_MAX),
 			  .lead = 10,
 			  .batch = 1,
 			  .batches = session->load.quick ? 200 : 2000};
@@ -117,8 +117,8 @@ int logp(struct session *session)
 	size_t count = 2;
 
 	if (session->load.sizes_given)
-		count = size_list(session->load.size_min ? session->load.size_min : 1, session->load.size_max,
-				  session->load.quick ? 4 : 2, sizes, SIZES_MAX);
+		count = size_list_from_1(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2,
+					 sizes, SIZES_MAX);
 	output_fact("RTT/2",
 		    "half a round trip of puts, one receive descriptor for all; beyond raw: less that of --raw");
 	output_fact("o_s, o_r", "PtlPut, and PtlEQWait whose event's message has arrived, of bursts of %d", BURST);

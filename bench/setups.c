@@ -36,6 +36,8 @@ be_pair(struct peers *parent, const struct options *options, const struct setup 
 		peers_pin(parent);
 	}
 	session_open(&session, &own);
+	if (setup->wait[session.peers.role] == WAIT_EQGET)
+		session.load.wait = WAIT_EQGET;
 	if (session.peers.role == INITIATOR)
 		obey(&session, parent);
 	else

@@ -7,6 +7,7 @@
 
 struct setup {
 	struct setting settings[2]; /* environment by role; variable NULL: none */
+	enum wait_call wait[2];     /* by role */
 	bool one_cpu;               /* both processes on the same one */
 };
 

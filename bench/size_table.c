@@ -43,9 +43,16 @@ struct timed_size {
 	struct stage_times times[2];
 };
 
-static double rate(double nanoseconds, const struct run *run)
+/* Messages of an iteration, whichever way they went. */
+static double messages_of(const struct run *run, const struct quantity *quantity)
 {
-	return run->window ? run->window * 1e9 / nanoseconds : NAN;
+	return quantity->windowed ? (double)run->window * (quantity->messages ? quantity->messages : 1)
+				  : quantity->messages;
+}
+
+static double rate(double nanoseconds, const struct run *run, const struct quantity *quantity)
+{
+	return run->window ? messages_of(run, quantity) * 1e9 / nanoseconds : NAN;
 }
 
 static struct summary summarise(struct series *series, double (*of)(double, const struct run *))
@@ -60,7 +67,7 @@ static struct summary summarise(struct series *series, double (*of)(double, cons
 /* CPU time of all threads of a side for each message, whichever way that went, us. */
 static double cpu_per_message(const struct series *series, enum role role, const struct quantity *quantity)
 {
-	double messages = quantity->windowed ? series->run.window : quantity->messages;
+	double messages = messages_of(&series->run, quantity);
 
 	return series->usage[role].cpu_ns / 1e3 / ((double)series->iterations * messages);
 }
@@ -104,7 +111,7 @@ static void measure_size(struct session *session, enum exchange_id exchange, con
 		[COLUMN_P10] = {mine.p10},
 		[COLUMN_P90] = {mine.p90},
 		[COLUMN_P99] = {mine.p99},
-		[COLUMN_RATE] = {rate(messages, &ours->run)},
+		[COLUMN_RATE] = {rate(messages, &ours->run, quantity)},
 		[COLUMN_RAW] = {its.median},
 		[COLUMN_RATIO] = {mine.median / its.median},
 		[COLUMN_RAW_P10] = {its.p10},

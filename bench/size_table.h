@@ -9,7 +9,7 @@ struct quantity {
 	const char *title, *key;
 	double (*of)(double nanoseconds, const struct run *run); /* from the time of one iteration */
 	bool windowed;                                           /* an iteration is a window of operations */
-	unsigned messages;                                       /* or else of so many */
+	unsigned messages; /* or else of so many; of a window: for each of its operations, 0: 1 */
 };
 
 void size_table(struct session *session, enum exchange_id exchange, const struct quantity *quantity);

@@ -9,6 +9,7 @@ struct slaves {
 	unsigned count;
 	struct peers *peers;
 	ptl_process_id_t *ids;
+	ptl_handle_md_t note; /* the master's, of no bytes */
 };
 
 /* Forks them, before the caller has an interface: descendants must not inherit one. */

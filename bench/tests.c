@@ -44,7 +44,7 @@ static const struct bench_test tests[] = {
 	 "latency and bandwidth against how many buffers are used, and how often one again"},
 	{"segments", segments, NULL, 65536, (BETWEEN & ~B(CHECK)) | ROW | B(SIZES),
 	 "put-latency with 1 to 64 segments gathered or scattered"},
-	{"blocking", NULL, blocking, 65536, PLACE | ROW | B(START_EVENTS) | B(WAIT) | B(SIZES),
+	{"blocking", NULL, blocking, 65536, PLACE | ROW | B(START_EVENTS) | B(SIZES),
 	 "put-latency with waiters that poll and waiters that sleep"},
 	{"crossover", NULL, crossover, 65536, PLACE | ROW | B(START_EVENTS) | B(WAIT) | B(UNPINNED) | B(SIZES),
 	 "put-latency of short and of long messages of one size, and where they cross"},
