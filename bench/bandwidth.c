@@ -16,15 +16,6 @@
 static ptl_handle_md_t data_md, done_md;
 static ptl_handle_me_t entry;
 
-/* To send from without hearing of it. */
-static ptl_handle_md_t bind_silent(struct session *session, void *start, size_t length)
-{
-	ptl_md_t md = session_md(session, start, length, 0);
-
-	md.eq_handle = PTL_EQ_NONE;
-	return session_bind(session, md, PTL_RETAIN);
-}
-
 /* Where message number `slot` of a window goes: all to one place, unless they are to be looked at. */
 static uint64_t slot_offset(const struct session *session, const struct run *run, uint32_t slot)
 {
@@ -41,11 +32,11 @@ static void put_window_prepare(struct session *session, const struct run *run)
 	unsigned options = PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE;
 
 	if (session->peers.role == INITIATOR) {
-		data_md = bind_silent(session, session->source, run->size);
+		data_md = session_bind_silent(session, session->source, run->size);
 		entry = session_attach(session, BITS_DONE, session_md(session, NULL, 0, options), PTL_RETAIN);
 	} else {
 		ptl_md_t md = session_md(session, session->sink, sink_length(session, run), options);
-		done_md = bind_silent(session, NULL, 0);
+		done_md = session_bind_silent(session, NULL, 0);
 		entry = session_attach(session, BITS_DATA, md, PTL_RETAIN);
 	}
 }

@@ -28,10 +28,7 @@ static void both_prepare(struct session *session, const struct run *run)
 	if (run->window)
 		source.eq_handle = PTL_EQ_NONE;
 	source_md = session_bind(session, source, PTL_RETAIN);
-	entry = session_attach(session, BITS_DATA,
-			       session_md(session, session->sink, run->size + place(session, run, 1),
-					  PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE),
-			       PTL_RETAIN);
+	entry = session_attach_sink(session, run->size + place(session, run, 1));
 }
 
 static void both_once(struct session *session, const struct run *run, uint32_t iteration)

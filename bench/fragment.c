@@ -18,23 +18,13 @@ enum manner { PIPELINED, ONE_BY_ONE, MANNERS };
 static ptl_handle_md_t source_md, note_md;
 static ptl_handle_me_t entry;
 
-static ptl_handle_md_t bind_silent(struct session *session, size_t length)
-{
-	ptl_md_t md = session_md(session, session->source, length, 0);
-
-	md.eq_handle = PTL_EQ_NONE;
-	return session_bind(session, md, PTL_RETAIN);
-}
-
 static void fragments_prepare(struct session *session, const struct run *run)
 {
 	const uint64_t length = run->size * run->window;
 
-	source_md = bind_silent(session, length);
-	note_md = bind_silent(session, 0);
-	entry = session_attach(session, BITS_DATA,
-			       session_md(session, session->sink, length, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE),
-			       PTL_RETAIN);
+	source_md = session_bind_silent(session, session->source, length);
+	note_md = session_bind_silent(session, NULL, 0);
+	entry = session_attach_sink(session, length);
 }
 
 static void put_fragment(const struct session *session, const struct run *run, uint32_t index)

@@ -21,13 +21,8 @@ static ptl_handle_me_t entry;
 
 static void host_prepare(struct session *session, const struct run *run)
 {
-	ptl_md_t source = session_md(session, session->source, run->size, 0);
-
-	source.eq_handle = PTL_EQ_NONE;
-	source_md = session_bind(session, source, PTL_RETAIN);
-	entry = session_attach(session, BITS_DATA,
-			       session_md(session, session->sink, run->size, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE),
-			       PTL_RETAIN);
+	source_md = session_bind_silent(session, session->source, run->size);
+	entry = session_attach_sink(session, run->size);
 }
 
 /* Calls of PtlEQGet that find nothing are waiting; the one that finds the event is not. */

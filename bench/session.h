@@ -94,6 +94,10 @@ ptl_md_t session_md(const struct session *session, void *start, size_t length, u
 ptl_handle_me_t session_attach(struct session *session, ptl_match_bits_t bits, ptl_md_t md, ptl_unlink_t unlink);
 ptl_handle_md_t session_bind(struct session *session, ptl_md_t md, ptl_unlink_t unlink);
 
+/* To send from without hearing of it; and to receive any number of messages from the other side. */
+ptl_handle_md_t session_bind_silent(struct session *session, void *start, size_t length);
+ptl_handle_me_t session_attach_sink(struct session *session, size_t length);
+
 /* Unlink what may still be pending for a moment; takes events meanwhile. */
 void session_detach(struct session *session, ptl_handle_me_t me);
 void session_release(struct session *session, ptl_handle_md_t md);

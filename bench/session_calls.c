@@ -68,6 +68,21 @@ ptl_handle_md_t session_bind(struct session *session, ptl_md_t md, ptl_unlink_t 
 	return handle;
 }
 
+ptl_handle_md_t session_bind_silent(struct session *session, void *start, size_t length)
+{
+	ptl_md_t md = session_md(session, start, length, 0);
+
+	md.eq_handle = PTL_EQ_NONE;
+	return session_bind(session, md, PTL_RETAIN);
+}
+
+ptl_handle_me_t session_attach_sink(struct session *session, size_t length)
+{
+	return session_attach(session, BITS_DATA,
+			      session_md(session, session->sink, length, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE),
+			      PTL_RETAIN);
+}
+
 void session_detach(struct session *session, ptl_handle_me_t me)
 {
 	int code;

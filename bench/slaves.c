@@ -40,9 +40,7 @@ static void __attribute__((noreturn)) be_slave(struct peers *master, const struc
 	session_open_alone(&session, &own, PTL_PID_ANY);
 	control_send(master, &session.self, sizeof session.self);
 	control_receive(master, &session.other, sizeof session.other);
-	session_attach(&session, BITS_DATA,
-		       session_md(&session, session.sink, session.sink_size, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE),
-		       PTL_RETAIN);
+	session_attach_sink(&session, session.sink_size);
 	control_meet(master);
 	serve(&session);
 	peers_part(master);
@@ -91,10 +89,7 @@ void slaves_meet(struct slaves *slaves, struct session *master)
 
 ptl_handle_md_t slaves_bind(struct session *master, uint64_t size)
 {
-	ptl_md_t md = session_md(master, master->source, size, 0);
-
-	md.eq_handle = PTL_EQ_NONE;
-	return session_bind(master, md, PTL_RETAIN);
+	return session_bind_silent(master, master->source, size);
 }
 
 void slaves_put(const struct slaves *slaves, unsigned index, ptl_handle_md_t md, int64_t answer)

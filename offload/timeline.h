@@ -6,8 +6,8 @@
  * It lives on the stage clocks: everything is recorded where they measure already, so it costs nothing while they are off.
  *
  * A ring of fixed size, the oldest entries are overwritten.  Any thread records, hence a ticket for each entry, and atomic words
- * in it: whoever reads while others record, or while a thread that stood still for a whole round writes an entry that is no
- * longer its own, finds that the entry is not the one it expects, and counts it as dropped.
+ * in it.  An entry has one writer at a time: a thread that stood still for a whole round finds a later ticket there, or none to
+ * be had, and writes nothing.  A reader that meets another ticket than it expects, before or after, counts the entry as dropped.
  *
  * FLOWS.  A message is named by its conversation (both processes and both tags) and its number in it, which each side
  * counts anyway (WHAT IS MISSING in peer.c): both sides work out the same name, and nothing more is sent.
