@@ -318,7 +318,7 @@ void synthetic_rehearse(uint64_t count, uint32_t among)
 
 static int count_asked(struct nic *nic, void *count)
 {
-	for (const struct peer *peer = nic->unsent; peer; peer = peer->next_unsent)
+	for (const struct peer *peer = nic->peers.unsent; peer; peer = peer->next_unsent)
 		(*(uint32_t *)count)++;
 	return 0;
 }

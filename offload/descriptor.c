@@ -51,10 +51,11 @@ void descriptor_log_wanted(struct nic *nic, const struct descriptor *md, ptl_eve
 		.kind = (uint16_t)kind,
 		.ni_fail = (uint16_t)failure,
 	};
-	bool handed_over = md->eq == nic->wanted.eq && event_hand_over(md->eq, &record, nic->wanted.event);
+	bool handed_over =
+		md->eq == nic->waiting.wanted.eq && event_hand_over(md->eq, &record, nic->waiting.wanted.event);
 
 	if (handed_over)
-		nic->wanted.eq = NULL;
+		nic->waiting.wanted.eq = NULL;
 	else
 		event_post(md->eq, &record);
 	trace(nic, PTL_DBG_EVENT, "%s, md 0x%x, link %u, %llu of %llu bytes, failure %u", PtlEventKindStr(kind),
@@ -78,7 +79,7 @@ static void reap_predecessor(struct nic *nic, struct descriptor *md)
 
 	deregister(md);
 	region_clear(&md->region);
-	pool_give(&nic->descriptors, md);
+	pool_give(&nic->objects.descriptors, md);
 	successor->pending--;
 	descriptor_settle(nic, successor);
 }
@@ -125,12 +126,13 @@ int descriptor_create(struct nic *nic, const ptl_md_t *user, ptl_unlink_t unlink
 {
 	struct descriptor *md;
 
-	if (nic->descriptors.live >= (uint32_t)nic->limits.max_mds || !(md = pool_take(&nic->descriptors)))
-		return pool_refuse(&nic->descriptors, nic->limits.max_mds, "memory descriptors", "max_mds");
+	if (nic->objects.descriptors.live >= (uint32_t)nic->limits.max_mds ||
+	    !(md = pool_take(&nic->objects.descriptors)))
+		return pool_refuse(&nic->objects.descriptors, nic->limits.max_mds, "memory descriptors", "max_mds");
 	int rc = describe_memory(md, user, eq);
 
 	if (rc) {
-		pool_give(&nic->descriptors, md);
+		pool_give(&nic->objects.descriptors, md);
 		return rc;
 	}
 	md->auto_unlink = unlink == PTL_UNLINK;
@@ -156,7 +158,7 @@ static void leave_to_successor(struct nic *nic, struct descriptor *md, struct de
 	old->active = old->auto_unlink = old->unlink_due = false;
 	old->successor = md;
 	old->pending = 0;
-	for (uint32_t i = 0; (op = pool_next(&nic->operations, &i));) {
+	for (uint32_t i = 0; (op = pool_next(&nic->objects.operations, &i));) {
 		if (op->pinned == md) {
 			op->pinned = old;
 			old->pending++;
@@ -173,7 +175,7 @@ static bool is_pinned(struct nic *nic, const struct descriptor *md)
 {
 	const struct operation *op;
 
-	for (uint32_t i = 0; md->pending > 0 && (op = pool_next(&nic->operations, &i));)
+	for (uint32_t i = 0; md->pending > 0 && (op = pool_next(&nic->objects.operations, &i));)
 		if (op->pinned == md)
 			return true;
 	return false;
@@ -187,7 +189,7 @@ int descriptor_update(struct nic *nic, struct descriptor *md, const ptl_md_t *us
 	if (rc)
 		return rc;
 	if (is_pinned(nic, md)) {
-		if (!(old = pool_take(&nic->descriptors))) {
+		if (!(old = pool_take(&nic->objects.descriptors))) {
 			region_clear(&fresh.region);
 			return report_error(-ENOSPC, "no descriptor left for the operations pending on this one");
 		}
@@ -223,12 +225,12 @@ void descriptor_unlink(struct nic *nic, struct descriptor *md, bool entry_too)
 	      entry && (entry_too || entry->unlink) ? " and its match entry" : "");
 	deregister(md);
 	region_clear(&md->region);
-	pool_give(&nic->descriptors, md);
+	pool_give(&nic->objects.descriptors, md);
 	if (!entry)
 		return;
 	entry->descriptor = NULL;
 	if (entry_too || entry->unlink) {
 		match_list_remove(entry);
-		pool_give(&nic->entries, entry);
+		pool_give(&nic->objects.entries, entry);
 	}
 }

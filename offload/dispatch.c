@@ -101,8 +101,9 @@ static bool comes_from(struct peer *peer, transport_address from)
 static bool belongs(const struct nic *nic, struct peer *peer, const struct wire_message *message,
 		    transport_address from)
 {
-	return peer && peer_met_us(peer) && peer->path == nic->polling && peer->remote_tag == message->source_tag &&
-	       peer->local_tag == message->target_tag && comes_from(peer, from);
+	return peer && peer_met_us(peer) && peer->path == nic->drive.polling &&
+	       peer->remote_tag == message->source_tag && peer->local_tag == message->target_tag &&
+	       comes_from(peer, from);
 }
 
 /*
@@ -135,7 +136,8 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 		   (!body && get_line_arrived(nic, from, bytes, length))))
 		return;
 	timing_begin(&nic->timing);
-	int rc = decode(nic->transports[nic->polling], from, bytes, length, body, body_length, &message, segments);
+	int rc =
+		decode(nic->transports[nic->drive.polling], from, bytes, length, body, body_length, &message, segments);
 
 	if (rc) {
 		timing_dismiss(&nic->timing);
@@ -185,10 +187,10 @@ static void peer_gone(void *owner, transport_address address)
 	/* Though nothing is under way: what is sent next is for its successor, so that it begins with HELLO. */
 	if (met && peer_met_us(met))
 		contact_give_up(nic, met, "its process has ended");
-	if (nic->transports[nic->polling]->limits.compact)
+	if (nic->transports[nic->drive.polling]->limits.compact)
 		return;
-	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
-		if (peer_met_us(peer) && peer->address == address && peer->path == nic->polling)
+	for (struct peer *peer = nic->peers.busy; peer; peer = peer->next_busy)
+		if (peer_met_us(peer) && peer->address == address && peer->path == nic->drive.polling)
 			contact_give_up(nic, peer, "its transport says it is gone");
 }
 
@@ -200,15 +202,15 @@ static bool host_waits(void *owner)
 {
 	const struct nic *nic = owner;
 
-	return nic->looking || nic->polled || nic->mode == NIC_MODE_DEDICATED ||
-	       atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0;
+	return nic->waiting.looking || nic->waiting.polled || nic->mode == NIC_MODE_DEDICATED ||
+	       atomic_load_explicit(&nic->hosts.waiting, memory_order_relaxed) > 0;
 }
 
 static void partner_seen(void *owner, uint32_t place)
 {
 	struct nic *nic = owner;
 
-	atomic_store_explicit(&nic->partner_place, place, memory_order_relaxed);
+	atomic_store_explicit(&nic->hosts.partner_place, place, memory_order_relaxed);
 }
 
 const struct transport_sink dispatch_sink = {.arrived = arrived,

@@ -16,8 +16,8 @@ void nic_write_doorbell(struct nic *nic, int event)
 	const uint64_t one = 1;
 	uint64_t start = timing_start(&nic->timing);
 
-	atomic_store_explicit(&nic->woken_at, start, memory_order_relaxed);
-	atomic_fetch_add_explicit(&nic->wakes, 1, memory_order_relaxed);
+	atomic_store_explicit(&nic->sleep.woken_at, start, memory_order_relaxed);
+	atomic_fetch_add_explicit(&nic->sleep.wakes, 1, memory_order_relaxed);
 	/* Cannot fail: the counter would have to overflow. */
 	if (write(event, &one, sizeof(one)) != sizeof(one))
 		report(LOG_ERROR, "cannot write to the doorbell of interface %u: %s", nic->index, strerror(errno));
@@ -26,9 +26,10 @@ void nic_write_doorbell(struct nic *nic, int event)
 
 void nic_wake(struct nic *nic)
 {
-	if (atomic_load(&nic->sleeper) == SLEEPER_HOST)
+	if (atomic_load(&nic->sleep.sleeper) == SLEEPER_HOST)
 		nic_write_doorbell(nic, nic->doorbells.host);
-	else if (atomic_exchange(&nic->nic_asleep, false)) /* one wake-up a sleep: from here on it counts as awake */
+	else if (atomic_exchange(&nic->sleep.nic_asleep,
+				 false)) /* one wake-up a sleep: from here on it counts as awake */
 		nic_write_doorbell(nic, nic->doorbells.nic);
 }
 

@@ -21,9 +21,9 @@ static bool run_timers(struct nic *nic)
 	uint64_t now = monotonic_ns();
 
 	nic_note_time(nic, now);
-	if (now < nic->timer)
+	if (now < nic->drive.timer)
 		return false;
-	nic->timer = NIC_NEVER;
+	nic->drive.timer = NIC_NEVER;
 	peers_tick(nic, now);
 	hold_tick(nic, now);
 	return true;
@@ -31,16 +31,16 @@ static bool run_timers(struct nic *nic)
 
 int nic_drive(struct nic *nic)
 {
-	bool was_suspended = nic->was_suspended; /* if it arises below, what was polled before proves nothing */
+	bool was_suspended = nic->suspension.seen; /* if it arises below, what was polled before proves nothing */
 	int work = 0;
 
-	nic->needs_rearm = true;
+	nic->drive.needs_rearm = true;
 	for (int i = 0; i < NIC_TRANSPORTS; i++) {
 		struct transport *transport = nic->transports[i];
 
 		if (!transport || transport->quiet)
 			continue;
-		nic->polling = (enum nic_path)i;
+		nic->drive.polling = (enum nic_path)i;
 		uint64_t start = timing_start(&nic->timing);
 		int done = transport->ops->poll(transport, POLL_BUDGET);
 
@@ -52,14 +52,14 @@ int nic_drive(struct nic *nic)
 	*((atomic_load_explicit(&nic->own, memory_order_relaxed) & NIC_OWNER_MASK) == NIC_HOST
 		  ? &nic->counters.driven_by_host
 		  : &nic->counters.driven_by_nic) += (unsigned)work;
-	if (unlikely(nic->stalled != NULL))
+	if (unlikely(nic->stalled.first != NULL))
 		work += transfers_resume(nic);
-	if (nic->unsent)
+	if (nic->peers.unsent)
 		work += peers_flush(nic);
-	if (nic->timer != NIC_NEVER && ++nic->drives % TIMER_DRIVES == 0)
+	if (nic->drive.timer != NIC_NEVER && ++nic->drive.count % TIMER_DRIVES == 0)
 		run_timers(nic);
 	if (unlikely(was_suspended) && work == 0)
-		nic->was_suspended = false;
+		nic->suspension.seen = false;
 	return work;
 }
 
@@ -68,9 +68,9 @@ int nic_arm(struct nic *nic, uint64_t *until)
 	UNCANCELLED;
 
 	/* Timers may post events: whoever has looked for some looks again. */
-	if (nic->timer != NIC_NEVER && run_timers(nic))
+	if (nic->drive.timer != NIC_NEVER && run_timers(nic))
 		return -EAGAIN;
-	*until = nic->timer;
+	*until = nic->drive.timer;
 	for (int i = 0; i < NIC_TRANSPORTS; i++) {
 		struct transport *transport = nic->transports[i];
 
@@ -82,7 +82,7 @@ int nic_arm(struct nic *nic, uint64_t *until)
 			return -EAGAIN;
 		uint64_t interval = transport->limits.poll_interval * (uint64_t)1000;
 
-		if (rc > 0 || nic->stalled || !transport->limits.sleepable)
+		if (rc > 0 || nic->stalled.first || !transport->limits.sleepable)
 			interval = BACKOFF_NS;
 		if (interval && monotonic_ns() + interval < *until)
 			*until = monotonic_ns() + interval;
@@ -99,6 +99,6 @@ void nic_attach(struct nic *nic, enum nic_path path)
 	/* Pairs with the acquire in nic_sleep(). */
 	atomic_store_explicit(&nic->doorbells.wait_fds[path], transport->ops->wait_fd(transport) + 1,
 			      memory_order_release);
-	nic->needs_rearm = true; /* the sleeper has not armed it yet */
+	nic->drive.needs_rearm = true; /* the sleeper has not armed it yet */
 	nic_timer_at(nic, 0);
 }

@@ -73,7 +73,7 @@ static void explain_refusal(struct text *text, const struct nic *nic, const stru
 		    nic->limits.max_ac_index);
 		return;
 	}
-	const struct acl_entry *entry = &nic->acl[message->ac_index];
+	const struct acl_entry *entry = &nic->objects.acl[message->ac_index];
 
 	add(text, "access control entry %" PRIu32 " refuses it: ", message->ac_index);
 	if (entry->uid != PTL_UID_ANY && entry->uid != peer->uid)
@@ -141,7 +141,7 @@ static void explain_entries(struct text *text, const struct match_entry *me, ptl
 /* What was meant, perhaps: an entry for others with these bits, or one at another index. */
 static void suggest(struct text *text, const struct nic *nic, ptl_process_id_t from, const struct wire_message *message)
 {
-	for (const struct match_entry *me = nic->portals[message->pt_index].head; me; me = me->next) {
+	for (const struct match_entry *me = nic->objects.portals[message->pt_index].head; me; me = me->next) {
 		if ((message->match_bits ^ me->match_bits) & me->must_match)
 			continue;
 		add(text, "; entry 0x%" PRIx32 " has these bits, but is for process ", me->handle);
@@ -149,7 +149,7 @@ static void suggest(struct text *text, const struct nic *nic, ptl_process_id_t f
 		return;
 	}
 	for (uint32_t i = 0; i < NIC_PORTALS; i++) {
-		if (!first_match(nic->portals[i].head, from, message->match_bits))
+		if (!first_match(nic->objects.portals[i].head, from, message->match_bits))
 			continue;
 		add(text, "; at index %" PRIu32 " one would match", i);
 		return;
@@ -159,7 +159,7 @@ static void suggest(struct text *text, const struct nic *nic, ptl_process_id_t f
 static void explain_no_match(struct text *text, const struct nic *nic, ptl_process_id_t from,
 			     const struct wire_message *message)
 {
-	const struct match_list *list = &nic->portals[message->pt_index];
+	const struct match_list *list = &nic->objects.portals[message->pt_index];
 
 	if (!list->head)
 		add(text, "there is no match entry at index %" PRIu32, message->pt_index);
@@ -186,7 +186,7 @@ void drop_explain(const struct nic *nic, const struct peer *peer, const struct w
 	    message->match_bits);
 	if (!granted)
 		explain_refusal(&text, nic, peer, message);
-	else if ((me = first_match(nic->portals[message->pt_index].head, peer->id, message->match_bits)))
+	else if ((me = first_match(nic->objects.portals[message->pt_index].head, peer->id, message->match_bits)))
 		explain_entries(&text, me, peer->id, message->match_bits, access);
 	else
 		explain_no_match(&text, nic, peer->id, message);
@@ -216,7 +216,7 @@ void drop_tell_answer(const struct nic *nic, const struct peer *peer, enum wire_
 void drop_count(struct nic *nic, uint64_t length)
 {
 	nic->counters.drops++;
-	nic->drop_length += length;
+	nic->lengths.drop += length;
 	if (timing_on(&nic->timing))
 		flow_dropped(nic);
 }

@@ -12,8 +12,8 @@ int eq_allocate(struct nic *nic, void *argument)
 	struct eq_arguments *arguments = argument;
 	struct event_queue *eq;
 
-	if (nic->queues.live >= (uint32_t)nic->limits.max_eqs || !(eq = pool_take(&nic->queues)))
-		return pool_refuse(&nic->queues, nic->limits.max_eqs, "event queues", "max_eqs");
+	if (nic->objects.queues.live >= (uint32_t)nic->limits.max_eqs || !(eq = pool_take(&nic->objects.queues)))
+		return pool_refuse(&nic->objects.queues, nic->limits.max_eqs, "event queues", "max_eqs");
 	event_number(eq);
 	eq->handle = arguments->handle = handle_of(nic, HANDLE_EQ, &eq->item);
 	atomic_store_explicit(&eq->handler, arguments->handler, memory_order_relaxed);
@@ -32,7 +32,7 @@ int eq_free(struct nic *nic, void *argument)
 	if (!eq)
 		return handle_refuse(PTL_EQ_INVALID, arguments->handle);
 	trace(nic, PTL_DBG_EQ, "eq 0x%x freed", eq->handle);
-	for (uint32_t i = 0; (md = pool_next(&nic->descriptors, &i));)
+	for (uint32_t i = 0; (md = pool_next(&nic->objects.descriptors, &i));)
 		if (md->eq == eq)
 			md->eq = NULL;
 	for (uint32_t i = eq->waiters; i > 0; i--)
@@ -41,6 +41,6 @@ int eq_free(struct nic *nic, void *argument)
 	if (nic->failures.eq == eq)
 		nic->failures.eq = NULL;
 	arguments->ring = atomic_exchange_explicit(&eq->ring, NULL, memory_order_relaxed);
-	pool_give(&nic->queues, eq);
+	pool_give(&nic->objects.queues, eq);
 	return PTL_OK;
 }

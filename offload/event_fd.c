@@ -74,7 +74,7 @@ void event_fds_close(struct nic *nic)
 {
 	struct event_queue *eq;
 
-	for (uint32_t i = 0; nic->queues.objects && (eq = pool_next(&nic->queues, &i));)
+	for (uint32_t i = 0; nic->objects.queues.objects && (eq = pool_next(&nic->objects.queues, &i));)
 		event_fd_close(eq);
 }
 

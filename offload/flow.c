@@ -43,8 +43,8 @@ void flow_sent(const struct nic *nic, const struct peer *peer, const struct wire
 	struct timeline_message sent = described(peer, message);
 
 	if (wire_is_counted(message->operation))
-		sent.flow = flow_of((struct end){nic->id, peer->local_tag}, (struct end){peer->id, peer->remote_tag},
-				    peer->said);
+		sent.flow = flow_of((struct end){nic->self.id, peer->local_tag},
+				    (struct end){peer->id, peer->remote_tag}, peer->said);
 	timeline_note(nic->timing.timeline, TIMELINE_SENT, start, &sent);
 }
 
@@ -55,7 +55,7 @@ void flow_arrived(const struct nic *nic, const struct peer *peer, const struct w
 	nic->timing.timeline->current = described(peer, message);
 	if (wire_is_counted(message->operation))
 		nic->timing.timeline->current.flow = flow_of((struct end){peer->id, peer->remote_tag},
-							     (struct end){nic->id, peer->local_tag}, peer->heard);
+							     (struct end){nic->self.id, peer->local_tag}, peer->heard);
 }
 
 void flow_dropped(const struct nic *nic)

@@ -74,13 +74,13 @@ bool get_line_arrived(struct nic *nic, transport_address from, const void *bytes
 	struct access access = {.operations = PTL_MD_OP_GET, .remote_offset = get.offset, .rlength = get.length};
 	struct match_search search;
 
-	match_begin(&search, &nic->portals[get.pt_index], peer->id, get.match_bits);
+	match_begin(&search, &nic->objects.portals[get.pt_index], peer->id, get.match_bits);
 	struct descriptor *md = receive_find(&search, &access);
 
 	if (unlikely(!md || !is_usual(nic, peer, md, access.mlength)))
 		return false;
 	match_end(&search); /* as in put_line_arrived() */
-	peer->source_shown[nic->polling] = true;
+	peer->source_shown[nic->drive.polling] = true;
 	peer_note_arrival(peer, WIRE_GET);
 	nic->counters.requests_received++;
 	struct event_info info = {.initiator = peer->id,

@@ -21,24 +21,24 @@ static void *find(const struct nic *nic, const struct pool *pool, enum handle_ki
 
 struct match_entry *handle_me(struct nic *nic, ptl_handle_me_t handle)
 {
-	return find(nic, &nic->entries, HANDLE_ME, handle);
+	return find(nic, &nic->objects.entries, HANDLE_ME, handle);
 }
 
 struct descriptor *handle_md(struct nic *nic, ptl_handle_md_t handle)
 {
-	struct descriptor *md = find(nic, &nic->descriptors, HANDLE_MD, handle);
+	struct descriptor *md = find(nic, &nic->objects.descriptors, HANDLE_MD, handle);
 
 	return md && !md->successor ? md : NULL; /* what an update replaced has no handle of its own */
 }
 
 struct event_queue *handle_eq(struct nic *nic, ptl_handle_eq_t handle)
 {
-	return find(nic, &nic->queues, HANDLE_EQ, handle);
+	return find(nic, &nic->objects.queues, HANDLE_EQ, handle);
 }
 
 struct event_queue *handle_eq_unowned(struct nic *nic, ptl_handle_eq_t handle)
 {
-	struct event_queue *queues = (struct event_queue *)(void *)nic->queues.objects;
+	struct event_queue *queues = (struct event_queue *)(void *)nic->objects.queues.objects;
 
 	if (handle_kind(handle) != HANDLE_EQ)
 		return NULL;

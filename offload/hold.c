@@ -32,15 +32,15 @@ void hold_begin(struct nic *nic)
 {
 	if (!nic->settings->hold)
 		return;
-	atomic_store_explicit(&nic->holding, true, memory_order_relaxed);
-	nic->hold_until = monotonic_ns() + nic->settings->connect_timeout;
-	nic_timer_at(nic, nic->hold_until);
+	atomic_store_explicit(&nic->hold.on, true, memory_order_relaxed);
+	nic->hold.until = monotonic_ns() + nic->settings->connect_timeout;
+	nic_timer_at(nic, nic->hold.until);
 }
 
 static void end(struct nic *nic, const char *why)
 {
 	trace(nic, PTL_DBG_SETUP, "requests are taken from now on: %s", why);
-	atomic_store_explicit(&nic->holding, false, memory_order_relaxed);
+	atomic_store_explicit(&nic->hold.on, false, memory_order_relaxed);
 	for (uint32_t i = 0; nic->peers.buckets && i <= nic->peers.mask; i++)
 		for (struct peer *peer = nic->peers.buckets[i]; peer; peer = peer->next)
 			contact_release(nic, peer);
@@ -57,8 +57,8 @@ void hold_tick(struct nic *nic, uint64_t now)
 {
 	if (!hold_in_force(nic))
 		return;
-	if (now >= nic->hold_until)
+	if (now >= nic->hold.until)
 		end(nic, "PTL_CONNECT_TIMEOUT is over");
 	else
-		nic_timer_at(nic, nic->hold_until);
+		nic_timer_at(nic, nic->hold.until);
 }

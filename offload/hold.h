@@ -9,7 +9,7 @@
 void hold_begin(struct nic *);
 static inline bool hold_in_force(const struct nic *nic)
 {
-	return atomic_load_explicit(&nic->holding, memory_order_relaxed);
+	return atomic_load_explicit(&nic->hold.on, memory_order_relaxed);
 }
 void hold_tick(struct nic *, uint64_t now);
 
@@ -19,7 +19,7 @@ int hold_end(struct nic *, void *why);
 /* The program is ready for what others send, if it has not been.  0 or what nic_call() says. */
 static inline int nic_end_hold(struct nic *nic, const char *why)
 {
-	return atomic_load_explicit(&nic->holding, memory_order_relaxed)
+	return atomic_load_explicit(&nic->hold.on, memory_order_relaxed)
 		       ? nic_call(nic, hold_end, (void *)(uintptr_t)why)
 		       : 0;
 }

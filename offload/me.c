@@ -13,8 +13,8 @@ static int create(struct nic *nic, struct me_arguments *arguments, struct match_
 	if (list->length >= (uint32_t)nic->limits.max_me_list)
 		return report_error(PTL_ME_LIST_TOO_LONG,
 				    "the list has %u match entries, more are not allowed (max_me_list)", list->length);
-	if (nic->entries.live >= (uint32_t)nic->limits.max_mes || !(me = pool_take(&nic->entries)))
-		return pool_refuse(&nic->entries, nic->limits.max_mes, "match entries", "max_mes");
+	if (nic->objects.entries.live >= (uint32_t)nic->limits.max_mes || !(me = pool_take(&nic->objects.entries)))
+		return pool_refuse(&nic->objects.entries, nic->limits.max_mes, "match entries", "max_mes");
 	me->match_bits = arguments->match_bits;
 	me->must_match = ~arguments->ignore_bits;
 	me->source = arguments->match_id;
@@ -22,7 +22,7 @@ static int create(struct nic *nic, struct me_arguments *arguments, struct match_
 	me->handle = arguments->handle = handle_of(nic, HANDLE_ME, &me->item);
 	match_list_insert(list, me, base, arguments->position);
 	trace(nic, PTL_DBG_ME, "me 0x%x, bits 0x%llx, index %td", me->handle, (unsigned long long)me->match_bits,
-	      list - nic->portals);
+	      list - nic->objects.portals);
 	return PTL_OK;
 }
 
@@ -30,7 +30,7 @@ int me_attach(struct nic *nic, void *arguments)
 {
 	struct me_arguments *me = arguments;
 
-	return create(nic, me, &nic->portals[me->pt_index], NULL);
+	return create(nic, me, &nic->objects.portals[me->pt_index], NULL);
 }
 
 int me_attach_any(struct nic *nic, void *arguments)
@@ -38,8 +38,8 @@ int me_attach_any(struct nic *nic, void *arguments)
 	struct me_arguments *me = arguments;
 
 	for (me->pt_index = 0; me->pt_index <= (uint32_t)nic->limits.max_pt_index; me->pt_index++)
-		if (!nic->portals[me->pt_index].head)
-			return create(nic, me, &nic->portals[me->pt_index], NULL);
+		if (!nic->objects.portals[me->pt_index].head)
+			return create(nic, me, &nic->objects.portals[me->pt_index], NULL);
 	return report_error(PTL_PT_FULL, "all %d portal table entries have match entries",
 			    nic->limits.max_pt_index + 1);
 }
@@ -65,7 +65,7 @@ int me_unlink(struct nic *nic, void *arguments)
 	} else {
 		trace(nic, PTL_DBG_UNLINK, "me 0x%x", me->handle);
 		match_list_remove(me);
-		pool_give(&nic->entries, me);
+		pool_give(&nic->objects.entries, me);
 	}
 	return PTL_OK;
 }

@@ -102,7 +102,7 @@ static int choose_transports(const struct nic *nic, struct choice *choice)
 			"self, node or auto, which is node then",
 			wanted);
 	/* Nobody who is not on this node can reach the loopback, and opening libfabric costs 100 ms. */
-	if (choice->node && (nic->settings->verified_uid || nic->id.nid >> 24 == LOOPBACK_NET))
+	if (choice->node && (nic->settings->verified_uid || nic->self.id.nid >> 24 == LOOPBACK_NET))
 		choice->network = false;
 	if (nic->settings->verified_uid)
 		choice->node_optional = false;
@@ -153,8 +153,8 @@ static int claim_any_pid(struct nic *nic, const struct choice *choice, struct tr
 static int claim_transports(struct nic *nic, ptl_pid_t pid, struct address_book *book)
 {
 	struct transport_config config = {.settings = nic->settings,
-					  .iface = nic->iface,
-					  .nid = nic->id.nid,
+					  .iface = nic->self.iface,
+					  .nid = nic->self.id.nid,
 					  .pid = pid,
 					  .book = book,
 					  .host_polled = nic->mode == NIC_MODE_SHARED,
@@ -167,7 +167,7 @@ static int claim_transports(struct nic *nic, ptl_pid_t pid, struct address_book 
 	config.provider = *choice.provider ? choice.provider : NULL;
 	if (rc || (rc = (pid == PTL_PID_ANY ? claim_any_pid : claim_pid)(nic, &choice, &config)))
 		return rc;
-	nic->id.pid = config.pid;
+	nic->self.id.pid = config.pid;
 	return families[PATH_SELF]->claim(&config, &nic->claimed[PATH_SELF]);
 }
 
@@ -207,7 +207,7 @@ static void *open_network(void *argument)
 		nic->opening.error = rc;
 		snprintf(nic->opening.text, sizeof(nic->opening.text), "%s", report_last_error());
 		/* No call is there to return it: PtlNIInit has long succeeded. */
-		report(LOG_ERROR, "interface %u (%s): %s", nic->index, nic->iface, nic->opening.text);
+		report(LOG_ERROR, "interface %u (%s): %s", nic->index, nic->self.iface, nic->opening.text);
 	}
 	nic_call(nic, opened, rc ? nic : NULL);
 	nic_wake_all(nic); /* a thread that sleeps now does not watch its descriptor */
@@ -260,10 +260,10 @@ static int open_pools(struct nic *nic, uint32_t generation)
 		size_t size;
 		uint32_t capacity, generations;
 	} pools[] = {
-		{&nic->entries, sizeof(struct match_entry), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS},
-		{&nic->descriptors, sizeof(struct descriptor), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS},
-		{&nic->queues, sizeof(struct event_queue), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS},
-		{&nic->operations, sizeof(struct operation), NIC_MAX_OPERATIONS, NIC_TOKEN_GENERATIONS},
+		{&nic->objects.entries, sizeof(struct match_entry), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS},
+		{&nic->objects.descriptors, sizeof(struct descriptor), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS},
+		{&nic->objects.queues, sizeof(struct event_queue), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS},
+		{&nic->objects.operations, sizeof(struct operation), NIC_MAX_OPERATIONS, NIC_TOKEN_GENERATIONS},
 	};
 	uint32_t first_token;
 
@@ -272,11 +272,11 @@ static int open_pools(struct nic *nic, uint32_t generation)
 		if (rc)
 			return rc;
 	}
-	nic->operations.zeroed = offsetof(struct operation, inline_data);
-	nic->operations.restless = true;
+	nic->objects.operations.zeroed = offsetof(struct operation, inline_data);
+	nic->objects.operations.restless = true;
 	/* A restarted process must not understand what its predecessor's peers still say. */
 	if (getrandom(&first_token, sizeof(first_token), 0) == sizeof(first_token))
-		nic->operations.first = first_token % NIC_TOKEN_GENERATIONS + 1;
+		nic->objects.operations.first = first_token % NIC_TOKEN_GENERATIONS + 1;
 	return 0;
 }
 
@@ -307,17 +307,17 @@ static void set_limits(struct nic *nic)
 
 static void set_identity(struct nic *nic, const struct nic_request *request)
 {
-	nic->uid = geteuid();
-	nic->jid = request->jid == PTL_JID_ANY ? nic->id.pid : request->jid;
-	if (getrandom(nic->incarnation, sizeof(nic->incarnation), 0) != sizeof(nic->incarnation))
-		nic->incarnation[0] = monotonic_ns();
-	if (getrandom(&nic->tag_key, sizeof(nic->tag_key), 0) != sizeof(nic->tag_key))
-		nic->tag_key = monotonic_ns();
+	nic->self.uid = geteuid();
+	nic->self.jid = request->jid == PTL_JID_ANY ? nic->self.id.pid : request->jid;
+	if (getrandom(nic->self.incarnation, sizeof(nic->self.incarnation), 0) != sizeof(nic->self.incarnation))
+		nic->self.incarnation[0] = monotonic_ns();
+	if (getrandom(&nic->contact.tag_key, sizeof(nic->contact.tag_key), 0) != sizeof(nic->contact.tag_key))
+		nic->contact.tag_key = monotonic_ns();
 	for (int i = 0; i < NIC_ACL_ENTRIES; i++)
-		nic->acl[i] = (struct acl_entry){.id = {PTL_NID_ANY, PTL_PID_ANY},
-						 .uid = nic->uid,
-						 .jid = PTL_JID_ANY,
-						 .pt_index = PTL_PT_INDEX_ANY};
+		nic->objects.acl[i] = (struct acl_entry){.id = {PTL_NID_ANY, PTL_PID_ANY},
+							 .uid = nic->self.uid,
+							 .jid = PTL_JID_ANY,
+							 .pt_index = PTL_PT_INDEX_ANY};
 }
 
 static void set_mode(struct nic *nic)
@@ -338,12 +338,12 @@ static bool needs_device(const struct nic *nic)
 
 static int find_device(struct nic *nic, const char *wanted)
 {
-	int rc = interface_find(wanted, nic->iface, sizeof(nic->iface), &nic->id.nid);
+	int rc = interface_find(wanted, nic->self.iface, sizeof(nic->self.iface), &nic->self.id.nid);
 	bool any = strcmp(wanted, "auto") == 0;
 
 	if (rc == -ENODEV && any && !needs_device(nic)) {
-		snprintf(nic->iface, sizeof(nic->iface), "none");
-		nic->id.nid = LOOPBACK_NET << 24 | 1;
+		snprintf(nic->self.iface, sizeof(nic->self.iface), "none");
+		nic->self.id.nid = LOOPBACK_NET << 24 | 1;
 		return 0;
 	}
 	return rc ? report_setting(rc, "PTL_IFACE=%s for interface %u: %s", wanted, nic->index, report_last_error())
@@ -386,9 +386,9 @@ static void introduce(const struct nic *nic)
 	report(LOG_INFO,
 	       "version %s, interface %u (%s), address " ID_TEXT ", transports %s (PTL_TRANSPORT=%s), mode %s, "
 	       "dialect %s",
-	       PORTALS_VERSION, nic->index, nic->iface, nic->id.nid >> 24, nic->id.nid >> 16 & 255,
-	       nic->id.nid >> 8 & 255, nic->id.nid & 255, nic->id.pid, transports, nic->settings->transport,
-	       modes[nic->mode], nic->cray ? "cray" : "standard");
+	       PORTALS_VERSION, nic->index, nic->self.iface, nic->self.id.nid >> 24, nic->self.id.nid >> 16 & 255,
+	       nic->self.id.nid >> 8 & 255, nic->self.id.nid & 255, nic->self.id.pid, transports,
+	       nic->settings->transport, modes[nic->mode], nic->cray ? "cray" : "standard");
 }
 
 int nic_open(const struct nic_request *request, struct nic **out)
@@ -401,7 +401,7 @@ int nic_open(const struct nic_request *request, struct nic **out)
 	nic->index = request->index;
 	nic->trace = request->trace;
 	nic->settings = request->settings;
-	nic->timer = NIC_NEVER;
+	nic->drive.timer = NIC_NEVER;
 	nic->doorbells.nic = nic->doorbells.host = nic->affinity.cpu = nic->affinity.cpu_lock = -1;
 	int rc = start(nic, request);
 
@@ -410,7 +410,7 @@ int nic_open(const struct nic_request *request, struct nic **out)
 		nic_free(nic);
 		return rc;
 	}
-	trace(nic, PTL_DBG_SETUP, "interface %u on %s", nic->index, nic->iface);
+	trace(nic, PTL_DBG_SETUP, "interface %u on %s", nic->index, nic->self.iface);
 	introduce(nic);
 	*out = nic;
 	return 0;
@@ -428,7 +428,7 @@ static int still_sending(struct nic *nic, void *unused)
 	busy |= peers_have_unsent(nic);
 	for (int i = 0; i < NIC_TRANSPORTS; i++)
 		busy |= nic->transports[i] && nic->transports[i]->ops->unsent(nic->transports[i]) > 0;
-	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
+	for (struct peer *peer = nic->peers.busy; peer; peer = peer->next_busy)
 		for (struct operation *op = peer->active.head; op; op = op->next)
 			busy |= op->pinned != NULL; /* the other side still reads a long message, or we do */
 	return busy;
@@ -438,9 +438,9 @@ static int fail_everything(struct nic *nic, void *unused)
 {
 	(void)unused;
 	trace(nic, PTL_DBG_SHUTDOWN, "interface %u ends", nic->index);
-	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
+	for (struct peer *peer = nic->peers.busy; peer; peer = peer->next_busy)
 		peer_fail(nic, peer, PTL_NI_SHUTDOWN, "the interface is being closed");
-	atomic_store_explicit(&nic->closing, true, memory_order_relaxed);
+	atomic_store_explicit(&nic->sleep.closing, true, memory_order_relaxed);
 	waiters_wake_all(nic);
 	return 0;
 }
@@ -466,12 +466,12 @@ static void close_doorbells(struct nic *nic)
 /* What handles of this life have named is not named by the first ones of the next. */
 static void note_spent(struct nic *nic)
 {
-	const struct pool *const pools[] = {&nic->entries, &nic->descriptors, &nic->queues};
+	const struct pool *const pools[] = {&nic->objects.entries, &nic->objects.descriptors, &nic->objects.queues};
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
 		uint32_t spent = pool_spent(pools[i]);
 
-		nic->spent = spent > nic->spent ? spent : nic->spent;
+		nic->closed.generations = spent > nic->closed.generations ? spent : nic->closed.generations;
 	}
 }
 
@@ -481,19 +481,19 @@ static void free_objects(struct nic *nic)
 	struct descriptor *md;
 	struct operation *op;
 
-	for (uint32_t i = 0; nic->operations.objects && (op = pool_next(&nic->operations, &i));)
+	for (uint32_t i = 0; nic->objects.operations.objects && (op = pool_next(&nic->objects.operations, &i));)
 		operation_free(nic, op);
-	for (uint32_t i = 0; nic->descriptors.objects && (md = pool_next(&nic->descriptors, &i));) {
+	for (uint32_t i = 0; nic->objects.descriptors.objects && (md = pool_next(&nic->objects.descriptors, &i));) {
 		registrations_deregister(md);
 		region_clear(&md->region);
 	}
 	note_spent(nic);
 	peers_free(nic);
 	for (int i = 0; i < NIC_PORTALS; i++)
-		match_list_free(&nic->portals[i]);
-	pool_close(&nic->entries);
-	pool_close(&nic->descriptors);
-	pool_close(&nic->operations);
+		match_list_free(&nic->objects.portals[i]);
+	pool_close(&nic->objects.entries);
+	pool_close(&nic->objects.descriptors);
+	pool_close(&nic->objects.operations);
 }
 
 void nic_stop_threads(struct nic *nic)
@@ -515,7 +515,7 @@ void nic_flush(struct nic *nic)
 void nic_dismiss(struct nic *nic)
 {
 	nic_call(nic, fail_everything, NULL);
-	while (atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0)
+	while (atomic_load_explicit(&nic->hosts.waiting, memory_order_relaxed) > 0)
 		sched_yield();
 }
 
@@ -536,9 +536,9 @@ void nic_free(struct nic *nic)
 {
 	struct event_queue *eq;
 
-	for (uint32_t i = 0; nic->queues.objects && (eq = pool_next(&nic->queues, &i));)
+	for (uint32_t i = 0; nic->objects.queues.objects && (eq = pool_next(&nic->objects.queues, &i));)
 		event_ring_put(atomic_load(&eq->ring));
-	pool_close(&nic->queues);
+	pool_close(&nic->objects.queues);
 	results_free(nic);
 	free(nic);
 }
@@ -546,7 +546,7 @@ void nic_free(struct nic *nic)
 void nic_abandon(struct nic *nic)
 {
 	/* The handler of a signal may have forked while its thread waited for events: it leaves. */
-	atomic_store_explicit(&nic->closing, true, memory_order_relaxed);
+	atomic_store_explicit(&nic->sleep.closing, true, memory_order_relaxed);
 	atomic_store_explicit(&nic->own, NIC_DEAD, memory_order_relaxed);
 	waiters_abandon(nic);
 	event_fds_close(nic);
@@ -598,9 +598,10 @@ static int describe(struct nic *nic, void *argument)
 		out->text, out->size,
 		"id: %u.%u.%u.%u (nid %u), pid %u\ninterface: %s\nmode: %s\nNIC thread: %s\n"
 		"NIC slice: %s\nclock: %s\nwire header: %zu bytes for a put (%zu in compact form), version %d\n",
-		nic->id.nid >> 24, nic->id.nid >> 16 & 255, nic->id.nid >> 8 & 255, nic->id.nid & 255, nic->id.nid,
-		nic->id.pid, nic->iface, modes[nic->mode], nic->thread_running ? cpu : "none",
-		!nic->thread_running              ? "none"
+		nic->self.id.nid >> 24, nic->self.id.nid >> 16 & 255, nic->self.id.nid >> 8 & 255,
+		nic->self.id.nid & 255, nic->self.id.nid, nic->self.id.pid, nic->self.iface, modes[nic->mode],
+		nic->thread.running ? cpu : "none",
+		!nic->thread.running              ? "none"
 		: slice_error                     ? slice_error
 		: nic->mode == NIC_MODE_DEDICATED ? "100 us while it sleeps"
 						  : "100 us",

@@ -49,12 +49,12 @@ void operation_unlist(struct operation *op)
 static struct operation *take(struct nic *nic, struct peer *peer, const struct protocol *protocol,
 			      enum operation_hold hold)
 {
-	uint32_t used = nic->operations.used;
-	struct operation *op = pool_take(&nic->operations);
+	uint32_t used = nic->objects.operations.used;
+	struct operation *op = pool_take(&nic->objects.operations);
 
 	if (!op)
 		return NULL;
-	nic->counters.allocations += nic->operations.used != used;
+	nic->counters.allocations += nic->objects.operations.used != used;
 	op->peer = peer;
 	op->protocol = protocol;
 	op->state = STATE_QUEUED;
@@ -116,7 +116,7 @@ void operation_free(struct nic *nic, struct operation *op)
 	operation_deregister(op);
 	if (op->transfer.segments != &op->transfer.one)
 		free(op->transfer.segments);
-	pool_give(&nic->operations, op);
+	pool_give(&nic->objects.operations, op);
 }
 
 int operation_advance(struct nic *nic, struct operation *op, enum operation_event what,
@@ -139,7 +139,8 @@ int operation_advance(struct nic *nic, struct operation *op, enum operation_even
 
 struct operation *operation_find(struct nic *nic, uint32_t token)
 {
-	return pool_find(&nic->operations, token & ((1u << NIC_TOKEN_INDEX_BITS) - 1), token >> NIC_TOKEN_INDEX_BITS);
+	return pool_find(&nic->objects.operations, token & ((1u << NIC_TOKEN_INDEX_BITS) - 1),
+			 token >> NIC_TOKEN_INDEX_BITS);
 }
 
 struct descriptor *operation_live_md(struct descriptor *md, uint32_t generation)
@@ -177,16 +178,16 @@ static void print_unexposed(struct nic *nic)
 	uint64_t now = monotonic_ns();
 	char more[64] = "";
 
-	if (now < nic->unexposed_quiet_until) {
-		nic->unexposed_unprinted++;
+	if (now < nic->unexposed.quiet_until) {
+		nic->unexposed.unprinted++;
 		return;
 	}
-	if (nic->unexposed_unprinted)
+	if (nic->unexposed.unprinted)
 		snprintf(more, sizeof(more), " (%llu more since the last such line)",
-			 (unsigned long long)nic->unexposed_unprinted);
+			 (unsigned long long)nic->unexposed.unprinted);
 	report(LOG_ERROR, "interface %u%s: %s", nic->index, more, report_last_error());
-	nic->unexposed_unprinted = 0;
-	nic->unexposed_quiet_until = now + UNEXPOSED_PAUSE_NS;
+	nic->unexposed.unprinted = 0;
+	nic->unexposed.quiet_until = now + UNEXPOSED_PAUSE_NS;
 }
 
 /* No call is there to return it: the operation's event says that it failed, but not why. */

@@ -163,9 +163,9 @@ struct wire_message operation_request(const struct put_arguments *, enum wire_op
 static inline struct event_info operation_request_info(struct nic *nic, const struct put_arguments *arguments)
 {
 	return (struct event_info){
-		.initiator = nic->id,
-		.uid = nic->uid,
-		.jid = nic->jid,
+		.initiator = nic->self.id,
+		.uid = nic->self.uid,
+		.jid = nic->self.jid,
 		.pt_index = arguments->pt_index,
 		.link = event_link(nic),
 		.match_bits = arguments->match_bits,

@@ -122,14 +122,14 @@ static HOT_THREAD_LOCAL const struct nic *volatile inside;
 /* Sees to it that the thread that sleeps for the engine still may: see (1) and (2) above.  True: it has to be woken. */
 static bool rearm_sleeper(struct nic *nic)
 {
-	bool host = atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST;
-	uint64_t believed = host ? nic->host_sleeps_until : nic->nic_sleeps_until, until;
+	bool host = atomic_load_explicit(&nic->sleep.sleeper, memory_order_relaxed) == SLEEPER_HOST;
+	uint64_t believed = host ? nic->drive.host_sleeps_until : nic->drive.nic_sleeps_until, until;
 
-	if (!host && !atomic_load_explicit(&nic->nic_asleep, memory_order_relaxed))
+	if (!host && !atomic_load_explicit(&nic->sleep.nic_asleep, memory_order_relaxed))
 		return false;
-	if (!nic->needs_rearm)
-		return nic->timer < believed;
-	if (!host && ++nic->drives_past_sleeper > REARM_DRIVES)
+	if (!nic->drive.needs_rearm)
+		return nic->drive.timer < believed;
+	if (!host && ++nic->drive.past_sleeper > REARM_DRIVES)
 		return true;
 	return nic_arm(nic, &until) || until < believed;
 }
@@ -225,30 +225,31 @@ int own_serve(struct nic *nic, enum nic_owner owner)
 
 static void note_owned(struct nic *nic, uint64_t start)
 {
-	nic->needs_rearm = false;
+	nic->drive.needs_rearm = false;
 	if (unlikely(start != 0)) {
-		nic->own_ticks = cycle_clock() - start;
-		nic->own_start = start;
-		nic->own_thread = pthread_self();
-		nic->messages_before = atomic_load_explicit(&nic->timing.messages, memory_order_relaxed);
+		nic->own_times.ticks = cycle_clock() - start;
+		nic->own_times.start = start;
+		nic->own_times.thread = pthread_self();
+		nic->own_times.messages = atomic_load_explicit(&nic->timing.messages, memory_order_relaxed);
 	}
 }
 
 /* Taking and giving back ownership is part of the messages that were handled in between. */
 static void note_released(struct nic *nic, uint64_t start)
 {
-	if (likely(start == 0) || nic->own_ticks == 0 ||
-	    atomic_load_explicit(&nic->timing.messages, memory_order_relaxed) == nic->messages_before)
+	if (likely(start == 0) || nic->own_times.ticks == 0 ||
+	    atomic_load_explicit(&nic->timing.messages, memory_order_relaxed) == nic->own_times.messages)
 		return;
 	uint64_t ticks = cycle_clock() - start;
 
-	if (pthread_equal(nic->own_thread, pthread_self()))
-		timing_record_span(&nic->timing, PTL_STAGE_OWN, nic->own_start, nic->own_start + nic->own_ticks);
+	if (pthread_equal(nic->own_times.thread, pthread_self()))
+		timing_record_span(&nic->timing, PTL_STAGE_OWN, nic->own_times.start,
+				   nic->own_times.start + nic->own_times.ticks);
 	else
-		timing_record(&nic->timing, PTL_STAGE_OWN, nic->own_ticks);
+		timing_record(&nic->timing, PTL_STAGE_OWN, nic->own_times.ticks);
 	timing_record_span(&nic->timing, PTL_STAGE_RELEASE, start, start + ticks);
-	nic->timing.outside += ticks + nic->own_ticks;
-	nic->own_ticks = 0;
+	nic->timing.outside += ticks + nic->own_times.ticks;
+	nic->own_times.ticks = 0;
 }
 
 bool own_try(struct nic *nic, enum nic_owner owner)
@@ -276,7 +277,7 @@ void own_wake_waiters(struct nic *nic)
 {
 	_Atomic uint32_t *words[WAKE_BATCH];
 
-	if (nic->waiters)
+	if (nic->waiting.first)
 		wake(words, waiters_collect(nic, words, WAKE_BATCH));
 }
 
@@ -297,9 +298,9 @@ static bool serve_patiently(struct nic *nic, enum nic_owner owner, uint64_t *unt
 /* Nobody wants anything of us: nobody has pushed a command, sleeps for the engine, or waits to be woken. */
 static inline bool nobody_asks(const struct nic *nic)
 {
-	return !own_wanted(nic) && !nic->waiters &&
-	       atomic_load_explicit(&nic->sleeper, memory_order_relaxed) != SLEEPER_HOST &&
-	       !atomic_load_explicit(&nic->nic_asleep, memory_order_relaxed) && !timing_on(&nic->timing);
+	return !own_wanted(nic) && !nic->waiting.first &&
+	       atomic_load_explicit(&nic->sleep.sleeper, memory_order_relaxed) != SLEEPER_HOST &&
+	       !atomic_load_explicit(&nic->sleep.nic_asleep, memory_order_relaxed) && !timing_on(&nic->timing);
 }
 
 /* Release pairs with the acquire of the next owner; fails if a command came. */
@@ -322,7 +323,7 @@ static __attribute__((noinline)) void settle_and_give_back(struct nic *nic, enum
 		if (unlikely(own_wanted(nic)) && !serve_patiently(nic, owner, &until))
 			break; /* the present owner settles the rest */
 		bool wake_sleeper = rearm_sleeper(nic);
-		while (nic->waiters &&
+		while (nic->waiting.first &&
 		       (count += waiters_collect(nic, words + count, WAKE_BATCH - count)) == WAKE_BATCH) {
 			wake(words, count);
 			count = 0;
@@ -528,7 +529,7 @@ void nic_reap(struct nic *nic)
 	uintptr_t word = NIC_HOST;
 
 	/* `closing` is set and every sleeper was woken: waiters leave, and new ones do not stay. */
-	while (atomic_load_explicit(&nic->hosts_waiting, memory_order_acquire) > 0)
+	while (atomic_load_explicit(&nic->hosts.waiting, memory_order_acquire) > 0)
 		sched_yield();
 	/* In turn: others may call without end. */
 	inside = nic;

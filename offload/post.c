@@ -11,7 +11,7 @@
 static struct match_list *list_for(struct nic *nic, const struct post_arguments *post)
 {
 	if (post->make_entry == me_attach)
-		return &nic->portals[post->me.pt_index];
+		return &nic->objects.portals[post->me.pt_index];
 	const struct match_entry *base = handle_me(nic, post->me.base);
 	return base ? base->list : NULL;
 }

@@ -72,13 +72,13 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 				.rlength = body ? body_length : length - WIRE_LINE_HEADER};
 	struct match_search search;
 
-	match_begin(&search, &nic->portals[put.pt_index], peer->id, put.match_bits);
+	match_begin(&search, &nic->objects.portals[put.pt_index], peer->id, put.match_bits);
 	struct descriptor *md = receive_find(&search, &access);
 
 	if (unlikely(!md))
 		return false;
 	match_end(&search); /* may change the list, which a search that is repeated must not do twice */
-	peer->source_shown[nic->polling] = true;
+	peer->source_shown[nic->drive.polling] = true;
 	peer_note_arrival(peer, WIRE_PUT);
 	nic->counters.requests_received++;
 	struct event_info info = {.initiator = peer->id,

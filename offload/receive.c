@@ -10,7 +10,7 @@ static struct descriptor *translate(struct nic *nic, const struct peer *peer, co
 {
 	struct match_search search;
 
-	match_begin(&search, &nic->portals[message->pt_index], peer->id, message->match_bits);
+	match_begin(&search, &nic->objects.portals[message->pt_index], peer->id, message->match_bits);
 	struct descriptor *found = receive_find(&search, access);
 
 	match_end(&search);

@@ -11,7 +11,7 @@ static inline bool receive_granted(const struct nic *nic, const struct peer *pee
 {
 	if (pt_index > (uint32_t)nic->limits.max_pt_index || ac_index > (uint32_t)nic->limits.max_ac_index)
 		return false;
-	const struct acl_entry *entry = &nic->acl[ac_index];
+	const struct acl_entry *entry = &nic->objects.acl[ac_index];
 
 	return (entry->uid == PTL_UID_ANY || entry->uid == peer->uid) &&
 	       (entry->jid == PTL_JID_ANY || entry->jid == peer->jid) &&
@@ -53,7 +53,7 @@ static inline void receive_start(struct nic *nic, struct descriptor *md, const s
 	info->offset = access->offset;
 	descriptor_start(md, info, true);
 	nic->counters.bytes_received += written;
-	nic->receive_length += written;
+	nic->lengths.receive += written;
 }
 
 #endif

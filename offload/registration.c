@@ -112,7 +112,7 @@ bool registrations_make_room(struct nic *nic)
 	struct descriptor *md;
 	bool any = false;
 
-	for (uint32_t i = 0; (md = pool_next(&nic->descriptors, &i));)
+	for (uint32_t i = 0; (md = pool_next(&nic->objects.descriptors, &i));)
 		any |= deregister_idle(md);
 	return any;
 }

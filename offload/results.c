@@ -43,7 +43,7 @@ static void print_timing(const struct nic *nic)
 		return;
 	timing_read(&nic->timing, &timing);
 	fprintf(memory, "portals3: interface %u, " ID_TEXT ": where its NIC's time went\n", nic->index,
-		ID_PARTS(nic->id));
+		ID_PARTS(nic->self.id));
 	timing_print(&timing, memory);
 	if (fclose(memory) == 0) {
 		fputs(text, out);
@@ -57,7 +57,8 @@ static bool open_file(const struct nic *nic, struct private_file *file, const ch
 {
 	char path[PATH_MAX];
 
-	return private_file_name(path, wish, nic->id.nid, nic->id.pid) && private_file_open(file, variable, path) == 0;
+	return private_file_name(path, wish, nic->self.id.nid, nic->self.id.pid) &&
+	       private_file_open(file, variable, path) == 0;
 }
 
 static void write_timing(const struct nic *nic)
@@ -68,7 +69,8 @@ static void write_timing(const struct nic *nic)
 	if (private_file_forbidden("PTL_NIC_TIMING") || !open_file(nic, &file, "PTL_NIC_TIMING", nic->settings->timing))
 		return;
 	timing_read(&nic->timing, &timing);
-	fprintf(file.out, "{\"interface\": %u, \"nid\": %u, \"pid\": %u,\n", nic->index, nic->id.nid, nic->id.pid);
+	fprintf(file.out, "{\"interface\": %u, \"nid\": %u, \"pid\": %u,\n", nic->index, nic->self.id.nid,
+		nic->self.id.pid);
 	timing_write(&timing, file.out);
 	fputs("}\n", file.out);
 	private_file_close(&file);

@@ -23,17 +23,17 @@ static void sleep_until(struct nic *nic, uint64_t until)
 	timing_stop(&nic->timing, PTL_STAGE_IDLE, start);
 	if (timing_on(&nic->timing))
 		timing_stop(&nic->timing, PTL_STAGE_WAKE,
-			    atomic_exchange_explicit(&nic->woken_at, 0, memory_order_relaxed));
+			    atomic_exchange_explicit(&nic->sleep.woken_at, 0, memory_order_relaxed));
 }
 
 static bool host_waits(const struct nic *nic)
 {
-	return atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) > 0;
+	return atomic_load_explicit(&nic->hosts.waiting, memory_order_relaxed) > 0;
 }
 
 static bool hosts_drive(struct nic *nic, uint64_t *seen)
 {
-	uint64_t drives = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
+	uint64_t drives = atomic_load_explicit(&nic->hosts.drives, memory_order_relaxed);
 	bool drove = drives != *seen;
 
 	*seen = drives;
@@ -42,7 +42,7 @@ static bool hosts_drive(struct nic *nic, uint64_t *seen)
 
 static bool stopping(struct nic *nic)
 {
-	return atomic_load_explicit(&nic->stop, memory_order_acquire);
+	return atomic_load_explicit(&nic->sleep.stop, memory_order_acquire);
 }
 
 /* One round of an owner: drives, wakes, runs commands.  0: there was nothing to do; -EOWNERDEAD: not the owner any more. */
@@ -59,7 +59,7 @@ static int work(struct nic *nic)
 /* Owner on entry, not any more on return: until hosts want to drive, or after a sleep. */
 static void serve(struct nic *nic)
 {
-	uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed), idle = 0, until;
+	uint64_t seen = atomic_load_explicit(&nic->hosts.drives, memory_order_relaxed), idle = 0, until;
 	struct yielder yielder = {0};
 
 	while (!stopping(nic) && !hosts_drive(nic, &seen)) {
@@ -77,15 +77,15 @@ static void serve(struct nic *nic)
 		adaptive_yield(&yielder, 0);
 		if (now - idle < nic->settings->spin / 2 || nic_arm(nic, &until))
 			continue;
-		nic->nic_sleeps_until = until;
-		nic->drives_past_sleeper = 0;
+		nic->drive.nic_sleeps_until = until;
+		nic->drive.past_sleeper = 0;
 		nic->counters.sleeps++;
-		nic->needs_rearm = false;
+		nic->drive.needs_rearm = false;
 		/* Before ownership is released: the next owner sees it in rearm_sleeper(). */
-		atomic_store(&nic->nic_asleep, true);
+		atomic_store(&nic->sleep.nic_asleep, true);
 		own_give_back(nic, NIC_THREAD);
 		sleep_until(nic, until);
-		atomic_store(&nic->nic_asleep, false);
+		atomic_store(&nic->sleep.nic_asleep, false);
 		return;
 	}
 	own_give_back(nic, NIC_THREAD);
@@ -94,12 +94,12 @@ static void serve(struct nic *nic)
 /* Parks without a timer if a host sleeps for the engine: see LEASES in own.c. */
 static bool go_deep(struct nic *nic)
 {
-	atomic_store_explicit(&nic->lease, LEASE_DEEP, memory_order_relaxed);
+	atomic_store_explicit(&nic->sleep.lease, LEASE_DEEP, memory_order_relaxed);
 	/* Store DEEP before loading the sleeper; pairs with the fence in nic_end_deep(). */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST && !stopping(nic))
+	if (atomic_load_explicit(&nic->sleep.sleeper, memory_order_relaxed) == SLEEPER_HOST && !stopping(nic))
 		return true;
-	atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
+	atomic_store_explicit(&nic->sleep.lease, LEASE_TICKING, memory_order_relaxed);
 	return false;
 }
 
@@ -109,8 +109,8 @@ void nic_end_deep(struct nic *nic)
 
 	/* The sleeper was cleared before; pairs with the fence in go_deep(). */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&nic->lease, memory_order_relaxed) == LEASE_DEEP &&
-	    atomic_compare_exchange_strong(&nic->lease, &deep, LEASE_TICKING))
+	if (atomic_load_explicit(&nic->sleep.lease, memory_order_relaxed) == LEASE_DEEP &&
+	    atomic_compare_exchange_strong(&nic->sleep.lease, &deep, LEASE_TICKING))
 		nic_write_doorbell(nic, nic->doorbells.nic);
 }
 
@@ -144,12 +144,12 @@ static void pause_for(struct nic *nic, uint64_t ns)
  */
 static bool park(struct nic *nic, unsigned *ticks, bool listen)
 {
-	bool host_sleeps = atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST;
+	bool host_sleeps = atomic_load_explicit(&nic->sleep.sleeper, memory_order_relaxed) == SLEEPER_HOST;
 
 	if (*ticks > DEEP_TICKS && host_sleeps && go_deep(nic)) {
 		nic_sleep(nic, nic->doorbells.nic, WATCH_NOTHING, NIC_NEVER);
 		*ticks = 0;
-		atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
+		atomic_store_explicit(&nic->sleep.lease, LEASE_TICKING, memory_order_relaxed);
 		return false;
 	}
 	return nic_sleep(nic, nic->doorbells.nic, listen && !host_sleeps ? WATCH_LATE_DOORBELL : WATCH_NOTHING,
@@ -159,10 +159,10 @@ static bool park(struct nic *nic, unsigned *ticks, bool listen)
 /* Hosts drive.  Returns when they have stopped to, when a peer finds that nobody does, or the interface closes. */
 static void lease(struct nic *nic, struct hearing *hearing)
 {
-	uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
+	uint64_t seen = atomic_load_explicit(&nic->hosts.drives, memory_order_relaxed);
 	unsigned deaf = note_return(nic, hearing);
 
-	atomic_store_explicit(&nic->lease, LEASE_TICKING, memory_order_relaxed);
+	atomic_store_explicit(&nic->sleep.lease, LEASE_TICKING, memory_order_relaxed);
 	for (unsigned ticks = 1;; ticks++) {
 		bool called = park(nic, &ticks, ticks > deaf);
 
@@ -182,7 +182,7 @@ static void lease(struct nic *nic, struct hearing *hearing)
 		if (!hosts_drive(nic, &seen))
 			break;
 	}
-	atomic_store_explicit(&nic->lease, LEASE_OUT, memory_order_relaxed);
+	atomic_store_explicit(&nic->sleep.lease, LEASE_OUT, memory_order_relaxed);
 }
 
 static void shared_mode(struct nic *nic)
@@ -190,7 +190,7 @@ static void shared_mode(struct nic *nic)
 	struct hearing hearing = {0};
 
 	while (!stopping(nic)) {
-		uint64_t seen = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
+		uint64_t seen = atomic_load_explicit(&nic->hosts.drives, memory_order_relaxed);
 
 		if (!hosts_drive(nic, &seen) && own_try(nic, NIC_THREAD))
 			serve(nic);
@@ -261,22 +261,22 @@ static void *nic_thread(void *argument)
 
 int nic_thread_start(struct nic *nic)
 {
-	int rc = nic_spawn(&nic->thread, nic_thread, nic, "be the NIC");
+	int rc = nic_spawn(&nic->thread.id, nic_thread, nic, "be the NIC");
 
 	if (rc)
 		return rc;
-	nic->thread_running = true;
+	nic->thread.running = true;
 	return 0;
 }
 
 void nic_thread_stop(struct nic *nic)
 {
-	if (!nic->thread_running)
+	if (!nic->thread.running)
 		return;
 	/* Pairs with stopping(); the doorbell is written to after it, so one of them is seen. */
-	atomic_store(&nic->stop, true);
+	atomic_store(&nic->sleep.stop, true);
 	nic_write_doorbell(nic, nic->doorbells.nic);
-	pthread_join(nic->thread, NULL);
-	nic->thread_running = false;
+	pthread_join(nic->thread.id, NULL);
+	nic->thread.running = false;
 	nic_call(nic, waiters_hand_on, NULL); /* hosts that were blocked beside a dedicated NIC thread */
 }

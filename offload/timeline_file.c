@@ -114,7 +114,7 @@ static void begin_event(const struct writer *writer, const char *phase, const st
 	const struct timeline_track *track = &writer->nic->timing.timeline->tracks[moment->record.track];
 
 	fprintf(writer->out, ",\n{\"ph\":\"%s\",\"pid\":%u,\"tid\":%d,\"ts\":%" PRIu64 ".%03u,", phase,
-		writer->nic->id.pid, atomic_load_explicit(&track->thread, memory_order_relaxed), at / 1000,
+		writer->nic->self.id.pid, atomic_load_explicit(&track->thread, memory_order_relaxed), at / 1000,
 		(unsigned)(at % 1000));
 }
 
@@ -140,7 +140,7 @@ static void write_async(const struct writer *writer, const struct moment *moment
 {
 	begin_event(writer, moment->ends ? "e" : "b", moment, moment->at);
 	fprintf(writer->out, "\"cat\":\"%s\",\"name\":\"%s\",\"id\":\"%u.%" PRIu64 "\"}", groups[moment->record.stage],
-		stage_names[moment->record.stage], writer->nic->id.pid, moment->ticket);
+		stage_names[moment->record.stage], writer->nic->self.id.pid, moment->ticket);
 }
 
 /* A put ends at its PUT_END, all others where they are handled. */
@@ -203,9 +203,10 @@ static void write_names(const struct writer *writer)
 	struct timeline *timeline = writer->nic->timing.timeline;
 	const struct nic *nic = writer->nic;
 
-	fprintf(writer->out, "{\"ph\":\"M\",\"pid\":%u,\"name\":\"process_name\",\"args\":{\"name\":\"", nic->id.pid);
+	fprintf(writer->out, "{\"ph\":\"M\",\"pid\":%u,\"name\":\"process_name\",\"args\":{\"name\":\"",
+		nic->self.id.pid);
 	write_name(writer->out, program_invocation_short_name);
-	fprintf(writer->out, " " ID_TEXT "\"}}", ID_PARTS(nic->id));
+	fprintf(writer->out, " " ID_TEXT "\"}}", ID_PARTS(nic->self.id));
 	for (uint32_t i = 0; i < TIMELINE_TRACKS; i++) {
 		/* Acquire pairs with the release in find_track(). */
 		int thread = atomic_load_explicit(&timeline->tracks[i].thread, memory_order_acquire);
@@ -214,7 +215,7 @@ static void write_names(const struct writer *writer)
 			continue;
 		fprintf(writer->out,
 			",\n{\"ph\":\"M\",\"pid\":%u,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"",
-			nic->id.pid, thread);
+			nic->self.id.pid, thread);
 		write_name(writer->out, timeline->tracks[i].name);
 		fputs("\"}}", writer->out);
 	}
@@ -244,8 +245,8 @@ void timeline_write(const struct nic *nic, FILE *out)
 	fprintf(out,
 		"{\"otherData\":{\"portals3\":\"%s\",\"nid\":%u,\"pid\":%u,\"interface\":%u,\"day_ahead_ns\":%" PRId64
 		",\"recorded\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"clock\":\"%s\",\"clock_cost_ns\":%.1f},\n",
-		PORTALS_VERSION, nic->id.nid, nic->id.pid, nic->index, day_ahead(), writer.recorded, writer.dropped,
-		timing_clock_name(), timing_clock_cost());
+		PORTALS_VERSION, nic->self.id.nid, nic->self.id.pid, nic->index, day_ahead(), writer.recorded,
+		writer.dropped, timing_clock_name(), timing_clock_cost());
 	fputs("\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n", out);
 	write_names(&writer);
 	for (size_t i = 0; writer.moments && i < writer.count; i++)

@@ -34,5 +34,5 @@ void trace_print(const struct nic *nic, unsigned what, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	/* In one call: lines of several interfaces do not mix. */
-	fprintf(out, "portals3: " ID_TEXT ": %s: %s\n", ID_PARTS(nic->id), name_of(what), text);
+	fprintf(out, "portals3: " ID_TEXT ": %s: %s\n", ID_PARTS(nic->self.id), name_of(what), text);
 }

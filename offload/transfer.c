@@ -87,8 +87,8 @@ static void stall(struct nic *nic, struct operation *op)
 		return;
 	op->transfer.stalled = true;
 	op->transfer.next_stalled = NULL;
-	*(nic->stalled ? nic->stalled_end : &nic->stalled) = op;
-	nic->stalled_end = &op->transfer.next_stalled;
+	*(nic->stalled.first ? nic->stalled.end : &nic->stalled.first) = op;
+	nic->stalled.end = &op->transfer.next_stalled;
 }
 
 static bool needs_confirmation(const struct nic *nic, const struct operation *op)
@@ -97,7 +97,7 @@ static bool needs_confirmation(const struct nic *nic, const struct operation *op
 
 	return transfer->status == 0 && transfer->total > 0 && nic->mode != NIC_MODE_HOST &&
 	       op->peer->path != PATH_SELF &&
-	       (transfer->was_suspended || nic->was_suspended || monotonic_ns() - transfer->began >= NIC_DOUBT_NS);
+	       (transfer->was_suspended || nic->suspension.seen || monotonic_ns() - transfer->began >= NIC_DOUBT_NS);
 }
 
 static void ask_whether_valid(struct nic *nic, struct operation *op)
@@ -176,7 +176,7 @@ void transfer_start(struct nic *nic, struct operation *op, const struct wire_mes
 	transfer->started = timing_start(&nic->timing);
 	transfer->began = monotonic_ns();
 	nic_note_time(nic, transfer->began);
-	transfer->was_suspended = nic->was_suspended;
+	transfer->was_suspended = nic->suspension.seen;
 	nic->counters.long_messages++;
 	if (!rc && total > 0 && op->peer->transport->limits.local_registration &&
 	    operation_expose(nic, op, op->info.offset, total, REGION_LOCAL))
@@ -224,10 +224,10 @@ void transfer_done(void *owner, void *context, int status)
 /* In the order in which they stalled, so that the oldest message gets the room. */
 int transfers_resume(struct nic *nic)
 {
-	struct operation *op = nic->stalled;
+	struct operation *op = nic->stalled.first;
 	int moved = 0;
 
-	nic->stalled = NULL;
+	nic->stalled.first = NULL;
 	while (op) {
 		struct operation *next = op->transfer.next_stalled;
 

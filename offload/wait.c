@@ -55,10 +55,10 @@ static struct waiter passer_by;
 /* Of a host that looks at its queues afterwards, unless what it wants is handed over (`wanted`). */
 static int drive_and_look(struct nic *nic, struct waiter *waiter)
 {
-	nic->looking = waiter;
+	nic->waiting.looking = waiter;
 	int work = nic_drive(nic);
 
-	nic->looking = NULL;
+	nic->waiting.looking = NULL;
 	return work;
 }
 
@@ -69,22 +69,22 @@ static int wait_enter(struct nic *nic, void *argument)
 	bool drives = nic_hosts_drive(nic);
 
 	/* Set under ownership, after which all that are registered are woken: nobody sleeps through the end. */
-	if (atomic_load_explicit(&nic->closing, memory_order_relaxed))
+	if (atomic_load_explicit(&nic->sleep.closing, memory_order_relaxed))
 		return -ESHUTDOWN;
 	if (any_ready(waiter) || (drives && (drive_and_look(nic, waiter) > 0 || any_ready(waiter))))
 		return -EALREADY;
-	if (drives && atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_NONE) {
+	if (drives && atomic_load_explicit(&nic->sleep.sleeper, memory_order_relaxed) == SLEEPER_NONE) {
 		if (nic_arm(nic, &waiter->sleep_until))
 			return -EALREADY;
 		waiter->sleeper = true;
-		nic->host_sleeps_until = waiter->sleep_until;
-		nic->needs_rearm = false;
-		atomic_store(&nic->sleeper, SLEEPER_HOST);
+		nic->drive.host_sleeps_until = waiter->sleep_until;
+		nic->drive.needs_rearm = false;
+		atomic_store(&nic->sleep.sleeper, SLEEPER_HOST);
 	}
 	nic->counters.sleeps++;
 	waiter->claimed = false; /* another waiter took what was claimed: its queues are empty */
-	waiter->next = nic->waiters;
-	nic->waiters = waiter;
+	waiter->next = nic->waiting.first;
+	nic->waiting.first = waiter;
 	for (int i = 0; i < waiter->count; i++)
 		waiter->queues[i]->waiters++;
 	return 0;
@@ -111,7 +111,7 @@ static int wait_return(struct nic *nic, void *argument)
 static int wait_leave(struct nic *nic, void *argument)
 {
 	struct waiter *waiter = argument;
-	struct waiter **link = &nic->waiters;
+	struct waiter **link = &nic->waiting.first;
 
 	while (*link != waiter)
 		link = &(*link)->next;
@@ -120,9 +120,9 @@ static int wait_leave(struct nic *nic, void *argument)
 		if (still_there(waiter, i))
 			waiter->queues[i]->waiters--;
 	if (waiter->sleeper)
-		atomic_store(&nic->sleeper, SLEEPER_NONE);
-	nic->needs_rearm = true; /* the transports are armed no longer for anybody */
-	waiter->others_blocked = nic->waiters != NULL;
+		atomic_store(&nic->sleep.sleeper, SLEEPER_NONE);
+	nic->drive.needs_rearm = true; /* the transports are armed no longer for anybody */
+	waiter->others_blocked = nic->waiting.first != NULL;
 	return 0;
 }
 
@@ -169,9 +169,9 @@ static int take_any(const struct waiter *waiter, ptl_event_t *event, int *which)
 /* A trace for the NIC thread; two threads that leave one at the same time may leave it together. */
 static void note_host(struct nic *nic)
 {
-	uint64_t drives = atomic_load_explicit(&nic->host_drives, memory_order_relaxed);
+	uint64_t drives = atomic_load_explicit(&nic->hosts.drives, memory_order_relaxed);
 
-	atomic_store_explicit(&nic->host_drives, drives + 1, memory_order_relaxed);
+	atomic_store_explicit(&nic->hosts.drives, drives + 1, memory_order_relaxed);
 }
 
 enum driven { DRIVEN_BY_OTHERS, DRIVEN_IN_VAIN, DRIVEN, DRIVEN_TO_EVENT };
@@ -189,12 +189,12 @@ static inline enum driven drive_once(struct nic *nic, struct waiter *waiter, str
 	}
 	bool wants = eq && atomic_load_explicit(&eq->item.generation, memory_order_relaxed) == generation;
 
-	nic->wanted.eq = wants ? eq : NULL;
-	nic->wanted.event = event;
+	nic->waiting.wanted.eq = wants ? eq : NULL;
+	nic->waiting.wanted.event = event;
 	int work = drive_and_look(nic, waiter);
-	bool got = wants && !nic->wanted.eq;
+	bool got = wants && !nic->waiting.wanted.eq;
 
-	nic->wanted.eq = NULL; /* before others' commands are served */
+	nic->waiting.wanted.eq = NULL; /* before others' commands are served */
 	nic_release(nic);
 	if (got && atomic_load_explicit(&eq->item.generation, memory_order_acquire) != generation)
 		return DRIVEN; /* freed by a command served just now: event_take() says so */
@@ -204,7 +204,7 @@ static inline enum driven drive_once(struct nic *nic, struct waiter *waiter, str
 /* Whom a drive in vain waits for.  Behind one that others had to make it is those: any thread here, and it may want this core. */
 static uint32_t partner(const struct nic *nic, enum driven driven)
 {
-	return driven == DRIVEN_BY_OTHERS ? 0 : atomic_load_explicit(&nic->partner_place, memory_order_relaxed);
+	return driven == DRIVEN_BY_OTHERS ? 0 : atomic_load_explicit(&nic->hosts.partner_place, memory_order_relaxed);
 }
 
 int nic_step(struct nic *nic)
@@ -227,7 +227,7 @@ static int wait_inside(struct nic *nic, struct waiter *waiter, ptl_event_t *even
 	for (;; rc = take_any(waiter, event, which)) {
 		if (rc != -EAGAIN)
 			return rc;
-		if (atomic_load_explicit(&nic->closing, memory_order_relaxed))
+		if (atomic_load_explicit(&nic->sleep.closing, memory_order_relaxed))
 			return -ESHUTDOWN;
 		bool away = false;
 
@@ -294,9 +294,9 @@ static int look(struct nic *nic, void *argument)
 	int rc = event_take(eq, look->generation, look->event);
 
 	if (rc == -EAGAIN && look->drive) {
-		nic->polled = eq;
+		nic->waiting.polled = eq;
 		nic_drive(nic);
-		nic->polled = NULL;
+		nic->waiting.polled = NULL;
 		rc = event_take(eq, look->generation, look->event);
 	}
 	if (rc == -EBADF || !eq->event_fd)
@@ -349,7 +349,7 @@ static int look_at_announced(struct nic *nic, const struct waiter *waiter, ptl_e
 /* A host has found its event queues empty.  Signal handlers too, in the middle of anything. */
 static void look_in_vain(struct nic *nic)
 {
-	if (unlikely(atomic_load_explicit(&nic->holding, memory_order_relaxed)) && !nic_inside())
+	if (unlikely(atomic_load_explicit(&nic->hold.on, memory_order_relaxed)) && !nic_inside())
 		nic_end_hold(nic, "an event queue was found empty");
 }
 
@@ -368,13 +368,13 @@ int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *gener
 		waiter.deadline = timeout_ns ? monotonic_ns() + timeout_ns : 0;
 	yielder.waits++;
 	/* Tells the NIC thread that somebody drives; pairs with nothing: it is looked at now and then. */
-	atomic_fetch_add_explicit(&nic->hosts_waiting, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&nic->hosts.waiting, 1, memory_order_relaxed);
 	rc = wait_inside(nic, &waiter, event, which);
 	if (rc == -EAGAIN)
 		rc = look_at_announced(nic, &waiter, event, which);
 	leave_in_order(nic, &waiter);
 	/* Release: nic_close() may free the engine after it has seen the last waiter leave. */
-	atomic_fetch_sub_explicit(&nic->hosts_waiting, 1, memory_order_release);
+	atomic_fetch_sub_explicit(&nic->hosts.waiting, 1, memory_order_release);
 	yielder.waits--;
 	return rc;
 }

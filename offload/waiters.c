@@ -14,9 +14,9 @@ static bool waits_for(const struct waiter *waiter, const struct event_queue *eq)
 
 void waiters_notify(struct nic *nic, struct event_queue *eq)
 {
-	struct waiter *looking = nic->looking, *waiter = nic->waiters;
+	struct waiter *looking = nic->waiting.looking, *waiter = nic->waiting.first;
 
-	if (atomic_load_explicit(&eq->event_fd, memory_order_relaxed) && nic->polled != eq)
+	if (atomic_load_explicit(&eq->event_fd, memory_order_relaxed) && nic->waiting.polled != eq)
 		event_fd_announce(eq);
 	while (waiter && (waiter->notified || !waits_for(waiter, eq)))
 		waiter = waiter->next;
@@ -32,7 +32,7 @@ int waiters_collect(struct nic *nic, _Atomic uint32_t **words, int room)
 {
 	int count = 0;
 
-	for (struct waiter *waiter = nic->waiters; waiter && count < room; waiter = waiter->next) {
+	for (struct waiter *waiter = nic->waiting.first; waiter && count < room; waiter = waiter->next) {
 		if (!waiter->notified || waiter->collected)
 			continue;
 		waiter->collected = true;
@@ -49,14 +49,14 @@ int waiters_collect(struct nic *nic, _Atomic uint32_t **words, int room)
 
 void waiters_wake_all(struct nic *nic)
 {
-	for (struct waiter *waiter = nic->waiters; waiter; waiter = waiter->next)
+	for (struct waiter *waiter = nic->waiting.first; waiter; waiter = waiter->next)
 		waiter->notified = true;
 }
 
 /* Only one of them is here, if any: nobody has to be woken, but the system call goes on after a signal handler. */
 void waiters_abandon(struct nic *nic)
 {
-	for (struct waiter *waiter = nic->waiters; waiter; waiter = waiter->next)
+	for (struct waiter *waiter = nic->waiting.first; waiter; waiter = waiter->next)
 		atomic_store_explicit(&waiter->woken, 1, memory_order_relaxed);
 }
 
@@ -64,12 +64,12 @@ void waiters_abandon(struct nic *nic)
 int waiters_hand_on(struct nic *nic, void *unused)
 {
 	(void)unused;
-	if (!nic_hosts_drive(nic) || atomic_load_explicit(&nic->sleeper, memory_order_relaxed) == SLEEPER_HOST)
+	if (!nic_hosts_drive(nic) || atomic_load_explicit(&nic->sleep.sleeper, memory_order_relaxed) == SLEEPER_HOST)
 		return 0;
-	for (struct waiter *other = nic->waiters; other; other = other->next)
+	for (struct waiter *other = nic->waiting.first; other; other = other->next)
 		if (other->notified)
 			return 0;
-	if (nic->waiters)
-		nic->waiters->notified = true; /* it finds no event, and sleeps for the engine next */
+	if (nic->waiting.first)
+		nic->waiting.first->notified = true; /* it finds no event, and sleeps for the engine next */
 	return 0;
 }

@@ -12,7 +12,7 @@ static int set_entry(struct nic *nic, void *argument)
 {
 	const struct ac_arguments *arguments = argument;
 
-	nic->acl[arguments->index] = arguments->entry;
+	nic->objects.acl[arguments->index] = arguments->entry;
 	return PTL_OK;
 }
 

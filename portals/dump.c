@@ -55,7 +55,7 @@ static void print_entry(FILE *out, const struct match_entry *me)
 static int dump_list(struct nic *nic, void *argument)
 {
 	struct dump *dump = argument;
-	const struct match_list *list = &nic->portals[dump->pt_index];
+	const struct match_list *list = &nic->objects.portals[dump->pt_index];
 
 	fprintf(dump->text, "portal table entry %d: %" PRIu32 " match entries, %" PRIu32 " at most so far\n",
 		dump->pt_index, list->length, list->greatest_length);
@@ -84,8 +84,8 @@ static int dump_queues(struct nic *nic, void *argument)
 	struct dump *dump = argument;
 	struct event_queue *eq;
 
-	fprintf(dump->text, "%" PRIu32 " event queues\n", nic->queues.live);
-	for (uint32_t i = 0; (eq = pool_next(&nic->queues, &i));) {
+	fprintf(dump->text, "%" PRIu32 " event queues\n", nic->objects.queues.live);
+	for (uint32_t i = 0; (eq = pool_next(&nic->objects.queues, &i));) {
 		const struct event_ring *ring = atomic_load_explicit(&eq->ring, memory_order_relaxed);
 		uint64_t room = ring ? ring->size : 0, unread = event_unread(eq),
 			 lost = unread > room ? unread - room : 0;
@@ -121,10 +121,10 @@ static int dump_all(struct nic *nic, void *argument)
 	struct dump *dump = argument;
 
 	fprintf(dump->text, "interface %" PRIu32 ", " ID_TEXT ": %" PRIu64 " messages dropped\n", nic->index,
-		ID_PARTS(nic->id), nic->counters.drops);
+		ID_PARTS(nic->self.id), nic->counters.drops);
 	dump_queues(nic, dump);
 	for (dump->pt_index = 0; dump->pt_index < NIC_PORTALS; dump->pt_index++)
-		if (nic->portals[dump->pt_index].head)
+		if (nic->objects.portals[dump->pt_index].head)
 			dump_list(nic, dump);
 	dump_peers(nic, dump->text);
 	return PTL_OK;

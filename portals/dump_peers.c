@@ -76,7 +76,7 @@ void dump_peers(const struct nic *nic, FILE *out)
 	unsigned shown = 0;
 
 	fprintf(out, "%" PRIu32 " peers, %" PRIu32 " operations under way, %" PRIu32 " of them requested here\n",
-		nic->peers.count, nic->operations.live, nic->requests);
+		nic->peers.count, nic->objects.operations.live, nic->requests);
 	/* Those first with whom anything is under way. */
 	for (int idle = 0; idle < 2; idle++)
 		for (uint32_t bucket = 0; nic->peers.buckets && bucket <= nic->peers.mask; bucket++)

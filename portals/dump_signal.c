@@ -58,8 +58,8 @@ static void print_owner(const struct nic *nic)
 	fprintf(p3_out ? p3_out : stderr,
 		"portals3: interface %" PRIu32 ", %" PRIu32 ":%" PRIu32 ": owned by %s, %" PRIu32
 		" threads inside PtlEQWait or PtlEQPoll\n",
-		nic->index, nic->id.nid, nic->id.pid, owner <= NIC_DEAD ? owners[owner] : "?",
-		atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed));
+		nic->index, nic->self.id.nid, nic->self.id.pid, owner <= NIC_DEAD ? owners[owner] : "?",
+		atomic_load_explicit(&nic->hosts.waiting, memory_order_relaxed));
 }
 
 struct lists {
@@ -74,7 +74,7 @@ static int look(struct nic *nic, void *argument)
 	struct lists *lists = argument;
 
 	for (int i = 0; i < NIC_PORTALS; i++)
-		lists->used |= (uint64_t)(nic->portals[i].head != NULL) << i;
+		lists->used |= (uint64_t)(nic->objects.portals[i].head != NULL) << i;
 	lists->drops = nic->counters.drops;
 	return PTL_OK;
 }

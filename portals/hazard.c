@@ -246,8 +246,8 @@ static struct fifo older;  /* named when last looked at */
 
 static void append(struct fifo *fifo, struct nic *nic)
 {
-	nic->next_closed = NULL;
-	*(fifo->head ? &fifo->tail->next_closed : &fifo->head) = nic;
+	nic->closed.next = NULL;
+	*(fifo->head ? &fifo->tail->closed.next : &fifo->head) = nic;
 	fifo->tail = nic;
 	fifo->count++;
 }
@@ -257,7 +257,7 @@ static struct nic *take_first(struct fifo *fifo)
 	struct nic *nic = fifo->head;
 
 	if (nic) {
-		fifo->head = nic->next_closed;
+		fifo->head = nic->closed.next;
 		fifo->count--;
 	}
 	return nic;
@@ -290,11 +290,11 @@ static void free_unnamed(struct nic *nic)
 
 void hazard_retire(struct nic *nic)
 {
-	nic->closed_at = monotonic_ns();
+	nic->closed.at = monotonic_ns();
 	append(&latest, nic);
 	for (int i = 0; i < LOOKS && older.head; i++)
 		free_unnamed(take_first(&older));
-	while (latest.count > CLOSED_KEPT && nic->closed_at - latest.head->closed_at >= CLOSED_REST_NS)
+	while (latest.count > CLOSED_KEPT && nic->closed.at - latest.head->closed.at >= CLOSED_REST_NS)
 		free_unnamed(take_first(&latest));
 }
 

@@ -54,7 +54,7 @@ int PtlInit(int *max_interfaces)
 
 static void retire(struct nic *nic)
 {
-	process_table.generations[nic->index] += nic->spent;
+	process_table.generations[nic->index] += nic->closed.generations;
 	hazard_retire(nic);
 }
 
@@ -172,7 +172,7 @@ static bool pid_is_ours(ptl_pid_t pid)
 	for (int i = 0; i < MAX_INTERFACES; i++) {
 		const struct nic *nic = atomic_load_explicit(&process_table.interfaces[i], memory_order_relaxed);
 
-		if (nic && nic->id.pid == pid)
+		if (nic && nic->self.id.pid == pid)
 			return true;
 	}
 	return false;
@@ -246,7 +246,7 @@ static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 	rc = nic_open(&request, out);
 	if (rc)
 		return process_code(rc, PTL_IFACE_INVALID);
-	rc = rank_adopt(interface, (*out)->id);
+	rc = rank_adopt(interface, (*out)->self.id);
 	if (rc) {
 		refuse_job(interface, rc);
 		nic_close(*out);
@@ -256,7 +256,7 @@ static int open_interface(uint32_t interface, ptl_pid_t pid, struct nic **out)
 	if (nic_opens_first(*out) && (rc = nic_ready(*out)))
 		return refuse_network(interface, *out, rc);
 	if (process_table.job == PTL_JID_ANY)
-		process_table.job = (*out)->jid; /* the first interface names the job */
+		process_table.job = (*out)->self.jid; /* the first interface names the job */
 	/* Publishes the interface; pairs with the acquire in process_nic(). */
 	atomic_store_explicit(&process_table.interfaces[interface], *out, memory_order_release);
 	return PTL_OK;

@@ -64,7 +64,7 @@ int PtlNicTimingPrint(ptl_handle_ni_t ni, FILE *out)
 
 static int read_counters(struct nic *nic, void *counters)
 {
-	nic->counters.kicks = atomic_load_explicit(&nic->wakes, memory_order_relaxed);
+	nic->counters.kicks = atomic_load_explicit(&nic->sleep.wakes, memory_order_relaxed);
 	*(ptl_nic_counters_t *)counters = nic->counters;
 	return PTL_OK;
 }

@@ -148,7 +148,7 @@ static bool is_this_process(ptl_handle_md_t md_handle, ptl_process_id_t id)
 {
 	const struct nic *nic = process_ready() ? process_nic(md_handle) : NULL;
 
-	return !nic || (nic->id.nid == id.nid && nic->id.pid == id.pid);
+	return !nic || (nic->self.id.nid == id.nid && nic->self.id.pid == id.pid);
 }
 
 int PtlMDMDCopy(ptl_handle_md_t md_handle, ptl_process_id_t target_id, ptl_pt_index_t pt_index, ptl_ac_index_t ac_index,

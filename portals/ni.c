@@ -20,7 +20,7 @@ static int read_list_register(struct nic *nic, struct status_query *query)
 
 	if (pt > (uint32_t)nic->limits.max_pt_index)
 		return report_error(PTL_SR_INDEX_INVALID, "status register 0x%x does not exist", query->index);
-	query->value = greatest ? nic->portals[pt].greatest_length : nic->portals[pt].length;
+	query->value = greatest ? nic->objects.portals[pt].greatest_length : nic->objects.portals[pt].length;
 	return PTL_OK;
 }
 
@@ -29,11 +29,11 @@ static int read_register(struct nic *nic, void *argument)
 	struct status_query *query = argument;
 	const uint64_t registers[] = {
 		[PTL_SR_DROP_COUNT] = nic->counters.drops,
-		[PTL_SR_DROP_LENGTH] = nic->drop_length,
+		[PTL_SR_DROP_LENGTH] = nic->lengths.drop,
 		[PTL_SR_RECV_COUNT] = nic->counters.requests_received,
-		[PTL_SR_RECV_LENGTH] = nic->receive_length,
+		[PTL_SR_RECV_LENGTH] = nic->lengths.receive,
 		[PTL_SR_SEND_COUNT] = nic->counters.requests_sent,
-		[PTL_SR_SEND_LENGTH] = nic->send_length,
+		[PTL_SR_SEND_LENGTH] = nic->lengths.send,
 	};
 
 	if (query->index >= PTL_SR_MLIST_LEN(0))
@@ -74,7 +74,7 @@ int PtlNIDist(ptl_handle_ni_t ni_handle, ptl_process_id_t process, unsigned long
 		return handle_refuse(PTL_NI_INVALID, ni_handle);
 	if (process.nid == PTL_NID_ANY || process.pid == PTL_PID_ANY)
 		return refuse_wildcard(process);
-	*distance = process.nid != nic->id.nid;
+	*distance = process.nid != nic->self.id.nid;
 	return PTL_OK;
 }
 
@@ -122,7 +122,7 @@ int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
 			return refuse_uninitialised();                                                                 \
 		if (!(nic = process_ni(ni_handle)))                                                                    \
 			return handle_refuse(PTL_NI_INVALID, ni_handle);                                               \
-		*field = nic->field;                                                                                   \
+		*field = nic->self.field;                                                                              \
 		return PTL_OK;                                                                                         \
 	}
 

@@ -48,16 +48,16 @@ static int read_numbers(struct nic *nic, void *argument)
 	struct event_queue *eq;
 
 	*out = (struct stat_interface){.open = true,
-				       .nid = nic->id.nid,
-				       .pid = nic->id.pid,
-				       .entries = nic->entries.live,
-				       .descriptors = nic->descriptors.live,
-				       .queues = nic->queues.live,
-				       .operations = nic->operations.live,
+				       .nid = nic->self.id.nid,
+				       .pid = nic->self.id.pid,
+				       .entries = nic->objects.entries.live,
+				       .descriptors = nic->objects.descriptors.live,
+				       .queues = nic->objects.queues.live,
+				       .operations = nic->objects.operations.live,
 				       .peers = nic->peers.count};
-	nic->counters.kicks = atomic_load_explicit(&nic->wakes, memory_order_relaxed);
+	nic->counters.kicks = atomic_load_explicit(&nic->sleep.wakes, memory_order_relaxed);
 	out->counters = nic->counters;
-	for (uint32_t i = 0; (eq = pool_next(&nic->queues, &i));)
+	for (uint32_t i = 0; (eq = pool_next(&nic->objects.queues, &i));)
 		out->unread += event_unread(eq);
 	return 0;
 }
@@ -88,7 +88,7 @@ static void show_owners(struct stat_page *page)
 
 		atomic_store_explicit(&page->owners[i], nic ? (uint32_t)owner + 1 : 0, memory_order_relaxed);
 		atomic_store_explicit(&page->hosts_waiting[i],
-				      nic ? atomic_load_explicit(&nic->hosts_waiting, memory_order_relaxed) : 0,
+				      nic ? atomic_load_explicit(&nic->hosts.waiting, memory_order_relaxed) : 0,
 				      memory_order_relaxed);
 	}
 }

@@ -44,7 +44,7 @@ static uint16_t abilities(const struct nic *nic, struct peer *peer)
 	uint16_t bits = nic->mode == NIC_MODE_HOST ? 0 : WIRE_HAS_NIC_THREAD;
 
 	/* What we say to ourselves is never held. */
-	if (!hold_in_force(nic) || (peer->id.nid == nic->id.nid && peer->id.pid == nic->id.pid))
+	if (!hold_in_force(nic) || (peer->id.nid == nic->self.id.nid && peer->id.pid == nic->self.id.pid))
 		return bits;
 	peer->held_back = true;
 	return bits | WIRE_HOLDS;
@@ -57,10 +57,10 @@ static struct wire_message introduction(const struct nic *nic, struct peer *peer
 		.operation = (uint8_t)what,
 		.wanted_nid = peer->id.nid,
 		.wanted_pid = peer->id.pid,
-		.uid = nic->uid,
-		.jid = nic->jid,
-		.incarnation_high = nic->incarnation[0],
-		.incarnation_low = nic->incarnation[1],
+		.uid = nic->self.uid,
+		.jid = nic->self.jid,
+		.incarnation_high = nic->self.incarnation[0],
+		.incarnation_low = nic->self.incarnation[1],
 		.abilities = abilities(nic, peer),
 	};
 }
@@ -81,10 +81,10 @@ static uint16_t new_tag(struct nic *nic)
 	uint8_t left, right;
 
 	do {
-		left = (uint8_t)(nic->tags_given >> 8);
-		right = (uint8_t)nic->tags_given++;
+		left = (uint8_t)(nic->contact.tags_given >> 8);
+		right = (uint8_t)nic->contact.tags_given++;
 		for (unsigned round = 0; round < 6; round++) {
-			uint8_t next = left ^ (uint8_t)mix(nic->tag_key ^ (round << 8 | right));
+			uint8_t next = left ^ (uint8_t)mix(nic->contact.tag_key ^ (round << 8 | right));
 
 			left = right;
 			right = next;
@@ -142,7 +142,7 @@ static int offer_hello(struct nic *nic, struct peer *peer)
  */
 static const char *why_unreachable(const struct nic *nic, const struct peer *peer, const char *why)
 {
-	const bool we_loop = nic->id.nid >> 24 == LOOPBACK_NET, it_loops = peer->id.nid >> 24 == LOOPBACK_NET;
+	const bool we_loop = nic->self.id.nid >> 24 == LOOPBACK_NET, it_loops = peer->id.nid >> 24 == LOOPBACK_NET;
 
 	if (we_loop == it_loops)
 		return report_cause(-EIO) == -EMFILE
@@ -313,7 +313,7 @@ static bool is_cut(const struct nic *nic, const struct peer *peer, const struct 
 {
 	if (peer_met_us(peer) || (peer->state == PEER_CONTACTING && message->operation == WIRE_WELCOME))
 		return false;
-	return settles(peer, nic->polling, monotonic_ns());
+	return settles(peer, nic->drive.polling, monotonic_ns());
 }
 
 void contact_give_up(struct nic *nic, struct peer *peer, const char *why)
@@ -330,7 +330,7 @@ static unsigned collect_lost(struct nic *nic, const struct transport *transport,
 {
 	unsigned count = 0;
 
-	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy) {
+	for (struct peer *peer = nic->peers.busy; peer; peer = peer->next_busy) {
 		if (peer->lost && !peer_reads_hang(peer))
 			peer_let_lost_go(peer);
 		for (const struct peer_lost *lost = peer->lost; lost && count < room; lost = lost->next)
@@ -345,9 +345,9 @@ void contact_sever_lost(struct nic *nic, uint64_t now)
 {
 	transport_address lost[SEVERED_AT_A_TIME];
 
-	if (now - nic->severed_at < SEVER_AGAIN_NS)
+	if (now - nic->contact.severed_at < SEVER_AGAIN_NS)
 		return;
-	nic->severed_at = now;
+	nic->contact.severed_at = now;
 	for (int i = 0; i < NIC_TRANSPORTS; i++) {
 		struct transport *transport = nic->transports[i];
 
@@ -412,7 +412,7 @@ static int put_off(struct nic *nic, struct peer *peer, struct transport *transpo
 /* It need not be believed without: neither where messages have a source, nor if that ends a conversation in which they have. */
 static bool shows_source(const struct nic *nic, const struct peer *peer)
 {
-	return peer->source_shown[nic->polling] || (peer_met_us(peer) && peer->source_shown[peer->path]);
+	return peer->source_shown[nic->drive.polling] || (peer_met_us(peer) && peer->source_shown[peer->path]);
 }
 
 /* HELLO or WELCOME told us who the peer is. */
@@ -420,11 +420,12 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 {
 	if (unlikely(peer->state == PEER_BROKEN))
 		contact_end_broken(nic, peer);
-	struct transport *transport = nic->transports[nic->polling];
+	struct transport *transport = nic->transports[nic->drive.polling];
 	bool ready = peer_met_us(peer), same = ready && same_conversation(peer, message);
 	transport_address address;
 
-	if (same && peer->path != nic->polling && (peer->path < nic->polling || message->operation == WIRE_HELLO))
+	if (same && peer->path != nic->drive.polling &&
+	    (peer->path < nic->drive.polling || message->operation == WIRE_HELLO))
 		return -EALREADY;
 	int rc = transport->ops->resolve(transport, peer->id.nid, peer->id.pid, message->attempt, &address);
 
@@ -435,13 +436,13 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 		peer_take_back(transport, address);
 		return -EPERM;
 	}
-	if (ready && (!same || peer->path != nic->polling))
+	if (ready && (!same || peer->path != nic->drive.polling))
 		begin_anew(nic, peer, message);
 	if (unlikely(is_cut(nic, peer, message)))
 		return put_off(nic, peer, transport, address);
 	if (peer->local_tag == 0)
 		peer->local_tag = new_tag(nic);
-	peer_take_path(nic, peer, nic->polling);
+	peer_take_path(nic, peer, nic->drive.polling);
 	peer_hold(nic, peer, address);
 	peer_settle(nic, peer);
 	if ((rc = peer_meet(nic, peer)))
@@ -449,7 +450,7 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 	peer->attempt = message->attempt;
 	peer->remote_tag = message->source_tag;
 	/* Such a transport admits nobody but our own user; elsewhere it is the sender's claim. */
-	peer->uid = peer->transport->limits.verified_uid ? nic->uid : message->uid;
+	peer->uid = peer->transport->limits.verified_uid ? nic->self.uid : message->uid;
 	peer->jid = message->jid;
 	peer->abilities = message->abilities;
 	peer->incarnation[0] = message->incarnation_high;
@@ -469,7 +470,7 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 static void answer(struct nic *nic, const struct peer *peer, const struct wire_message *message, transport_address from,
 		   struct wire_message *reply)
 {
-	struct transport *transport = nic->transports[nic->polling];
+	struct transport *transport = nic->transports[nic->drive.polling];
 	uint8_t bytes[WIRE_MAX_HEADER];
 
 	bool resolved = from == TRANSPORT_ADDRESS_UNKNOWN;
@@ -478,8 +479,8 @@ static void answer(struct nic *nic, const struct peer *peer, const struct wire_m
 	    ((!peer && !unverified_affordable(nic)) ||
 	     transport->ops->resolve(transport, message->source_nid, message->source_pid, message->attempt, &from)))
 		return;
-	reply->source_nid = nic->id.nid;
-	reply->source_pid = nic->id.pid;
+	reply->source_nid = nic->self.id.nid;
+	reply->source_pid = nic->self.id.pid;
 	reply->target_tag = message->source_tag;
 	reply->attempt = (uint8_t)transport->ops->own_attempt(transport);
 	if (transport->ops->send(transport, from, bytes, wire_encode(reply, bytes), NULL, 0) == 0)
@@ -500,11 +501,11 @@ static void hello_for_another(struct nic *nic, struct peer *peer, const struct w
 	};
 
 	/* Over another way than we talk with it ourselves: without patience, it will ask again. */
-	if (peer->state != PEER_UNKNOWN && peer->path != nic->polling) {
+	if (peer->state != PEER_UNKNOWN && peer->path != nic->drive.polling) {
 		answer(nic, peer, hello, from, &refusal);
 		return;
 	}
-	peer_take_path(nic, peer, nic->polling);
+	peer_take_path(nic, peer, nic->drive.polling);
 	if (peer->state == PEER_UNKNOWN && peer_resolve(nic, peer, hello->attempt))
 		return;
 	peer_queue_notice(nic, peer, &refusal);
@@ -527,7 +528,7 @@ void contact_release(struct nic *nic, struct peer *peer)
 
 static void hello_arrived(struct nic *nic, struct peer *peer, const struct wire_message *hello, transport_address from)
 {
-	if (hello->wanted_nid != nic->id.nid || hello->wanted_pid != nic->id.pid) {
+	if (hello->wanted_nid != nic->self.id.nid || hello->wanted_pid != nic->self.id.pid) {
 		hello_for_another(nic, peer, hello, from);
 		return;
 	}
@@ -554,7 +555,7 @@ static void welcome_arrived(struct nic *nic, struct peer *peer, const struct wir
 
 static bool comes_from(const struct nic *nic, const struct peer *peer, transport_address from)
 {
-	return peer->path == nic->polling &&
+	return peer->path == nic->drive.polling &&
 	       (from == peer->address || (from == TRANSPORT_ADDRESS_UNKNOWN && !peer->source_shown[peer->path]));
 }
 
@@ -619,10 +620,10 @@ void contact_notice(struct nic *nic, const struct wire_message *message, transpo
 	};
 	const ptl_process_id_t id = {message->source_nid, message->source_pid};
 	struct peer *peer = message->operation == WIRE_HELLO ? unverified_admit(nic, id) : peer_find(nic, id);
-	bool self = id.nid == nic->id.nid && id.pid == nic->id.pid;
+	bool self = id.nid == nic->self.id.nid && id.pid == nic->self.id.pid;
 
 	/* Only ourselves speak with our own id. */
-	if (self != (nic->polling == PATH_SELF) || (!peer && message->operation != WIRE_REFUSED)) {
+	if (self != (nic->drive.polling == PATH_SELF) || (!peer && message->operation != WIRE_REFUSED)) {
 		nic->counters.stale++;
 		return;
 	}

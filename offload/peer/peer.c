@@ -76,7 +76,7 @@ static void count_sent(struct nic *nic, const struct wire_message *message)
 	else
 		counters->notices_sent++;
 	counters->bytes_sent += data;
-	nic->send_length += data;
+	nic->lengths.send += data;
 }
 
 /*
@@ -172,8 +172,8 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 	message->said = peer->said;
 	message->compact = in_compact_form(peer->transport, message->operation);
 	if (!message->compact) {
-		message->source_nid = nic->id.nid;
-		message->source_pid = nic->id.pid;
+		message->source_nid = nic->self.id.nid;
+		message->source_pid = nic->self.id.pid;
 		message->attempt = (uint8_t)peer->transport->ops->own_attempt(peer->transport);
 	}
 	size_t size = wire_encode(message, header);
@@ -186,7 +186,7 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 	peer_note_sent(peer, message->operation);
 	peer->reached = true;
 	if (peer->path == PATH_SELF)
-		nic->needs_rearm = true; /* what we send ourselves makes no descriptor readable */
+		nic->drive.needs_rearm = true; /* what we send ourselves makes no descriptor readable */
 	count_sent(nic, message);
 	if (unlikely(start != 0))
 		flow_sent(nic, peer, message, start);
@@ -349,11 +349,11 @@ static void note_unsent(struct nic *nic, struct peer *peer)
 		peer_unlist_unsent(peer);
 		return;
 	}
-	peer->next_unsent = nic->unsent;
-	peer->unsent_at = &nic->unsent;
-	if (nic->unsent)
-		nic->unsent->unsent_at = &peer->next_unsent;
-	nic->unsent = peer;
+	peer->next_unsent = nic->peers.unsent;
+	peer->unsent_at = &nic->peers.unsent;
+	if (nic->peers.unsent)
+		nic->peers.unsent->unsent_at = &peer->next_unsent;
+	nic->peers.unsent = peer;
 }
 
 int peer_flush(struct nic *nic, struct peer *peer)

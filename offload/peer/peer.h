@@ -44,7 +44,7 @@ struct peer {
 	struct peer *next_busy;
 	ptl_process_id_t id;
 	enum peer_state state;
-	bool busy;                   /* on nic->busy; taken off lazily, by its timer */
+	bool busy;                   /* on nic->peers.busy; taken off lazily, by its timer */
 	bool held_back;              /* it was told that we hold, and nothing else since */
 	struct transport *transport; /* of `path`; NULL: none yet */
 	enum nic_path path;
@@ -87,7 +87,7 @@ struct peer {
 	uint64_t reads_stuck_since;             /* 0: nobody has looked yet */
 	uint64_t reads_overdue_since;           /* seen to be stuck for too long; 0: they are not */
 	struct peer_lost *lost;                 /* while reads of its memory have yet to end */
-	struct peer *next_unsent, **unsent_at;  /* on nic->unsent; unsent_at NULL: it is not */
+	struct peer *next_unsent, **unsent_at;  /* on nic->peers.unsent; unsent_at NULL: it is not */
 };
 
 static inline bool peer_met_us(const struct peer *peer)
@@ -134,7 +134,7 @@ static inline void peer_note_put(struct nic *nic, struct peer *peer, uint64_t da
 	peer_note_sent(peer, WIRE_PUT);
 	nic->counters.requests_sent++;
 	nic->counters.bytes_sent += data;
-	nic->send_length += data;
+	nic->lengths.send += data;
 }
 
 /* Likewise a reply. */
@@ -143,7 +143,7 @@ static inline void peer_note_reply(struct nic *nic, struct peer *peer, uint64_t 
 	peer_note_sent(peer, WIRE_REPLY);
 	nic->counters.responses_sent++;
 	nic->counters.bytes_sent += data;
-	nic->send_length += data;
+	nic->lengths.send += data;
 }
 
 /* --- conversations (peer.c) --- */
@@ -151,15 +151,15 @@ static inline void peer_note_reply(struct nic *nic, struct peer *peer, uint64_t 
 /* The peer that we met at that address, if at any of a transport with compact headers. */
 static inline struct peer *peer_met_at(const struct nic *nic, enum nic_path path, transport_address address)
 {
-	return address < nic->met[path].room ? nic->met[path].peers[address] : NULL;
+	return address < nic->peers.met[path].room ? nic->peers.met[path].peers[address] : NULL;
 }
 
 /* Of the transport with compact headers being polled: the peer that we met there, or NULL. */
 static inline struct peer *peer_met(const struct nic *nic, transport_address address)
 {
-	struct peer *peer = peer_met_at(nic, nic->polling, address);
+	struct peer *peer = peer_met_at(nic, nic->drive.polling, address);
 
-	return peer && peer->path == nic->polling && peer->address == address ? peer : NULL;
+	return peer && peer->path == nic->drive.polling && peer->address == address ? peer : NULL;
 }
 
 /* Failed, but our reads of the peer's memory have yet to end: what comes after them is behind them. */

@@ -7,7 +7,7 @@
  * dropped as STALE.  So a peer is forgotten when there is no conversation and nothing waits for one: after it was
  * given up, after a contact that failed, after a STALE.  Then nobody names it: operations are in its lists or
  * nowhere, and the tables of addresses below are cleared when an address is given up.  The sweep is peers_tick(), outside
- * of transports' calls.  A conversation's end puts the peer on nic->busy, whoever ends it.
+ * of transports' calls.  A conversation's end puts the peer on nic->peers.busy, whoever ends it.
  *
  * A peer that is only silent is not gone.  A transport that tells of every end (limits.tells_gone) makes sure that it
  * is given up in time; elsewhere nobody says so when a process ends that owes nothing.  So each newcomer pays for a few
@@ -63,8 +63,8 @@ void peer_mark_busy(struct nic *nic, struct peer *peer)
 	peer->reads_stuck_since = 0;
 	peer->pings = peer->refused_probes = 0;
 	peer->arrivals_seen = peer->arrivals;
-	peer->next_busy = nic->busy;
-	nic->busy = peer;
+	peer->next_busy = nic->peers.busy;
+	nic->peers.busy = peer;
 	nic_timer_at(nic, monotonic_ns() + PEER_TICK_NS);
 }
 
@@ -86,7 +86,7 @@ void peer_break(struct nic *nic, struct peer *peer)
 	report(LOG_ERROR,
 	       "interface %u: %u operations are held for others, and none is left for what " ID_TEXT " asks: "
 	       "the conversation ends",
-	       nic->index, nic->operations.live - nic->requests, ID_PARTS(peer->id));
+	       nic->index, nic->objects.operations.live - nic->requests, ID_PARTS(peer->id));
 	peer->state = PEER_BROKEN;
 	peer_mark_busy(nic, peer);
 	nic_timer_at(nic, 0);
@@ -96,7 +96,7 @@ void peer_break(struct nic *nic, struct peer *peer)
 
 bool peer_reachable(const struct nic *nic, const struct peer *peer, enum nic_path path)
 {
-	bool own_node = peer->id.nid == nic->id.nid, self = own_node && peer->id.pid == nic->id.pid;
+	bool own_node = peer->id.nid == nic->self.id.nid, self = own_node && peer->id.pid == nic->self.id.pid;
 
 	if (!nic->claimed[path] || self != (path == PATH_SELF) || (path == PATH_NODE && !own_node))
 		return false;
@@ -105,8 +105,8 @@ bool peer_reachable(const struct nic *nic, const struct peer *peer, enum nic_pat
 
 int peer_meet(struct nic *nic, struct peer *peer)
 {
-	uint32_t room = nic->met[peer->path].room;
-	struct peer **peers = nic->met[peer->path].peers;
+	uint32_t room = nic->peers.met[peer->path].room;
+	struct peer **peers = nic->peers.met[peer->path].peers;
 
 	if (!peer->transport->limits.compact)
 		return 0;
@@ -122,8 +122,8 @@ int peer_meet(struct nic *nic, struct peer *peer)
 			return report_error(-ENOMEM, "no memory for a peer with the address %llu",
 					    (unsigned long long)peer->address);
 		memset(grown + room, 0, (more - room) * sizeof(struct peer *));
-		nic->met[peer->path].peers = peers = grown;
-		nic->met[peer->path].room = more;
+		nic->peers.met[peer->path].peers = peers = grown;
+		nic->peers.met[peer->path].room = more;
 	}
 	peers[peer->address] = peer;
 	return 0;
@@ -133,7 +133,7 @@ int peer_meet(struct nic *nic, struct peer *peer)
 static void part(struct nic *nic, const struct peer *peer, enum nic_path path)
 {
 	if (peer_met_at(nic, path, peer->held[path]) == peer)
-		nic->met[path].peers[peer->held[path]] = NULL;
+		nic->peers.met[path].peers[peer->held[path]] = NULL;
 }
 
 void peer_take_path(struct nic *nic, struct peer *peer, enum nic_path path)
@@ -350,8 +350,8 @@ void peers_free(struct nic *nic)
 	free(nic->peers.buckets);
 	nic->peers.buckets = NULL;
 	for (int i = 0; i < NIC_TRANSPORTS; i++) {
-		free(nic->met[i].peers);
-		nic->met[i].peers = NULL;
-		nic->met[i].room = 0;
+		free(nic->peers.met[i].peers);
+		nic->peers.met[i].peers = NULL;
+		nic->peers.met[i].room = 0;
 	}
 }

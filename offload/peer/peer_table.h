@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is known. */
+/* Which peers are known. */
 #ifndef PORTALS_OFFLOAD_PEER_TABLE_H
 #define PORTALS_OFFLOAD_PEER_TABLE_H
 
@@ -12,13 +12,7 @@
 struct nic;
 struct peer;
 
-struct peer_table {
-	struct peer **buckets;
-	uint32_t mask, count;
-	uint32_t hand; /* bucket to be visited next */
-};
-
-/* Whom we met at which address. */
+/* The peers that we met, by the addresses where we did. */
 struct peer_addresses {
 	struct peer **peers;
 	uint32_t room;
@@ -27,10 +21,19 @@ struct peer_addresses {
 /* Ways to a peer, the most preferred first. */
 enum nic_path { PATH_SELF, PATH_NODE, PATH_NETWORK, NIC_TRANSPORTS };
 
+struct peer_table {
+	struct peer *busy;   /* peers with anything under way */
+	struct peer *unsent; /* those of them that every drive asks: see note_unsent() in peer.c */
+	struct peer_addresses met[NIC_TRANSPORTS]; /* of compact transports: true if peer->address says so too */
+	struct peer **buckets;
+	uint32_t mask, count;
+	uint32_t hand; /* bucket to be visited next */
+};
+
 struct peer *peer_find(struct nic *, ptl_process_id_t);
 /* There is none yet.  NULL: no memory. */
 struct peer *peer_create(struct nic *, ptl_process_id_t);
-/* Nothing is under way with it, and it is not on nic->busy. */
+/* Nothing is under way with it, and it is not on nic->peers.busy. */
 void peer_forget(struct nic *, struct peer *);
 
 /* To be found so from now on.  0 or -ENOMEM. */
@@ -58,7 +61,7 @@ void peer_prove(struct nic *, struct peer *);
 /* Could the peer be reached that way, as far as ids tell? */
 bool peer_reachable(const struct nic *, const struct peer *, enum nic_path);
 void peer_mark_busy(struct nic *, struct peer *);
-/* Off nic->unsent, if it is there. */
+/* Off nic->peers.unsent, if it is there. */
 void peer_unlist_unsent(struct peer *);
 /* Where its reads hung: they have ended. */
 void peer_let_lost_go(struct peer *);

@@ -12,7 +12,7 @@ int peers_flush(struct nic *nic)
 	int sent = 0;
 
 	/* What a flush brings about may add peers and take them off, but forgets none. */
-	for (struct peer *peer = nic->unsent, *next; peer; peer = next) {
+	for (struct peer *peer = nic->peers.unsent, *next; peer; peer = next) {
 		next = peer->next_unsent;
 		sent += peer_flush(nic, peer);
 	}
@@ -21,7 +21,7 @@ int peers_flush(struct nic *nic)
 
 bool peers_have_unsent(struct nic *nic)
 {
-	for (struct peer *peer = nic->busy; peer; peer = peer->next_busy)
+	for (struct peer *peer = nic->peers.busy; peer; peer = peer->next_busy)
 		if (peer->requests.head || peer->responses.head)
 			return true;
 	return false;
@@ -35,7 +35,7 @@ static bool at_rest(const struct peer *peer, uint64_t now)
 
 void peers_tick(struct nic *nic, uint64_t now)
 {
-	struct peer **link = &nic->busy;
+	struct peer **link = &nic->peers.busy;
 
 	while (*link) {
 		struct peer *peer = *link;
@@ -61,6 +61,6 @@ void peers_tick(struct nic *nic, uint64_t now)
 		link = &peer->next_busy;
 	}
 	contact_sever_lost(nic, now);
-	if (nic->busy)
+	if (nic->peers.busy)
 		nic_timer_at(nic, now + PEER_TICK_NS);
 }

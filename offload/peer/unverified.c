@@ -13,7 +13,7 @@
 
 static void forget_unverified(struct nic *nic, struct peer *peer)
 {
-	struct peer **link = &nic->busy;
+	struct peer **link = &nic->peers.busy;
 
 	peer_fail_list(nic, &peer->responses, PTL_NI_PEER_DIED);
 	while (*link && *link != peer)

@@ -83,11 +83,11 @@ def name_of(value, prefix=""):
 
 def print_interface(index, nic):
     owner = gdb.Value(number(nic["own"]) & OWNER_MASK).cast(field_type("enum nic_owner"))
-    sleeper = gdb.Value(number(nic["sleeper"])).cast(field_type("enum nic_sleeper"))
-    print(f"interface {index}: {process_id(nic['id'])} on {nic['iface'].string()}, mode {name_of(nic['mode'], 'NIC_MODE_')}")
+    sleeper = gdb.Value(number(nic["sleep"]["sleeper"])).cast(field_type("enum nic_sleeper"))
+    print(f"interface {index}: {process_id(nic['self']['id'])} on {nic['self']['iface'].string()}, mode {name_of(nic['mode'], 'NIC_MODE_')}")
     print(f"  engine: {name_of(owner, 'NIC_')}, {'commands wait' if number(nic['own']) & ~OWNER_MASK else 'no command waits'}, "
-          f"sleeper: {name_of(sleeper, 'SLEEPER_')}, NIC thread {'asleep' if nic['nic_asleep'] else 'awake or parked'}, "
-          f"{number(nic['hosts_waiting'])} threads wait for events")
+          f"sleeper: {name_of(sleeper, 'SLEEPER_')}, NIC thread {'asleep' if nic['sleep']['nic_asleep'] else 'awake or parked'}, "
+          f"{number(nic['hosts']['waiting'])} threads wait for events")
     counters = nic["counters"]
     print("  counters: " + ", ".join(f"{field.name} {number(counters[field.name])}" for field in counters.type.fields()
                                      if field.type.strip_typedefs().code == gdb.TYPE_CODE_INT and number(counters[field.name])))
@@ -102,8 +102,8 @@ def event_text(words):
 
 
 def print_queues(index, nic):
-    print(f"event queues of interface {index}: {number(nic['queues']['live'])}")
-    for eq in pool_objects(nic["queues"], "struct event_queue"):
+    print(f"event queues of interface {index}: {number(nic['objects']['queues']['live'])}")
+    for eq in pool_objects(nic["objects"]["queues"], "struct event_queue"):
         ring = eq["ring"].cast(field_type("struct event_ring").pointer())
         posted, taken = number(eq["posted"]), number(eq["taken"])
         size = number(ring["size"]) if number(ring) else 0
@@ -125,9 +125,9 @@ def print_descriptor(md):
 
 def print_lists(index, nic):
     print(f"match lists of interface {index}:")
-    first, last = nic["portals"].type.range()
+    first, last = nic["objects"]["portals"].type.range()
     for entry in range(first, last + 1):
-        entries = nic["portals"][entry]
+        entries = nic["objects"]["portals"][entry]
         if not number(entries["head"]):
             continue
         print(f"  portal table entry {entry}: {number(entries['length'])} match entries")

@@ -181,10 +181,10 @@ static int check_own_pid(ptl_handle_ni_t ni_handle, const struct group *group, c
 {
 	const struct nic *nic = process_ni(ni_handle);
 
-	if (!nic || pids[group->rank] == nic->id.pid)
+	if (!nic || pids[group->rank] == nic->self.id.pid)
 		return PTL_OK;
 	report_error(-EINVAL, "the map has pid %u for this process, rank %u, which is %u", pids[group->rank],
-		     group->rank, nic->id.pid);
+		     group->rank, nic->self.id.pid);
 	return PTL_PID_INVALID;
 }
 

@@ -78,7 +78,7 @@ static void close_engines(void)
 static int drive(struct nic *nic, void *unused)
 {
 	(void)unused;
-	REQUIRE(nic->operations.live <= SCRIPTED_ENDPOINTS * PEER_OWED_MAX + STEPS);
+	REQUIRE(nic->objects.operations.live <= SCRIPTED_ENDPOINTS * PEER_OWED_MAX + STEPS);
 	REQUIRE(nic->peers.count <= NIC_UNVERIFIED + SCRIPTED_ENDPOINTS);
 	return nic_drive(nic) < 0;
 }
@@ -110,7 +110,8 @@ static int spy(struct nic *nic, void *argument)
 		conversation->claimed_tag = peer->remote_tag;
 		memcpy(conversation->incarnation, peer->incarnation, sizeof(peer->incarnation));
 	}
-	for (unsigned skip = (unsigned)input_number(1) % 4; (op = pool_next(&nic->operations, &at)) && skip > 0; skip--)
+	for (unsigned skip = (unsigned)input_number(1) % 4; (op = pool_next(&nic->objects.operations, &at)) && skip > 0;
+	     skip--)
 		;
 	if (op)
 		conversation->token = operation_token(op);

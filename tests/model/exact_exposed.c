@@ -32,7 +32,7 @@ static unsigned users_of(const struct nic *nic, const struct descriptor *md, con
 	const struct operation *op;
 	unsigned users = 0;
 
-	for (uint32_t i = 0; (op = pool_next(&nic->operations, &i));)
+	for (uint32_t i = 0; (op = pool_next(&nic->objects.operations, &i));)
 		users += op->registration == registration && op->pinned == md;
 	return users;
 }
@@ -42,7 +42,7 @@ static unsigned count_registered(unsigned ni, const struct nic *nic)
 	const struct descriptor *md;
 	unsigned count = 0;
 
-	for (uint32_t i = 0; (md = pool_next(&nic->descriptors, &i));) {
+	for (uint32_t i = 0; (md = pool_next(&nic->objects.descriptors, &i));) {
 		for (const struct registration *each = md->registrations; each; each = each->next) {
 			if (!exact.program->pins || !is_region(each, &md->region))
 				disagree("what a descriptor of interface %u has registered is not its memory", ni);
@@ -60,7 +60,7 @@ static unsigned count_own(unsigned ni, const struct nic *nic, unsigned *under_wa
 	const struct operation *op;
 	unsigned count = 0;
 
-	for (uint32_t i = 0; (op = pool_next(&nic->operations, &i));) {
+	for (uint32_t i = 0; (op = pool_next(&nic->objects.operations, &i));) {
 		if (exact.program->pins && op->memory_regions.count > 0 && !op->packed)
 			disagree("an operation of interface %u registers what its descriptor could have", ni);
 		count += op->memory_regions.count;

@@ -250,7 +250,7 @@ static void look_at(unsigned ni, unsigned with)
 /* Several may have ended in one step: in the library's order, which nobody promises. */
 void observe_conversations(unsigned ni)
 {
-	for (const struct peer *peer = exact.nic[ni]->busy; peer; peer = peer->next_busy)
+	for (const struct peer *peer = exact.nic[ni]->peers.busy; peer; peer = peer->next_busy)
 		if (peer->id.nid == exact.is[ni].id.nid && peer->id.pid - SCRIPTED_PID < exact.program->interfaces)
 			look_at(ni, peer->id.pid - SCRIPTED_PID);
 	for (unsigned with = 0; with < exact.program->interfaces; with++)

@@ -635,7 +635,7 @@ static void no_silence_is_death_within_a_second(void **state)
 static int count_operations(struct nic *nic, void *unused)
 {
 	(void)unused;
-	return (int)nic->operations.live;
+	return (int)nic->objects.operations.live;
 }
 
 /* As it comes from 1, in the conversation with 0. */
@@ -769,8 +769,8 @@ static void an_answer_has_a_place_though_requests_have_taken_all_of_theirs(void 
 static int take_all_operations(struct nic *nic, void *unused)
 {
 	(void)unused;
-	nic->operations.capacity = nic->operations.used;
-	while (pool_take(&nic->operations))
+	nic->objects.operations.capacity = nic->objects.operations.used;
+	while (pool_take(&nic->objects.operations))
 		;
 	return 0;
 }
@@ -922,8 +922,8 @@ static void who_greets_under_the_id_of_another_tells_of_its_death(void **state)
 				     .source_pid = id[1].pid,
 				     .wanted_nid = id[0].nid,
 				     .wanted_pid = id[0].pid,
-				     .incarnation_high = process_ni(ni[1])->incarnation[0],
-				     .incarnation_low = process_ni(ni[1])->incarnation[1]};
+				     .incarnation_high = process_ni(ni[1])->self.incarnation[0],
+				     .incarnation_low = process_ni(ni[1])->self.incarnation[1]};
 	ptl_handle_eq_t deaths;
 	ptl_nic_peer_state_t known;
 	ptl_event_t event;
@@ -1072,15 +1072,15 @@ static int take_greeting(struct nic *nic, void *arguments)
 					   .wanted_nid = id[0].nid,
 					   .wanted_pid = id[0].pid};
 
-	nic->polling = greeting->path;
+	nic->drive.polling = greeting->path;
 	contact_notice(nic, &hello, TRANSPORT_ADDRESS_UNKNOWN);
 	return 0;
 }
 
 static bool is_met(const struct nic *nic, enum nic_path path)
 {
-	for (uint32_t i = 0; i < nic->met[path].room; i++)
-		if (nic->met[path].peers[i])
+	for (uint32_t i = 0; i < nic->peers.met[path].room; i++)
+		if (nic->peers.met[path].peers[i])
 			return true;
 	return false;
 }
@@ -1182,7 +1182,7 @@ static void who_holds_beyond_the_deadline_of_its_peers_is_not_given_up(void **st
 	ptl_handle_eq_t eq = put_to_a_holder();
 
 	(void)state;
-	process_ni(ni[1])->hold_until = UINT64_MAX;
+	process_ni(ni[1])->hold.until = UINT64_MAX;
 	for (unsigned round = 0; round < 3 * ROUNDS; round++) /* 36 s */
 		go_on();
 	assert_int_equal(PtlEQGet(eq, &event), PTL_OK);

@@ -25,7 +25,7 @@ static ptl_event_t event;
 
 static struct event_queue *new_queue(uint32_t handle)
 {
-	struct event_queue *queue = pool_take(&nic.queues);
+	struct event_queue *queue = pool_take(&nic.objects.queues);
 
 	queue->handle = handle;
 	atomic_store(&queue->ring, event_ring_get(64));
@@ -37,10 +37,10 @@ static int open_nic(void **state)
 	(void)state;
 	memset(&nic, 0, sizeof(nic));
 	nic.limits.max_mds = MAX_MDS;
-	if (pool_open(&nic.entries, sizeof(struct match_entry), 8, 100, 0) ||
-	    pool_open(&nic.descriptors, sizeof(struct descriptor), MAX_MDS + 1, 100, 0) ||
-	    pool_open(&nic.queues, sizeof(struct event_queue), 8, 100, 0) ||
-	    pool_open(&nic.operations, sizeof(struct operation), 64, 100, 0))
+	if (pool_open(&nic.objects.entries, sizeof(struct match_entry), 8, 100, 0) ||
+	    pool_open(&nic.objects.descriptors, sizeof(struct descriptor), MAX_MDS + 1, 100, 0) ||
+	    pool_open(&nic.objects.queues, sizeof(struct event_queue), 8, 100, 0) ||
+	    pool_open(&nic.objects.operations, sizeof(struct operation), 64, 100, 0))
 		return -1;
 	eq = new_queue(QUEUE_HANDLE);
 	return 0;
@@ -52,15 +52,15 @@ static int close_nic(void **state)
 	struct event_queue *queue;
 
 	(void)state;
-	for (uint32_t i = 0; (md = pool_next(&nic.descriptors, &i));)
+	for (uint32_t i = 0; (md = pool_next(&nic.objects.descriptors, &i));)
 		region_clear(&md->region);
-	for (uint32_t i = 0; (queue = pool_next(&nic.queues, &i));)
+	for (uint32_t i = 0; (queue = pool_next(&nic.objects.queues, &i));)
 		event_ring_put(atomic_load(&queue->ring));
 	event_rings_free();
-	pool_close(&nic.entries);
-	pool_close(&nic.descriptors);
-	pool_close(&nic.queues);
-	pool_close(&nic.operations);
+	pool_close(&nic.objects.entries);
+	pool_close(&nic.objects.descriptors);
+	pool_close(&nic.objects.queues);
+	pool_close(&nic.objects.operations);
 	return 0;
 }
 
@@ -87,10 +87,10 @@ static struct descriptor *create(ptl_md_t user, ptl_unlink_t unlink, struct matc
 
 static struct match_entry *new_entry(bool unlink)
 {
-	struct match_entry *entry = pool_take(&nic.entries);
+	struct match_entry *entry = pool_take(&nic.objects.entries);
 
 	entry->unlink = unlink;
-	match_list_insert(&nic.portals[0], entry, NULL, PTL_INS_AFTER);
+	match_list_insert(&nic.objects.portals[0], entry, NULL, PTL_INS_AFTER);
 	return entry;
 }
 
@@ -102,7 +102,7 @@ static bool lives(const struct descriptor *md)
 /* A put of `mlength` bytes has been accepted by a descriptor and is under way. */
 static struct operation *begin(struct descriptor *md, ptl_seq_t link, uint64_t mlength)
 {
-	struct operation *op = pool_take(&nic.operations);
+	struct operation *op = pool_take(&nic.objects.operations);
 
 	op->md = op->pinned = md;
 	op->info = (struct event_info){.link = link, .mlength = mlength, .rlength = mlength, .match_bits = link * 10};
@@ -114,7 +114,7 @@ static void end(struct operation *op)
 {
 	operation_unpin(&nic, op, PTL_EVENT_PUT_END, PTL_NI_OK);
 	assert_null(op->pinned);
-	pool_give(&nic.operations, op);
+	pool_give(&nic.objects.operations, op);
 }
 
 static void run(struct descriptor *md, ptl_seq_t link, uint64_t mlength)
@@ -363,7 +363,7 @@ static void an_inactive_descriptor_goes_when_its_last_operation_ends(void **stat
 	assert_true(event.mlength == 30 && event.match_bits == 30 && event.ni_fail_type == PTL_NI_OK);
 	assert_true(event.md_handle == HANDLE && event.md.user_ptr == &nic && event.md.threshold == 0);
 	assert_no_event();
-	assert_int_equal(nic.descriptors.live, 0);
+	assert_int_equal(nic.objects.descriptors.live, 0);
 }
 
 static void a_full_descriptor_goes_as_one_that_is_used_up(void **state)
@@ -422,14 +422,14 @@ static void an_entry_goes_with_its_descriptor_if_it_was_made_so(void **state)
 	assert_false(gone->item.live);
 	assert_true(stays->item.live);
 	assert_null(stays->descriptor);
-	assert_ptr_equal(nic.portals[0].head, stays);
-	assert_int_equal(nic.portals[0].length, 1);
+	assert_ptr_equal(nic.objects.portals[0].head, stays);
+	assert_int_equal(nic.objects.portals[0].length, 1);
 	/* Unlinked by the user: the entry's wish counts, unless it is the entry that is being unlinked. */
 	descriptor_unlink(&nic, create(user_md(BOTH, 1), PTL_RETAIN, stays), false);
 	assert_true(stays->item.live);
 	descriptor_unlink(&nic, create(user_md(BOTH, 1), PTL_RETAIN, stays), true);
 	assert_false(stays->item.live);
-	assert_int_equal(nic.portals[0].length, 0);
+	assert_int_equal(nic.objects.portals[0].length, 0);
 }
 
 /* --- events --- */
@@ -519,7 +519,7 @@ static void a_descriptor_of_no_memory_or_one_too_many_is_refused(void **state)
 	assert_int_equal(descriptor_create(&nic, &user, PTL_RETAIN, eq, entry, &md), -EINVAL);
 	user.options = PTL_MD_IOVEC;
 	assert_int_equal(descriptor_create(&nic, &user, PTL_RETAIN, eq, entry, &md), -EINVAL);
-	assert_true(!md && !entry->descriptor && nic.descriptors.live == 0);
+	assert_true(!md && !entry->descriptor && nic.objects.descriptors.live == 0);
 	for (int i = 0; i < MAX_MDS; i++)
 		create(user_md(0, 1), PTL_RETAIN, NULL);
 	user = user_md(0, 1);
@@ -641,7 +641,7 @@ static void operations_under_way_finish_with_what_an_update_replaced(void **stat
 	end(op);
 	assert_event(PTL_EVENT_PUT_END, 1);
 	assert_true(event.md.start == pieces && event.md_handle == HANDLE && event.md.threshold == 4);
-	assert_true(md->pending == 0 && queue->underway == 0 && nic.descriptors.live == 1);
+	assert_true(md->pending == 0 && queue->underway == 0 && nic.objects.descriptors.live == 1);
 }
 
 static void an_updated_descriptor_goes_after_the_operations_it_had_before(void **state)
@@ -662,7 +662,7 @@ static void an_updated_descriptor_goes_after_the_operations_it_had_before(void *
 	assert_event(PTL_EVENT_PUT_END, 2);
 	assert_event(PTL_EVENT_UNLINK, 3);
 	assert_false(lives(md));
-	assert_int_equal(nic.descriptors.live, 0);
+	assert_int_equal(nic.objects.descriptors.live, 0);
 }
 
 static void an_update_saves_a_descriptor_that_was_about_to_go(void **state)
@@ -682,7 +682,7 @@ static void an_update_saves_a_descriptor_that_was_about_to_go(void **state)
 static void operations_belong_to_the_descriptor_whatever_memory_they_use(void **state)
 {
 	struct descriptor *md = create(user_md(BOTH, 5), PTL_RETAIN, NULL);
-	struct operation *op = begin(md, 1, 10), *waiting = pool_take(&nic.operations);
+	struct operation *op = begin(md, 1, 10), *waiting = pool_take(&nic.objects.operations);
 
 	(void)state;
 	waiting->md = md;
@@ -708,7 +708,7 @@ static void operations_from_before_several_updates_end_one_by_one(void **state)
 	assert_int_equal(md->pending, 1);
 	end(second);
 	assert_int_equal(md->pending, 0);
-	assert_int_equal(nic.descriptors.live, 1);
+	assert_int_equal(nic.objects.descriptors.live, 1);
 }
 
 static void updates_with_nothing_begun_between_them_leave_nothing_pending(void **state)
@@ -723,7 +723,7 @@ static void updates_with_nothing_begun_between_them_leave_nothing_pending(void *
 	assert_true(md->pending > 0);
 	end(op);
 	assert_int_equal(md->pending, 0);
-	assert_int_equal(nic.descriptors.live, 1);
+	assert_int_equal(nic.objects.descriptors.live, 1);
 }
 
 static void an_update_that_finds_no_room_for_what_is_pending_changes_nothing(void **state)
@@ -734,7 +734,7 @@ static void an_update_that_finds_no_room_for_what_is_pending_changes_nothing(voi
 	ptl_md_t user = new_md(1);
 
 	(void)state;
-	while (pool_take(&nic.descriptors))
+	while (pool_take(&nic.objects.descriptors))
 		;
 	user.options |= PTL_MD_IOVEC;
 	user.start = pieces;

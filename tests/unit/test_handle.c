@@ -35,13 +35,13 @@ static int open_nic(void **state)
 	(void)state;
 	memset(&nic, 0, sizeof(nic));
 	nic.index = INTERFACE;
-	if (pool_open(&nic.entries, sizeof(*entry), OBJECTS, NIC_HANDLE_GENERATIONS, 0) ||
-	    pool_open(&nic.descriptors, sizeof(*descriptor), OBJECTS, NIC_HANDLE_GENERATIONS, 0) ||
-	    pool_open(&nic.queues, sizeof(*queue), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS, 0))
+	if (pool_open(&nic.objects.entries, sizeof(*entry), OBJECTS, NIC_HANDLE_GENERATIONS, 0) ||
+	    pool_open(&nic.objects.descriptors, sizeof(*descriptor), OBJECTS, NIC_HANDLE_GENERATIONS, 0) ||
+	    pool_open(&nic.objects.queues, sizeof(*queue), NIC_MAX_OBJECTS, NIC_HANDLE_GENERATIONS, 0))
 		return -1;
-	entry = take(&nic.entries, ENTRY);
-	descriptor = take(&nic.descriptors, DESCRIPTOR);
-	queue = take(&nic.queues, QUEUE);
+	entry = take(&nic.objects.entries, ENTRY);
+	descriptor = take(&nic.objects.descriptors, DESCRIPTOR);
+	queue = take(&nic.objects.queues, QUEUE);
 	ring = event_ring_get(1);
 	atomic_store(&queue->ring, ring);
 	return 0;
@@ -52,9 +52,9 @@ static int close_nic(void **state)
 	(void)state;
 	event_ring_put(ring);
 	event_rings_free();
-	pool_close(&nic.entries);
-	pool_close(&nic.descriptors);
-	pool_close(&nic.queues);
+	pool_close(&nic.objects.entries);
+	pool_close(&nic.objects.descriptors);
+	pool_close(&nic.objects.queues);
 	return 0;
 }
 
@@ -161,9 +161,9 @@ static void handles_of_dead_objects_find_nothing(void **state)
 		 eq = handle_of(&nic, HANDLE_EQ, &queue->item);
 
 	(void)state;
-	pool_give(&nic.entries, entry);
-	pool_give(&nic.descriptors, descriptor);
-	pool_give(&nic.queues, queue);
+	pool_give(&nic.objects.entries, entry);
+	pool_give(&nic.objects.descriptors, descriptor);
+	pool_give(&nic.objects.queues, queue);
 	assert_finds_nothing(me);
 	assert_finds_nothing(md);
 	assert_finds_nothing(eq);
@@ -204,16 +204,16 @@ static void a_slot_used_for_ever_never_issues_a_special_value(void **state)
 {
 	(void)state;
 	nic.index = MAX_INTERFACES - 1;
-	pool_close(&nic.entries);
-	assert_int_equal(pool_open(&nic.entries, sizeof(*entry), 1, NIC_HANDLE_GENERATIONS, 0), 0);
-	nic.entries.restless = true;
+	pool_close(&nic.objects.entries);
+	assert_int_equal(pool_open(&nic.objects.entries, sizeof(*entry), 1, NIC_HANDLE_GENERATIONS, 0), 0);
+	nic.objects.entries.restless = true;
 	for (int use = 0; use < 3 * NIC_HANDLE_GENERATIONS; use++) {
-		struct pool_item *item = pool_take(&nic.entries);
+		struct pool_item *item = pool_take(&nic.objects.entries);
 		uint32_t handle = handle_of(&nic, HANDLE_ME, item);
 
 		assert_ptr_equal(handle_me(&nic, handle), item);
 		assert_in_range(handle_generation(handle), 1, NIC_HANDLE_GENERATIONS);
-		pool_give(&nic.entries, item);
+		pool_give(&nic.objects.entries, item);
 	}
 }
 

@@ -36,7 +36,7 @@ static uint64_t posted_at_deregistration;
 static uint64_t events_posted(unsigned which)
 {
 	uint32_t first = 0;
-	const struct event_queue *queue = pool_next(&process_ni(ni[which])->queues, &first);
+	const struct event_queue *queue = pool_next(&process_ni(ni[which])->objects.queues, &first);
 
 	return atomic_load(&queue->posted);
 }

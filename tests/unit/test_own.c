@@ -409,7 +409,7 @@ static void fork_during_the_end(int number)
 {
 	if (nic_inside() || atomic_exchange(&waiting.handled, true))
 		return;
-	while (!atomic_load(&waiting.nic->closing))
+	while (!atomic_load(&waiting.nic->sleep.closing))
 		sched_yield();
 	fork_in_handler(number);
 }

@@ -96,21 +96,21 @@ static int open_nic(void **state)
 	refusal = 0;
 	lines = 0;
 	nic.settings = &settings;
-	nic.id = (ptl_process_id_t){1, 10};
+	nic.self.id = (ptl_process_id_t){1, 10};
 	nic.limits = (ptl_ni_limits_t){.max_mds = 4, .max_pt_index = NIC_PORTALS - 1, .max_ac_index = 0};
-	nic.timer = NIC_NEVER;
-	nic.acl[0] =
+	nic.drive.timer = NIC_NEVER;
+	nic.objects.acl[0] =
 		(struct acl_entry){.id = anybody, .uid = PTL_UID_ANY, .jid = PTL_JID_ANY, .pt_index = PTL_PT_INDEX_ANY};
 	nic.transports[PATH_NODE] = &transport;
-	nic.polling = PATH_NODE;
-	nic.met[PATH_NODE].peers = met;
-	nic.met[PATH_NODE].room = ADDRESS + 1;
-	if (pool_open(&nic.entries, sizeof(struct match_entry), 4, 100, 0) ||
-	    pool_open(&nic.descriptors, sizeof(struct descriptor), 4, 100, 0) ||
-	    pool_open(&nic.queues, sizeof(struct event_queue), 4, 100, 0) ||
-	    pool_open(&nic.operations, sizeof(struct operation), 4, 100, 0))
+	nic.drive.polling = PATH_NODE;
+	nic.peers.met[PATH_NODE].peers = met;
+	nic.peers.met[PATH_NODE].room = ADDRESS + 1;
+	if (pool_open(&nic.objects.entries, sizeof(struct match_entry), 4, 100, 0) ||
+	    pool_open(&nic.objects.descriptors, sizeof(struct descriptor), 4, 100, 0) ||
+	    pool_open(&nic.objects.queues, sizeof(struct event_queue), 4, 100, 0) ||
+	    pool_open(&nic.objects.operations, sizeof(struct operation), 4, 100, 0))
 		return -1;
-	eq = pool_take(&nic.queues);
+	eq = pool_take(&nic.objects.queues);
 	atomic_store(&eq->ring, event_ring_get(16));
 	peer = peer_create(&nic, (ptl_process_id_t){1, 20});
 	peer->state = PEER_READY;
@@ -120,11 +120,11 @@ static int open_nic(void **state)
 	peer->local_tag = OUR_TAG;
 	peer->remote_tag = THEIR_TAG;
 	met[ADDRESS] = peer;
-	entry = pool_take(&nic.entries);
+	entry = pool_take(&nic.objects.entries);
 	entry->source = anybody;
 	entry->match_bits = BITS;
 	entry->must_match = UINT64_MAX;
-	match_list_insert(&nic.portals[INDEX], entry, NULL, PTL_INS_AFTER);
+	match_list_insert(&nic.objects.portals[INDEX], entry, NULL, PTL_INS_AFTER);
 	for (int i = 0; i < MEMORY; i++)
 		memory[i] = (uint8_t)i;
 	const ptl_md_t user = {.start = memory,
@@ -141,13 +141,13 @@ static int close_nic(void **state)
 	(void)state;
 	event_ring_put(atomic_load(&eq->ring));
 	event_rings_free();
-	nic.met[PATH_NODE].peers = NULL; /* not the heap's */
-	nic.met[PATH_NODE].room = 0;
+	nic.peers.met[PATH_NODE].peers = NULL; /* not the heap's */
+	nic.peers.met[PATH_NODE].room = 0;
 	peers_free(&nic);
-	pool_close(&nic.entries);
-	pool_close(&nic.descriptors);
-	pool_close(&nic.queues);
-	pool_close(&nic.operations);
+	pool_close(&nic.objects.entries);
+	pool_close(&nic.objects.descriptors);
+	pool_close(&nic.objects.queues);
+	pool_close(&nic.objects.operations);
 	return 0;
 }
 
@@ -480,11 +480,11 @@ UNUSUAL_ARRIVAL(for_another_conversation, a->header.target_tag++)
 UNUSUAL_ARRIVAL(for_no_index, a->header.pt_index = NIC_PORTALS)
 UNUSUAL_ARRIVAL(for_an_index_of_255, a->header.pt_index = UINT8_MAX)
 UNUSUAL_ARRIVAL(by_no_acl_entry, a->header.ac_index = 1)
-UNUSUAL_ARRIVAL(of_another_user, nic.acl[0].uid = peer->uid + 1)
-UNUSUAL_ARRIVAL(of_another_job, nic.acl[0].jid = peer->jid + 1)
-UNUSUAL_ARRIVAL(of_another_nid, nic.acl[0].id.nid = peer->id.nid + 1)
-UNUSUAL_ARRIVAL(of_another_pid, nic.acl[0].id.pid = peer->id.pid + 1)
-UNUSUAL_ARRIVAL(for_another_index, nic.acl[0].pt_index = INDEX + 1)
+UNUSUAL_ARRIVAL(of_another_user, nic.objects.acl[0].uid = peer->uid + 1)
+UNUSUAL_ARRIVAL(of_another_job, nic.objects.acl[0].jid = peer->jid + 1)
+UNUSUAL_ARRIVAL(of_another_nid, nic.objects.acl[0].id.nid = peer->id.nid + 1)
+UNUSUAL_ARRIVAL(of_another_pid, nic.objects.acl[0].id.pid = peer->id.pid + 1)
+UNUSUAL_ARRIVAL(for_another_index, nic.objects.acl[0].pt_index = INDEX + 1)
 UNUSUAL_ARRIVAL(with_other_bits, a->header.match_bits++)
 UNUSUAL_ARRIVAL(for_no_descriptor, entry->descriptor = NULL)
 UNUSUAL_ARRIVAL(for_neither_puts_nor_gets, md->options = PTL_MD_MANAGE_REMOTE)
