@@ -14,9 +14,12 @@
 #include <errno.h>
 
 #include "offload/drop.h"
-#include "offload/operation.h"
+#include "offload/get.h"
+#include "offload/get_answer.h"
+#include "offload/get_line.h"
 #include "offload/peer/contact.h"
 #include "offload/peer/peer.h"
+#include "offload/receive.h"
 #include "offload/transfer.h"
 
 enum { GET_QUEUED = STATE_QUEUED, GET_WAITING, GET_PULLING };

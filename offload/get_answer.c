@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The answer to a get whose START has been told: short or long (get.c), at once or later, and the END. */
-#include "offload/operation.h"
+#include "offload/get_answer.h"
 #include "offload/peer/contact.h"
 #include "offload/peer/peer.h"
 

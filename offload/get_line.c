@@ -4,6 +4,8 @@
  * that are in one piece, for a peer that takes answers at once.  START is told before the answer goes: whoever has that may know of
  * it.  An answer that is refused nevertheless waits as get.c has it.
  */
+#include "offload/get_line.h"
+#include "offload/get_answer.h"
 #include "offload/receive.h"
 
 bool get_line(struct nic *nic, struct operation *op)

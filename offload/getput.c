@@ -11,9 +11,10 @@
 #include <errno.h>
 
 #include "offload/drop.h"
-#include "offload/operation.h"
+#include "offload/getput.h"
 #include "offload/peer/contact.h"
 #include "offload/peer/peer.h"
+#include "offload/receive.h"
 
 enum { SWAP_QUEUED = STATE_QUEUED, SWAP_WAITING };
 

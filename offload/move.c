@@ -3,7 +3,10 @@
 #include "offload/move.h"
 
 #include "base/report.h"
+#include "offload/get.h"
+#include "offload/getput.h"
 #include "offload/handle.h"
+#include "offload/put.h"
 #include "offload/trace.h"
 
 static void trace_move(const struct nic *nic, const char *what, const struct put_arguments *arguments)

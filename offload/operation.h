@@ -145,8 +145,7 @@ static inline const struct memory_regions *operation_memory_regions(const struct
 	return op->registration ? &op->registration->memory_regions : &op->memory_regions;
 }
 
-/* --- the protocols --- */
-
+/* What a put, a get or a swap was called with. */
 struct put_arguments {
 	struct descriptor *md, *reply_md; /* reply_md: getput only */
 	uint64_t local_offset, length;
@@ -175,38 +174,6 @@ static inline struct event_info operation_request_info(struct nic *nic, const st
 		.hdr_data = arguments->hdr_data,
 	};
 }
-
-/* Issue at the initiator; owner only.  0 or -ENOMEM; nothing has happened on an error. */
-int put_issue(struct nic *, const struct put_arguments *);
-int get_issue(struct nic *, const struct put_arguments *);
-int getput_issue(struct nic *, const struct put_arguments *);
-
-/*
- * The usual put in one go (put_line.c).  False: it is not as usual, and nothing has happened.  Of a message that arrives the bytes
- * are private, and `from` is where it comes from beyond doubt if we have met anybody there.
- */
-bool put_line(struct nic *, const struct put_arguments *);
-bool put_line_arrived(struct nic *, transport_address from, const void *bytes, size_t length, const void *body,
-		      size_t body_length);
-
-/* The usual get likewise (get_line.c); its operation is new, and then waits for the answer. */
-bool get_line(struct nic *, struct operation *);
-bool get_line_arrived(struct nic *, transport_address from, const void *bytes, size_t length);
-
-/* The answer to a get whose START has been told, now or later, and its END (get_answer.c). */
-void get_answer(struct nic *, struct peer *, uint32_t token, struct descriptor *, const struct event_info *);
-void get_answer_long(struct nic *, struct peer *, uint32_t token, struct descriptor *, const struct event_info *);
-
-/* Arrival at the target. */
-void put_arrived(struct nic *, struct peer *, const struct wire_message *);
-void get_arrived(struct nic *, struct peer *, const struct wire_message *);
-void getput_arrived(struct nic *, struct peer *, const struct wire_message *);
-
-/* --- shared by the protocols (receive.c, operation.c) --- */
-
-/* Access control, address translation and acceptance.  NULL: dropped and counted.  Else the operation has started. */
-struct descriptor *receive_match(struct nic *, struct peer *, const struct wire_message *, uint32_t operations,
-				 struct event_info *);
 
 /* END of a failed or completed operation. */
 static inline void operation_end(struct nic *nic, struct descriptor *md, ptl_event_kind_t kind,

@@ -12,9 +12,11 @@
 
 #include "offload/drop.h"
 #include "offload/flow.h"
-#include "offload/operation.h"
 #include "offload/peer/contact.h"
 #include "offload/peer/peer.h"
+#include "offload/put.h"
+#include "offload/put_line.h"
+#include "offload/receive.h"
 #include "offload/transfer.h"
 
 enum { PUT_QUEUED = STATE_QUEUED, PUT_EXPOSED, PUT_ACK_DUE, PUT_PULLING = STATE_QUEUED };

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "offload/put_line.h"
 #include "offload/receive.h"
 
 bool put_line(struct nic *nic, const struct put_arguments *put)

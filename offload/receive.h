@@ -29,7 +29,7 @@ static inline struct descriptor *receive_find(struct match_search *search, struc
 	return NULL;
 }
 
-/* Who sent it, if that is somebody whom we have met at that address, and it is of this conversation; or NULL. */
+/* The sender, if it is a peer that we have met at that address, and the message is of this conversation; or NULL. */
 static inline struct peer *receive_line_from(const struct nic *nic, transport_address from,
 					     const struct wire_line *line)
 {
@@ -40,6 +40,10 @@ static inline struct peer *receive_line_from(const struct nic *nic, transport_ad
 		       ? peer
 		       : NULL;
 }
+
+/* Access control, address translation and acceptance.  NULL: dropped and counted.  Else the operation has started. */
+struct descriptor *receive_match(struct nic *, struct peer *, const struct wire_message *, uint32_t operations,
+				 struct event_info *);
 
 /* The operation has found its descriptor, and starts: `info` says whose it is, this what it gets. */
 static inline void receive_start(struct nic *nic, struct descriptor *md, const struct access *access,

@@ -13,6 +13,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "offload/get.h"
+#include "offload/get_line.h"
+#include "offload/put_line.h"
 #include "offload/receive.h"
 #include "offload/trace.h"
 
