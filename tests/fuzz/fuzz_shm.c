@@ -6,7 +6,10 @@
  * words in pages.  Control messages, pages and addresses are real; the provider is a table of numbers, which now and
  * then gives one out twice, as shm does.
  */
+#include "transports/ofi/ofi_address.h"
+#include "transports/ofi/ofi_rma.h"
 #include "transports/ofi/ofi_shm_control.c" /* for the form of a control message */
+#include "transports/ofi/ofi_table.h"
 
 #include <dirent.h>
 #include <fcntl.h>

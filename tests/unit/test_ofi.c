@@ -31,7 +31,10 @@
 #include "tests/support/refuse.h"
 #include "tests/support/resources.h"
 #include "transports/ofi/ofi.h"
-#include "transports/ofi/ofi_shm.h"
+#include "transports/ofi/ofi_address.h"
+#include "transports/ofi/ofi_library.h"
+#include "transports/ofi/ofi_shm_page.h"
+#include "transports/ofi/ofi_watch.h"
 
 #define LOOPBACK   0x7f000001u
 #define ANY_PID    0xffffffffu

@@ -22,6 +22,15 @@
 #include <unistd.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_library.h"
+#include "transports/ofi/ofi_memory.h"
+#include "transports/ofi/ofi_provider.h"
+#include "transports/ofi/ofi_published.h"
+#include "transports/ofi/ofi_receive.h"
+#include "transports/ofi/ofi_send.h"
+#include "transports/ofi/ofi_shm.h"
+#include "transports/ofi/ofi_sleep.h"
+#include "transports/ofi/ofi_sockets.h"
 
 #define MIB (1u << 20)
 

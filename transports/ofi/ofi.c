@@ -4,6 +4,14 @@
  * follow from (nid, pid), ofi_published.c's, or shm's, which a claim chooses.  Nothing else of the transport knows of them.
  */
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_address.h"
+#include "transports/ofi/ofi_common.h"
+#include "transports/ofi/ofi_forget.h"
+#include "transports/ofi/ofi_library.h"
+#include "transports/ofi/ofi_provider.h"
+#include "transports/ofi/ofi_published.h"
+#include "transports/ofi/ofi_shm.h"
+#include "transports/ofi/ofi_sockets.h"
 
 static int ofi_transport_claim(struct transport_config *config, struct transport **out)
 {

@@ -23,6 +23,8 @@
 #include <unistd.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_address.h"
+#include "transports/ofi/ofi_table.h"
 
 #define PID_CHOOSE 0xffffffffu
 #define PID_BITS   22 /* Unix pids end at 2^22 on Linux */

@@ -7,6 +7,14 @@
 #include <unistd.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_address.h"
+#include "transports/ofi/ofi_common.h"
+#include "transports/ofi/ofi_library.h"
+#include "transports/ofi/ofi_open.h"
+#include "transports/ofi/ofi_receive.h"
+#include "transports/ofi/ofi_rma.h"
+#include "transports/ofi/ofi_send.h"
+#include "transports/ofi/ofi_sockets.h"
 
 void ofi_close(struct transport *transport)
 {

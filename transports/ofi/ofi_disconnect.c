@@ -15,6 +15,8 @@
 #include <sys/socket.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_disconnect.h"
+#include "transports/ofi/ofi_watch.h"
 
 #define NESTED 3  /* sets within sets */
 #define ROUNDS 64 /* of looking whether a socket is left */

@@ -39,7 +39,10 @@
  * coming again, at once and later.  Of other versions nothing is known, there addresses are kept: at most one for each
  * port of each host.  A number other than the grave's ends it as well.
  */
+#include "transports/ofi/ofi_forget.h"
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_library.h"
+#include "transports/ofi/ofi_table.h"
 
 #define GRAVE_PORT       1                 /* no candidate of anybody */
 #define TRIED            FI_VERSION(1, 17) /* of libfabric */

@@ -14,6 +14,7 @@
 
 #include "base/loader.h"
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_library.h"
 
 struct object_search {
 	uintptr_t address;

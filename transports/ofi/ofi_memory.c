@@ -17,6 +17,8 @@
 
 #include "transports/memory.h"
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_library.h"
+#include "transports/ofi/ofi_memory.h"
 
 #define KEY_TRIES 8
 

@@ -6,6 +6,19 @@
 #include <unistd.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_address.h"
+#include "transports/ofi/ofi_disconnect.h"
+#include "transports/ofi/ofi_forget.h"
+#include "transports/ofi/ofi_library.h"
+#include "transports/ofi/ofi_memory.h"
+#include "transports/ofi/ofi_open.h"
+#include "transports/ofi/ofi_provider.h"
+#include "transports/ofi/ofi_receive.h"
+#include "transports/ofi/ofi_rma.h"
+#include "transports/ofi/ofi_send.h"
+#include "transports/ofi/ofi_sleep.h"
+#include "transports/ofi/ofi_sockets.h"
+#include "transports/ofi/ofi_watch.h"
 
 static void set_limits(struct ofi *ofi)
 {

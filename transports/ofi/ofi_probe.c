@@ -16,6 +16,8 @@
 #include <linux/errqueue.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_probe.h"
+#include "transports/ofi/ofi_table.h"
 
 static bool have_probe_socket(struct ofi *ofi)
 {

@@ -8,6 +8,10 @@
 #include <strings.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_address.h"
+#include "transports/ofi/ofi_library.h"
+#include "transports/ofi/ofi_memory.h"
+#include "transports/ofi/ofi_provider.h"
 
 #define NETWORK_CAPS                                                                                                   \
 	(FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | \

@@ -17,7 +17,11 @@
  * tcp and net can be told to do so too (PTL_ADDRESSES=published), which is how this is tested: they then listen at a port
  * that the kernel chose.
  */
+#include "transports/ofi/ofi_published.h"
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_common.h"
+#include "transports/ofi/ofi_provider.h"
+#include "transports/ofi/ofi_table.h"
 
 #define PORT_BYTES 2 /* before the provider's own, least significant first */
 

@@ -12,6 +12,15 @@
 #include <sys/mman.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_forget.h"
+#include "transports/ofi/ofi_library.h"
+#include "transports/ofi/ofi_memory.h"
+#include "transports/ofi/ofi_receive.h"
+#include "transports/ofi/ofi_rma.h"
+#include "transports/ofi/ofi_send.h"
+#include "transports/ofi/ofi_sleep.h"
+#include "transports/ofi/ofi_sockets.h"
+#include "transports/ofi/ofi_watch.h"
 
 #define SUSPICION_POLLS (1u << 20) /* some 100 ms */
 

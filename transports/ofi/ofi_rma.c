@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_rma.h"
+#include "transports/ofi/ofi_send.h"
 
 #define BLOCK_OPERATIONS 64
 

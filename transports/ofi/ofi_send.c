@@ -11,6 +11,9 @@
 #include <sys/mman.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_library.h"
+#include "transports/ofi/ofi_memory.h"
+#include "transports/ofi/ofi_send.h"
 
 #define SLOTS_GREATEST      1024
 #define REGISTERED_GREATEST (4u << 20) /* bytes of slots if they are pinned: RLIMIT_MEMLOCK is 8 MiB by default */

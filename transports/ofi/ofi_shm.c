@@ -39,7 +39,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "transports/ofi/ofi_address.h"
+#include "transports/ofi/ofi_common.h"
+#include "transports/ofi/ofi_open.h"
+#include "transports/ofi/ofi_provider.h"
+#include "transports/ofi/ofi_receive.h"
+#include "transports/ofi/ofi_rma.h"
+#include "transports/ofi/ofi_send.h"
+#include "transports/ofi/ofi_shm.h"
 #include "transports/ofi/ofi_shm_control.h"
+#include "transports/ofi/ofi_sleep.h"
+#include "transports/ofi/ofi_table.h"
 
 #define DUE_NS 50000000 /* silence after which we look whether a peer still lives */
 

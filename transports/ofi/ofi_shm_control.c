@@ -23,6 +23,8 @@
  * refused.
  */
 #include "transports/ofi/ofi_shm_control.h"
+#include "transports/ofi/ofi_rma.h"
+#include "transports/ofi/ofi_table.h"
 
 #include <errno.h>
 #include <stddef.h>

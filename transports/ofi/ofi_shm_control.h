@@ -4,7 +4,7 @@
 #define PORTALS_TRANSPORTS_OFI_SHM_CONTROL_H
 
 #include "transports/ofi/ofi.h"
-#include "transports/ofi/ofi_shm.h"
+#include "transports/ofi/ofi_shm_page.h"
 
 enum acquaintance { SHM_UNVERIFIED, SHM_SEEN, SHM_OPEN, SHM_FAILED };
 

@@ -19,7 +19,7 @@
  * WHOSE FILES.  All are made with mode 0600.  A file of another user is never opened for more than a look at its
  * owner, nor is the provider led to it.
  */
-#include "transports/ofi/ofi_shm.h"
+#include "transports/ofi/ofi_shm_page.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_sleep.h"
+#include "transports/ofi/ofi_watch.h"
 
 #define EVENTS 16
 

@@ -35,6 +35,9 @@
 #include <unistd.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_sleep.h"
+#include "transports/ofi/ofi_sockets.h"
+#include "transports/ofi/ofi_table.h"
 
 #define EMPTY_LOOKS                                                                                                    \
 	64 /* rxm takes one completion at a look from the provider below it, also of what nobody asked for */

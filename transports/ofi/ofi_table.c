@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_table.h"
 
 #define ADDRESSES_FIRST  64
 #define ADDRESS_GREATEST (1u << 24)

@@ -38,6 +38,8 @@
 #include <unistd.h>
 
 #include "transports/ofi/ofi.h"
+#include "transports/ofi/ofi_library.h"
+#include "transports/ofi/ofi_watch.h"
 
 #define TESTED FI_VERSION(1, 17)
 
