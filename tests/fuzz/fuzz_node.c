@@ -6,6 +6,12 @@
  * real.
  */
 #include "transports/node/node.h"
+#include "transports/node/node_meet.h"
+#include "transports/node/node_name.h"
+#include "transports/node/node_number.h"
+#include "transports/node/node_peers.h"
+#include "transports/node/node_queue.h"
+#include "transports/node/node_segment.h"
 
 #include <errno.h>
 #include <fcntl.h>

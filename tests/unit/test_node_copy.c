@@ -21,6 +21,9 @@
 #include "base/report.h"
 #include "tests/support/harness.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_name.h"
+#include "transports/node/node_number.h"
+#include "transports/node/node_queue.h"
 
 #define PATIENCE   (60000000000u * SLOWNESS) /* ns until something that must happen is missed */
 #define PENDING    1                         /* no status of a read */

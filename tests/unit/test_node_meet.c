@@ -28,6 +28,13 @@
 #include "tests/support/harness.h"
 #include "tests/support/resources.h"
 #include "transports/node/node.h"
+#include "transports/node/node_copy.h"
+#include "transports/node/node_meet.h"
+#include "transports/node/node_name.h"
+#include "transports/node/node_number.h"
+#include "transports/node/node_peers.h"
+#include "transports/node/node_queue.h"
+#include "transports/node/node_segment.h"
 
 #define LOOPBACK  0x7f000001u
 #define PATIENCE  (60000000000u * SLOWNESS) /* ns until something that must happen is missed */

@@ -16,6 +16,9 @@
 #include "tests/support/harness.h"
 #include "tests/support/resources.h"
 #include "transports/node/node.h"
+#include "transports/node/node_meet.h"
+#include "transports/node/node_peers.h"
+#include "transports/node/node_queue.h"
 
 #define LOOPBACK 0x7f000001u
 #define SERVER   1u

@@ -24,6 +24,9 @@
 #include "base/bytes.h"
 #include "tests/support/harness.h"
 #include "transports/node/node.h"
+#include "transports/node/node_name.h"
+#include "transports/node/node_place.h"
+#include "transports/node/node_queue.h"
 
 enum {
 	SENDERS = 2,

@@ -10,6 +10,13 @@
  * so long.
  */
 #include "transports/node/node.h"
+#include "transports/node/node_meet.h"
+#include "transports/node/node_name.h"
+#include "transports/node/node_peers.h"
+#include "transports/node/node_place.h"
+#include "transports/node/node_queue.h"
+#include "transports/node/node_renew.h"
+#include "transports/node/node_segment.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -202,4 +202,24 @@ void node_pull_asked(struct node *, struct node_peer *, const uint8_t *bytes, si
 /* A piece for somebody else.  Returns how many. */
 int node_pull_step(struct node *);
 
+/* --- what the rest of the transport calls (node_copy.c, node_copy_life.c, node_expose.c, node_read.c, node_process.c) --- */
+
+int node_copies_open(struct node *);
+void node_copies_close(struct node *); /* waits for helpers that are writing into our memory */
+int node_read(struct transport *, const struct transport_read *);
+int node_register(struct transport *, void *base, size_t length, unsigned uses, struct memory_region *);
+void node_deregister(struct transport *, struct memory_region *);
+/* One chunk of the oldest unfinished read, or of a claim we help with.  Returns how much was done. */
+int node_copy_step(struct node *);
+bool node_copies_pending(const struct node *);
+/* Something waits that nothing will announce (room in a peer's queue): look again later. */
+bool node_copies_blocked(const struct node *);
+/* A record of one of its kinds; `bytes` are private, a slab is not. */
+void node_copy_record(struct node *, struct node_peer *, enum node_kind, const uint8_t *bytes, size_t length);
+void node_copies_peer_lost(struct node *, struct node_peer *);
+/* Does a helper still say in that segment what it has done for us? */
+bool node_copies_use(const struct node *, const struct node_segment *);
+/* Tries whether the peer's memory can be read: `nonce` is the address of its incarnation there. */
+void node_copy_probe(struct node *, struct node_peer *, uint64_t nonce);
+
 #endif

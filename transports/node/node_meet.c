@@ -71,6 +71,13 @@
 #include "base/fault.h"
 #include "base/report.h"
 #include "transports/node/node.h"
+#include "transports/node/node_copy.h"
+#include "transports/node/node_meet.h"
+#include "transports/node/node_name.h"
+#include "transports/node/node_number.h"
+#include "transports/node/node_peers.h"
+#include "transports/node/node_queue.h"
+#include "transports/node/node_segment.h"
 
 #define MAGIC           0x506f3374u
 #define CONTROL_VERSION NODE_LAYOUT_VERSION /* whose segment we could not use is FOREIGN at its first control message */

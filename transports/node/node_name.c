@@ -52,6 +52,7 @@
 
 #include "base/fault.h"
 #include "transports/node/node.h"
+#include "transports/node/node_name.h"
 
 #define SEND_BUFFER (1 << 20)
 #define PIDFD_GONE  (-2) /* in peer->pidfd: there is none, for the process is known to have gone */

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "transports/node/node.h"
+#include "transports/node/node_number.h"
 
 #define NODE_SPARE_NUMBERS 1024
 

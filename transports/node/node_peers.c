@@ -18,6 +18,12 @@
 
 #include "base/report.h"
 #include "transports/node/node.h"
+#include "transports/node/node_copy.h"
+#include "transports/node/node_name.h"
+#include "transports/node/node_number.h"
+#include "transports/node/node_peers.h"
+#include "transports/node/node_queue.h"
+#include "transports/node/node_segment.h"
 
 #define FIRST_PEERS 16
 #define LOOKED_AT   2 /* more than one, so that there are never many gone among those that are kept */

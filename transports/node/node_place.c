@@ -14,6 +14,7 @@
 #include <sched.h>
 
 #include "transports/node/node.h"
+#include "transports/node/node_place.h"
 
 static void publish(struct node *node, uint32_t place)
 {

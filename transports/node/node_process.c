@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "transports/node/node_copy.h"
+#include "transports/node/node_name.h"
 
 int node_identify(const struct node_peer *peer)
 {

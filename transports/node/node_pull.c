@@ -36,6 +36,7 @@
 #include "base/report.h"
 #include "transports/memory.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_queue.h"
 
 struct pull_record {
 	uint64_t key, source, length, token;

@@ -36,6 +36,8 @@
 #include "base/bytes.h"
 #include "base/fault.h"
 #include "transports/node/node.h"
+#include "transports/node/node_name.h"
+#include "transports/node/node_queue.h"
 
 #define SEQUENCE_SHIFT 4 /* of the position in a slot's sequence; lines below */
 #define INTENT_LINES   16

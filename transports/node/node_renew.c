@@ -32,6 +32,13 @@
 
 #include "base/report.h"
 #include "transports/node/node.h"
+#include "transports/node/node_copy.h"
+#include "transports/node/node_meet.h"
+#include "transports/node/node_number.h"
+#include "transports/node/node_peers.h"
+#include "transports/node/node_queue.h"
+#include "transports/node/node_renew.h"
+#include "transports/node/node_segment.h"
 
 #define PAUSE_LEAST_NS 1000000u
 #define PAUSE_MOST_NS  1000000000u

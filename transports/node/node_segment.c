@@ -17,6 +17,7 @@
 
 #include "base/report.h"
 #include "transports/node/node.h"
+#include "transports/node/node_segment.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008u

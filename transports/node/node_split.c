@@ -11,6 +11,7 @@
 
 #include "base/fault.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_queue.h"
 
 #define GENERATION_SHIFT 32
 #define FRONT_SHIFT      16

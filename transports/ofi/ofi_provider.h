@@ -6,13 +6,14 @@
 #include "transports/ofi/ofi.h"
 
 #define OFI_PROFILES 8
+#define OFI_DEVICES  "/sys/class/infiniband"
+
 bool ofi_is_published(const char *provider, const struct settings *); /* rather than computed: its peers' addresses */
 size_t ofi_choose_profiles(const char *provider, struct ofi_profile chosen[OFI_PROFILES]);
 int ofi_check_addresses(struct ofi *); /* -ENOTSUP, noted, unless we can compute them or have a book */
 int ofi_query(struct ofi *);           /* finds ofi->info for ofi->profile */
 size_t ofi_choose_short_max(const struct ofi *);
 void ofi_list_providers(const struct ofi *, char *text, size_t size);
-#define OFI_DEVICES "/sys/class/infiniband"
 /* Before the first opening, like ofi_library_prepare().  `devices`: a directory with an entry for each RDMA device. */
 void ofi_prepare_verbs(const char *provider, const char *devices);
 /* Notes why a provider was refused, for describe() and the final error; both return `error`. */

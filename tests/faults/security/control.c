@@ -9,6 +9,7 @@
 #include "tests/faults/security/outsider.h"
 #include "tests/faults/security/security.h"
 #include "transports/node/node.h"
+#include "transports/node/node_name.h"
 
 #define NOBODY  65534
 #define LONGEST 300
