@@ -20,7 +20,7 @@ int eq_allocate(struct nic *nic, void *argument)
 	/* Publishes the queue; pairs with the acquire in handle_eq_unowned(). */
 	atomic_store_explicit(&eq->ring, arguments->ring, memory_order_release);
 	trace(nic, PTL_DBG_EQ, "eq 0x%x, %llu events", eq->handle, (unsigned long long)arguments->ring->size);
-	return PTL_OK;
+	return 0;
 }
 
 int eq_free(struct nic *nic, void *argument)
@@ -42,5 +42,5 @@ int eq_free(struct nic *nic, void *argument)
 		nic->failures.eq = NULL;
 	arguments->ring = atomic_exchange_explicit(&eq->ring, NULL, memory_order_relaxed);
 	pool_give(&nic->objects.queues, eq);
-	return PTL_OK;
+	return 0;
 }

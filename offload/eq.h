@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands about event queues: nic_command's, which return PTL_* codes. */
+/* Commands about event queues: nic_command's, whose results refusal.h describes. */
 #ifndef PORTALS_OFFLOAD_EQ_H
 #define PORTALS_OFFLOAD_EQ_H
 

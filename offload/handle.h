@@ -14,6 +14,7 @@
 #include "offload/descriptor.h"
 #include "offload/match.h"
 #include "offload/nic.h"
+#include "offload/refusal.h"
 
 #define MAX_INTERFACES 8
 
@@ -55,7 +56,7 @@ struct event_queue *handle_eq(struct nic *, ptl_handle_eq_t);
 /* The same for queues without ownership: the memory of a queue stays one, its generation tells whether it is alive. */
 struct event_queue *handle_eq_unowned(struct nic *, ptl_handle_eq_t);
 
-/* One of the PTL_*_INVALID codes, reported: `handle` is no live object of the kind that the code names. */
+/* Refused with one of the PTL_*_INVALID codes, reported: `handle` is no live object of the kind that the code names. */
 int handle_refuse(int code, ptl_handle_any_t handle);
 
 #endif

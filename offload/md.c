@@ -6,18 +6,21 @@
 #include "offload/handle.h"
 #include "offload/trace.h"
 
-/* The queue an event handle names: PTL_EQ_INVALID, or PTL_MD_ILLEGAL and *foreign if it says that it is another interface's. */
+/*
+ * The queue an event handle names.  Refused with PTL_EQ_INVALID, or with PTL_MD_ILLEGAL and *foreign if the handle is of
+ * another interface.
+ */
 static int find_queue(struct nic *nic, ptl_handle_eq_t handle, struct event_queue **eq, bool *foreign)
 {
 	*eq = NULL;
 	if (handle == PTL_EQ_NONE)
-		return PTL_OK;
+		return 0;
 	if (handle_kind(handle) == HANDLE_EQ && handle_interface(handle) != nic->index) {
 		*foreign = true;
-		return report_nothing(PTL_MD_ILLEGAL);
+		return report_nothing(refusal(PTL_MD_ILLEGAL));
 	}
 	*eq = handle_eq(nic, handle);
-	return *eq ? PTL_OK : handle_refuse(PTL_EQ_INVALID, handle);
+	return *eq ? 0 : handle_refuse(PTL_EQ_INVALID, handle);
 }
 
 static int create(struct nic *nic, struct md_arguments *arguments, struct match_entry *entry)
@@ -34,7 +37,7 @@ static int create(struct nic *nic, struct md_arguments *arguments, struct match_
 	md->handle = arguments->handle = handle_of(nic, HANDLE_MD, &md->item);
 	trace(nic, PTL_DBG_MD, "md 0x%x, %llu bytes at %p, threshold %d, options 0x%x", md->handle,
 	      (unsigned long long)md->region.length, md->user_start, md->threshold, md->options);
-	return PTL_OK;
+	return 0;
 }
 
 int md_attach(struct nic *nic, void *argument)
@@ -45,7 +48,8 @@ int md_attach(struct nic *nic, void *argument)
 	if (!entry)
 		return handle_refuse(PTL_ME_INVALID, arguments->object);
 	if (entry->descriptor)
-		return report_error(PTL_ME_IN_USE, "match entry 0x%x has a memory descriptor already", entry->handle);
+		return report_error(refusal(PTL_ME_IN_USE), "match entry 0x%x has a memory descriptor already",
+				    entry->handle);
 	return create(nic, arguments, entry);
 }
 
@@ -61,9 +65,9 @@ int md_unlink(struct nic *nic, void *argument)
 	if (!md)
 		return handle_refuse(PTL_MD_INVALID, *(ptl_handle_md_t *)argument);
 	if (md->pending > 0)
-		return report_nothing(PTL_MD_IN_USE);
+		return report_nothing(refusal(PTL_MD_IN_USE));
 	descriptor_unlink(nic, md, false);
-	return PTL_OK;
+	return 0;
 }
 
 int md_queue_test(struct nic *nic, ptl_handle_eq_t handle)
@@ -71,8 +75,8 @@ int md_queue_test(struct nic *nic, ptl_handle_eq_t handle)
 	struct event_queue *eq = handle == PTL_EQ_NONE ? NULL : handle_eq(nic, handle);
 
 	if (!eq)
-		return handle == PTL_EQ_NONE ? PTL_OK : handle_refuse(PTL_EQ_INVALID, handle);
-	return event_unread(eq) == 0 && eq->underway == 0 ? PTL_OK : report_nothing(PTL_MD_NO_UPDATE);
+		return handle == PTL_EQ_NONE ? 0 : handle_refuse(PTL_EQ_INVALID, handle);
+	return event_unread(eq) == 0 && eq->underway == 0 ? 0 : report_nothing(refusal(PTL_MD_NO_UPDATE));
 }
 
 int md_update(struct nic *nic, void *argument)
@@ -84,12 +88,12 @@ int md_update(struct nic *nic, void *argument)
 
 	if (!md)
 		return handle_refuse(PTL_MD_INVALID, arguments->md_handle);
-	if (code == PTL_EQ_INVALID)
+	if (code == refusal(PTL_EQ_INVALID))
 		return code;
 	if (arguments->old_md)
 		descriptor_describe(md, arguments->old_md);
 	if (code || !arguments->new_md)
-		return arguments->new_md ? code : PTL_OK;
+		return arguments->new_md ? code : 0;
 	if ((code = find_queue(nic, arguments->new_md->eq_handle, &eq, &arguments->foreign_queue)))
 		return code;
 	return descriptor_update(nic, md, arguments->new_md, eq);

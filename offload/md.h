@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands about memory descriptors: nic_command's, which return PTL_* codes or negative errno values. */
+/* Commands about memory descriptors: nic_command's, whose results refusal.h describes. */
 #ifndef PORTALS_OFFLOAD_MD_H
 #define PORTALS_OFFLOAD_MD_H
 
@@ -30,8 +30,8 @@ int md_update(struct nic *, void *);
 int md_unlink(struct nic *, void *);
 
 /*
- * The test of a conditional update: PTL_MD_NO_UPDATE while the queue has unread events or operations have started that
- * will still log one there; PTL_EQ_INVALID if it is no queue of this interface, nor PTL_EQ_NONE.
+ * The test of a conditional update: refused with PTL_MD_NO_UPDATE while the queue has unread events or operations have
+ * started that will still log one there; with PTL_EQ_INVALID if it is no queue of this interface, nor PTL_EQ_NONE.
  */
 int md_queue_test(struct nic *, ptl_handle_eq_t);
 

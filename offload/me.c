@@ -11,7 +11,7 @@ static int create(struct nic *nic, struct me_arguments *arguments, struct match_
 	struct match_entry *me;
 
 	if (list->length >= (uint32_t)nic->limits.max_me_list)
-		return report_error(PTL_ME_LIST_TOO_LONG,
+		return report_error(refusal(PTL_ME_LIST_TOO_LONG),
 				    "the list has %u match entries, more are not allowed (max_me_list)", list->length);
 	if (nic->objects.entries.live >= (uint32_t)nic->limits.max_mes || !(me = pool_take(&nic->objects.entries)))
 		return pool_refuse(&nic->objects.entries, nic->limits.max_mes, "match entries", "max_mes");
@@ -23,7 +23,7 @@ static int create(struct nic *nic, struct me_arguments *arguments, struct match_
 	match_list_insert(list, me, base, arguments->position);
 	trace(nic, PTL_DBG_ME, "me 0x%x, bits 0x%llx, index %td", me->handle, (unsigned long long)me->match_bits,
 	      list - nic->objects.portals);
-	return PTL_OK;
+	return 0;
 }
 
 int me_attach(struct nic *nic, void *arguments)
@@ -40,7 +40,7 @@ int me_attach_any(struct nic *nic, void *arguments)
 	for (me->pt_index = 0; me->pt_index <= (uint32_t)nic->limits.max_pt_index; me->pt_index++)
 		if (!nic->objects.portals[me->pt_index].head)
 			return create(nic, me, &nic->objects.portals[me->pt_index], NULL);
-	return report_error(PTL_PT_FULL, "all %d portal table entries have match entries",
+	return report_error(refusal(PTL_PT_FULL), "all %d portal table entries have match entries",
 			    nic->limits.max_pt_index + 1);
 }
 
@@ -59,7 +59,7 @@ int me_unlink(struct nic *nic, void *arguments)
 	if (!me)
 		return handle_refuse(PTL_ME_INVALID, *(ptl_handle_me_t *)arguments);
 	if (me->descriptor && me->descriptor->pending > 0)
-		return report_nothing(PTL_ME_IN_USE);
+		return report_nothing(refusal(PTL_ME_IN_USE));
 	if (me->descriptor) {
 		descriptor_unlink(nic, me->descriptor, true);
 	} else {
@@ -67,5 +67,5 @@ int me_unlink(struct nic *nic, void *arguments)
 		match_list_remove(me);
 		pool_give(&nic->objects.entries, me);
 	}
-	return PTL_OK;
+	return 0;
 }

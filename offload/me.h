@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands about match entries: nic_command's, which return PTL_* codes or negative errno values. */
+/* Commands about match entries: nic_command's, whose results refusal.h describes. */
 #ifndef PORTALS_OFFLOAD_ME_H
 #define PORTALS_OFFLOAD_ME_H
 

@@ -22,14 +22,15 @@ static int refuse_inactive(const struct descriptor *md)
 {
 	if (!md->cause.link)
 		return report_error(
-			PTL_MD_INVALID,
+			refusal(PTL_MD_INVALID),
 			"memory descriptor 0x%x is inactive: its threshold was %d from the start, 1 or more or "
 			"PTL_MD_THRESH_INF is wanted",
 			md->handle, md->threshold);
 	if (md->threshold != 0)
-		return report_error(PTL_MD_INVALID,
+		return report_error(refusal(PTL_MD_INVALID),
 				    "memory descriptor 0x%x is inactive: it was filled up to its max_size", md->handle);
-	return report_error(PTL_MD_INVALID, "memory descriptor 0x%x is inactive: its threshold is used up", md->handle);
+	return report_error(refusal(PTL_MD_INVALID), "memory descriptor 0x%x is inactive: its threshold is used up",
+			    md->handle);
 }
 
 /* The descriptor as a source or sink of [offset, offset + *length). */
@@ -44,11 +45,12 @@ static int find_md(struct nic *nic, ptl_handle_md_t handle, uint64_t offset, uin
 	if (*length == MOVE_WHOLE)
 		*length = md->region.length;
 	if (offset > md->region.length || *length > md->region.length - offset)
-		return report_error(
-			PTL_MD_ILLEGAL, "%llu bytes from offset %llu on are not inside a descriptor of %llu bytes",
-			(unsigned long long)*length, (unsigned long long)offset, (unsigned long long)md->region.length);
+		return report_error(refusal(PTL_MD_ILLEGAL),
+				    "%llu bytes from offset %llu on are not inside a descriptor of %llu bytes",
+				    (unsigned long long)*length, (unsigned long long)offset,
+				    (unsigned long long)md->region.length);
 	*out = md;
-	return PTL_OK;
+	return 0;
 }
 
 static int find_range(struct nic *nic, struct move *move)
@@ -91,12 +93,13 @@ int move_getput(struct nic *nic, void *argument)
 	if (code)
 		return code;
 	if (move->put_elsewhere)
-		return report_error(PTL_MD_ILLEGAL, "memory descriptors 0x%x and 0x%x are of different interfaces",
-				    move->md_handle, move->put_handle);
+		return report_error(refusal(PTL_MD_ILLEGAL),
+				    "memory descriptors 0x%x and 0x%x are of different interfaces", move->md_handle,
+				    move->put_handle);
 	if ((code = find_md(nic, move->put_handle, move->put_offset, &put_length, &arguments->md)))
 		return code;
 	if (put_length > (uint64_t)nic->limits.max_getput_md || arguments->length > (uint64_t)nic->limits.max_getput_md)
-		return report_error(PTL_MD_ILLEGAL,
+		return report_error(refusal(PTL_MD_ILLEGAL),
 				    "a getput of %llu bytes, answered by %llu; at most %d are possible "
 				    "(max_getput_md)",
 				    (unsigned long long)put_length, (unsigned long long)arguments->length,
@@ -110,5 +113,5 @@ int move_getput(struct nic *nic, void *argument)
 
 int move_exists(struct nic *nic, void *handle)
 {
-	return handle_md(nic, *(ptl_handle_md_t *)handle) ? PTL_OK : report_nothing(PTL_MD_INVALID);
+	return handle_md(nic, *(ptl_handle_md_t *)handle) ? 0 : report_nothing(refusal(PTL_MD_INVALID));
 }

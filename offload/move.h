@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands that move data: nic_command's, which return PTL_* codes or negative errno values. */
+/* Commands that move data: nic_command's, whose results refusal.h describes. */
 #ifndef PORTALS_OFFLOAD_MOVE_H
 #define PORTALS_OFFLOAD_MOVE_H
 
@@ -18,7 +18,7 @@ struct move {
 int move_put(struct nic *, void *);
 int move_get(struct nic *, void *);
 int move_getput(struct nic *, void *);
-/* Given a handle: PTL_OK, or PTL_MD_INVALID without a report. */
+/* Given a handle: 0, or refused with PTL_MD_INVALID without a report. */
 int move_exists(struct nic *, void *);
 
 #endif

@@ -116,7 +116,7 @@ static inline ptl_seq_t event_link(struct nic *nic)
 typedef int nic_command(struct nic *, void *arguments);
 
 /*
- * Runs the command under ownership, here or in the thread that holds it, and returns its result.
+ * Runs the command under ownership, here or in the thread that holds it, and returns its result (refusal.h).
  * -ESHUTDOWN: closed; -EDEADLK: called from a signal handler that interrupted a Portals call of this thread.
  */
 int nic_call(struct nic *, nic_command *, void *arguments);

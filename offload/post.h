@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command that posts a receive: a nic_command, which returns PTL_* codes or negative errno values. */
+/* The command that posts a receive: a nic_command, whose results refusal.h describes. */
 #ifndef PORTALS_OFFLOAD_POST_H
 #define PORTALS_OFFLOAD_POST_H
 

@@ -13,7 +13,7 @@ static int set_entry(struct nic *nic, void *argument)
 	const struct ac_arguments *arguments = argument;
 
 	nic->objects.acl[arguments->index] = arguments->entry;
-	return PTL_OK;
+	return 0;
 }
 
 int PtlACEntry(ptl_handle_ni_t ni_handle, ptl_ac_index_t ac_index, ptl_process_id_t match_id, ptl_uid_t user_id,
@@ -26,7 +26,7 @@ int PtlACEntry(ptl_handle_ni_t ni_handle, ptl_ac_index_t ac_index, ptl_process_i
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return handle_refuse(PTL_NI_INVALID, ni_handle);
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (ac_index > (uint32_t)nic->limits.max_ac_index)
 		return report_error(PTL_AC_INDEX_INVALID,
 				    "access control index %u, at most %d is allowed (max_ac_index)", ac_index,

@@ -21,5 +21,5 @@ int commands_queue_code(const struct nic *nic, int code, bool foreign_queue, ptl
 	return other && handle_eq_unowned(other, handle)
 		       ? report_error(PTL_MD_ILLEGAL, "event queue 0x%x is of interface %u, the descriptor of %u",
 				      handle, other->index, nic->index)
-		       : handle_refuse(PTL_EQ_INVALID, handle);
+		       : refuse_handle(PTL_EQ_INVALID, handle);
 }

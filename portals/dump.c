@@ -65,7 +65,7 @@ static int dump_list(struct nic *nic, void *argument)
 		print_entry(dump->text, me);
 	if (shown < list->length)
 		fprintf(dump->text, "  ... and %" PRIu32 " more\n", list->length - shown);
-	return PTL_OK;
+	return 0;
 }
 
 static int dump_entry(struct nic *nic, void *argument)
@@ -76,7 +76,7 @@ static int dump_entry(struct nic *nic, void *argument)
 	if (!me)
 		return handle_refuse(PTL_ME_INVALID, dump->handle);
 	print_entry(dump->text, me);
-	return PTL_OK;
+	return 0;
 }
 
 static int dump_queues(struct nic *nic, void *argument)
@@ -96,7 +96,7 @@ static int dump_queues(struct nic *nic, void *argument)
 			" threads waiting\n",
 			eq->handle, room, unread - lost, lost, eq->underway, eq->waiters - (eq->event_fd != 0));
 	}
-	return PTL_OK;
+	return 0;
 }
 
 static int run(struct nic *nic, nic_command *command, struct dump *dump)
@@ -127,7 +127,7 @@ static int dump_all(struct nic *nic, void *argument)
 		if (nic->objects.portals[dump->pt_index].head)
 			dump_list(nic, dump);
 	dump_peers(nic, dump->text);
-	return PTL_OK;
+	return 0;
 }
 
 void dump_interface(struct nic *nic, FILE *out)
@@ -145,7 +145,7 @@ int PtlTblDump(ptl_handle_ni_t ni_handle, int pt_index)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return handle_refuse(PTL_NI_INVALID, ni_handle);
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (pt_index < 0 || pt_index > nic->limits.max_pt_index)
 		return refuse_pt_index(nic, (ptl_pt_index_t)pt_index);
 	return run(nic, dump_list, &dump);
@@ -159,7 +159,7 @@ int PtlMEDump(ptl_handle_me_t me_handle)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_nic(me_handle)))
-		return handle_refuse(PTL_ME_INVALID, me_handle);
+		return refuse_handle(PTL_ME_INVALID, me_handle);
 	return run(nic, dump_entry, &dump);
 }
 
@@ -171,6 +171,6 @@ int PtlNIEqDump(ptl_handle_ni_t ni_handle)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return handle_refuse(PTL_NI_INVALID, ni_handle);
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	return run(nic, dump_queues, &dump);
 }

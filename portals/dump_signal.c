@@ -76,7 +76,7 @@ static int look(struct nic *nic, void *argument)
 	for (int i = 0; i < NIC_PORTALS; i++)
 		lists->used |= (uint64_t)(nic->objects.portals[i].head != NULL) << i;
 	lists->drops = nic->counters.drops;
-	return PTL_OK;
+	return 0;
 }
 
 static void dump(struct nic *nic)

@@ -30,7 +30,7 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_eq_handler_t eq_
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return handle_refuse(PTL_NI_INVALID, ni_handle);
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (count == 0) {
 		*eq_handle = PTL_EQ_NONE;
 		return PTL_OK;
@@ -60,7 +60,7 @@ int PtlEQFree(ptl_handle_eq_t eq_handle)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_nic(eq_handle)))
-		return handle_refuse(PTL_EQ_INVALID, eq_handle);
+		return refuse_handle(PTL_EQ_INVALID, eq_handle);
 	int code = process_code(nic_call(nic, eq_free, &arguments), PTL_FAIL);
 
 	if (arguments.ring)
@@ -150,7 +150,7 @@ static inline int find(ptl_handle_eq_t handle, const ptl_event_t *event, struct 
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(*nic = process_nic(handle)) || !(*eq = handle_eq_unowned(*nic, handle)))
-		return handle_refuse(PTL_EQ_INVALID, handle);
+		return refuse_handle(PTL_EQ_INVALID, handle);
 	return PTL_OK;
 }
 
@@ -248,7 +248,7 @@ static void refuse_member(const ptl_handle_eq_t *handles, int size, int at)
 			at, handles[at], handle_interface(handles[at]), handle_interface(handles[0]));
 		return;
 	}
-	handle_refuse(PTL_EQ_INVALID, handles[at]);
+	refuse_handle(PTL_EQ_INVALID, handles[at]);
 	if (size == 1)
 		return;
 	snprintf(text, sizeof(text), "%s", report_last_error());

@@ -325,7 +325,7 @@ int PtlNIFini(ptl_handle_ni_t ni_handle)
 		close_interface(handle_interface(ni_handle));
 		code = PTL_OK;
 	} else {
-		code = handle_refuse(PTL_NI_INVALID, ni_handle);
+		code = refuse_handle(PTL_NI_INVALID, ni_handle);
 	}
 	process_unlock();
 	return code;

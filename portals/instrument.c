@@ -21,13 +21,13 @@ static int find(ptl_handle_ni_t ni, const void *result, struct nic **nic)
 		return refuse_null("the result");
 	if (!process_ready())
 		return refuse_uninitialised();
-	return (*nic = process_ni(ni)) ? PTL_OK : handle_refuse(PTL_NI_INVALID, ni);
+	return (*nic = process_ni(ni)) ? PTL_OK : refuse_handle(PTL_NI_INVALID, ni);
 }
 
 static int set_timing(struct nic *nic, void *on)
 {
 	timing_set(&nic->timing, *(int *)on != 0);
-	return PTL_OK;
+	return 0;
 }
 
 int PtlNicTimingSet(ptl_handle_ni_t ni, int on)
@@ -41,7 +41,7 @@ int PtlNicTimingSet(ptl_handle_ni_t ni, int on)
 static int read_timing(struct nic *nic, void *timing)
 {
 	timing_read(&nic->timing, timing);
-	return PTL_OK;
+	return 0;
 }
 
 int PtlNicTimingGet(ptl_handle_ni_t ni, ptl_nic_timing_t *timing)
@@ -66,7 +66,7 @@ static int read_counters(struct nic *nic, void *counters)
 {
 	nic->counters.kicks = atomic_load_explicit(&nic->sleep.wakes, memory_order_relaxed);
 	*(ptl_nic_counters_t *)counters = nic->counters;
-	return PTL_OK;
+	return 0;
 }
 
 int PtlNicCounters(ptl_handle_ni_t ni, ptl_nic_counters_t *counters)
@@ -120,7 +120,7 @@ static int peer_state(struct nic *nic, void *argument)
 	if (question->state == PTL_NIC_PEER_UNKNOWN && why)
 		question->state = PTL_NIC_PEER_DEAD;
 	question->evidence = question->state == PTL_NIC_PEER_DEAD ? why : "";
-	return PTL_OK;
+	return 0;
 }
 
 int PtlNicPeerState(ptl_handle_ni_t ni, ptl_process_id_t id, ptl_nic_peer_state_t *state, const char **evidence)
@@ -145,7 +145,7 @@ static int set_peer_events(struct nic *nic, void *argument)
 	if (!eq && handle != PTL_EQ_NONE)
 		return handle_refuse(PTL_EQ_INVALID, handle);
 	nic->failures.eq = eq;
-	return PTL_OK;
+	return 0;
 }
 
 int PtlNicPeerEvents(ptl_handle_ni_t ni, ptl_handle_eq_t eq)
@@ -156,7 +156,7 @@ int PtlNicPeerEvents(ptl_handle_ni_t ni, ptl_handle_eq_t eq)
 	if (code)
 		return code;
 	if (eq != PTL_EQ_NONE && process_nic(eq) != nic)
-		return handle_refuse(PTL_EQ_INVALID, eq);
+		return refuse_handle(PTL_EQ_INVALID, eq);
 	return process_code(nic_call(nic, set_peer_events, &eq), PTL_FAIL);
 }
 
@@ -173,7 +173,7 @@ static int open_event_fd(struct nic *nic, void *argument)
 	if (!eq)
 		return handle_refuse(PTL_EQ_INVALID, wanted->eq);
 	wanted->fd = event_fd_open(nic, eq);
-	return wanted->fd < 0 ? wanted->fd : PTL_OK;
+	return wanted->fd < 0 ? wanted->fd : 0;
 }
 
 int PtlNicEventFd(ptl_handle_eq_t eq, int *fd)
@@ -186,7 +186,7 @@ int PtlNicEventFd(ptl_handle_eq_t eq, int *fd)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_nic(eq)))
-		return handle_refuse(PTL_EQ_INVALID, eq);
+		return refuse_handle(PTL_EQ_INVALID, eq);
 	int rc = nic_call(nic, open_event_fd, &wanted);
 	int code = rc == -ENOTSUP ? PTL_FAIL : process_code(rc, PTL_FAIL);
 

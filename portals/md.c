@@ -14,7 +14,7 @@ int PtlMDAttach(ptl_handle_me_t me_handle, ptl_md_t md, ptl_unlink_t unlink_op, 
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_nic(me_handle)))
-		return handle_refuse(PTL_ME_INVALID, me_handle);
+		return refuse_handle(PTL_ME_INVALID, me_handle);
 	int code = commands_post_receive(nic, md_attach, &arguments, PTL_MD_ILLEGAL);
 
 	code = commands_queue_code(nic, code, arguments.foreign_queue, md.eq_handle);
@@ -33,7 +33,7 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, ptl_md_t md, ptl_unlink_t unlink_op, pt
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return handle_refuse(PTL_NI_INVALID, ni_handle);
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	int code = process_code(nic_call(nic, md_bind, &arguments), PTL_MD_ILLEGAL);
 
 	code = commands_queue_code(nic, code, arguments.foreign_queue, md.eq_handle);
@@ -49,7 +49,7 @@ int PtlMDUnlink(ptl_handle_md_t md_handle)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_nic(md_handle)))
-		return handle_refuse(PTL_MD_INVALID, md_handle);
+		return refuse_handle(PTL_MD_INVALID, md_handle);
 	return process_code(nic_call(nic, md_unlink, &md_handle), PTL_FAIL);
 }
 
@@ -63,7 +63,7 @@ int PtlMDUpdate(ptl_handle_md_t md_handle, ptl_md_t *old_md, ptl_md_t *new_md, p
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_nic(md_handle)))
-		return handle_refuse(PTL_MD_INVALID, md_handle);
+		return refuse_handle(PTL_MD_INVALID, md_handle);
 	int code = process_code(nic_call(nic, md_update, &arguments), PTL_MD_ILLEGAL);
 
 	return commands_queue_code(nic, code, arguments.foreign_queue, wanted.eq_handle);

@@ -21,7 +21,7 @@ int PtlMEAttach(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, ptl_process_
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return handle_refuse(PTL_NI_INVALID, ni_handle);
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (pt_index > (uint32_t)nic->limits.max_pt_index)
 		return refuse_pt_index(nic, pt_index);
 	int code = commands_post_receive(nic, me_attach, &arguments, PTL_FAIL);
@@ -47,7 +47,7 @@ int PtlMEAttachAny(ptl_handle_ni_t ni_handle, ptl_pt_index_t *pt_index, ptl_proc
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return handle_refuse(PTL_NI_INVALID, ni_handle);
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	int code = commands_post_receive(nic, me_attach_any, &arguments, PTL_FAIL);
 
 	if (code == PTL_OK) {
@@ -73,7 +73,7 @@ int PtlMEInsert(ptl_handle_me_t base, ptl_process_id_t match_id, ptl_match_bits_
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_nic(base)))
-		return handle_refuse(PTL_ME_INVALID, base);
+		return refuse_handle(PTL_ME_INVALID, base);
 	int code = commands_post_receive(nic, me_insert, &arguments, PTL_FAIL);
 
 	if (code == PTL_OK)
@@ -88,6 +88,6 @@ int PtlMEUnlink(ptl_handle_me_t me_handle)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_nic(me_handle)))
-		return handle_refuse(PTL_ME_INVALID, me_handle);
+		return refuse_handle(PTL_ME_INVALID, me_handle);
 	return process_code(nic_call(nic, me_unlink, &me_handle), PTL_FAIL);
 }

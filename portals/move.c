@@ -12,7 +12,7 @@ static int run(struct move *move, nic_command *command)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_nic(move->md_handle)))
-		return handle_refuse(PTL_MD_INVALID, move->md_handle);
+		return refuse_handle(PTL_MD_INVALID, move->md_handle);
 	if (move->arguments.target.nid == PTL_NID_ANY || move->arguments.target.pid == PTL_PID_ANY)
 		return refuse_wildcard(move->arguments.target);
 	uint64_t start = timing_start(&nic->timing);
@@ -28,7 +28,7 @@ static bool is_put_elsewhere(struct move *move)
 	struct nic *other;
 
 	return handle_interface(move->put_handle) != handle_interface(move->md_handle) && process_ready() &&
-	       (other = process_nic(move->put_handle)) && nic_call(other, move_exists, &move->put_handle) == PTL_OK;
+	       (other = process_nic(move->put_handle)) && nic_call(other, move_exists, &move->put_handle) == 0;
 }
 
 static int put_range(ptl_handle_md_t md_handle, uint64_t offset, uint64_t length, ptl_ack_req_t ack_req,

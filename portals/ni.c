@@ -19,9 +19,9 @@ static int read_list_register(struct nic *nic, struct status_query *query)
 	uint32_t pt = query->index - (greatest ? PTL_SR_MLIST_MAX(0) : PTL_SR_MLIST_LEN(0));
 
 	if (pt > (uint32_t)nic->limits.max_pt_index)
-		return report_error(PTL_SR_INDEX_INVALID, "status register 0x%x does not exist", query->index);
+		return report_error(refusal(PTL_SR_INDEX_INVALID), "status register 0x%x does not exist", query->index);
 	query->value = greatest ? nic->objects.portals[pt].greatest_length : nic->objects.portals[pt].length;
-	return PTL_OK;
+	return 0;
 }
 
 static int read_register(struct nic *nic, void *argument)
@@ -39,9 +39,9 @@ static int read_register(struct nic *nic, void *argument)
 	if (query->index >= PTL_SR_MLIST_LEN(0))
 		return read_list_register(nic, query);
 	if (query->index >= sizeof(registers) / sizeof(registers[0]))
-		return report_error(PTL_SR_INDEX_INVALID, "status register 0x%x does not exist", query->index);
+		return report_error(refusal(PTL_SR_INDEX_INVALID), "status register 0x%x does not exist", query->index);
 	query->value = (ptl_sr_value_t)registers[query->index];
-	return PTL_OK;
+	return 0;
 }
 
 int PtlNIStatus(ptl_handle_ni_t ni_handle, ptl_sr_index_t register_index, ptl_sr_value_t *status)
@@ -54,7 +54,7 @@ int PtlNIStatus(ptl_handle_ni_t ni_handle, ptl_sr_index_t register_index, ptl_sr
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return handle_refuse(PTL_NI_INVALID, ni_handle);
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	int code = process_code(nic_call(nic, read_register, &query), PTL_FAIL);
 
 	if (code == PTL_OK)
@@ -71,7 +71,7 @@ int PtlNIDist(ptl_handle_ni_t ni_handle, ptl_process_id_t process, unsigned long
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return handle_refuse(PTL_NI_INVALID, ni_handle);
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (process.nid == PTL_NID_ANY || process.pid == PTL_PID_ANY)
 		return refuse_wildcard(process);
 	*distance = process.nid != nic->self.id.nid;
@@ -87,7 +87,7 @@ static int object_exists(struct nic *nic, void *argument)
 	ptl_handle_any_t handle = ((struct owner_query *)argument)->handle;
 
 	return handle_me(nic, handle) || handle_md(nic, handle) || handle_eq(nic, handle)
-		       ? PTL_OK
+		       ? 0
 		       : handle_refuse(PTL_HANDLE_INVALID, handle);
 }
 
@@ -102,7 +102,7 @@ int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = handle_kind(handle) == HANDLE_NI ? process_ni(handle) : process_nic(handle)))
-		return handle_refuse(PTL_HANDLE_INVALID, handle);
+		return refuse_handle(PTL_HANDLE_INVALID, handle);
 	if (handle_kind(handle) != HANDLE_NI)
 		code = process_code(nic_call(nic, object_exists, &query), PTL_FAIL);
 	if (code == PTL_OK)
@@ -121,7 +121,7 @@ int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
 		if (!process_ready())                                                                                  \
 			return refuse_uninitialised();                                                                 \
 		if (!(nic = process_ni(ni_handle)))                                                                    \
-			return handle_refuse(PTL_NI_INVALID, ni_handle);                                               \
+			return refuse_handle(PTL_NI_INVALID, ni_handle);                                               \
 		*field = nic->self.field;                                                                              \
 		return PTL_OK;                                                                                         \
 	}

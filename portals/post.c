@@ -14,7 +14,7 @@ static int run(ptl_handle_ni_t ni_handle, struct post_arguments *arguments, ptl_
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!(nic = process_ni(ni_handle)))
-		return handle_refuse(PTL_NI_INVALID, ni_handle);
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	if (arguments->me.pt_index > (uint32_t)nic->limits.max_pt_index)
 		return refuse_pt_index(nic, arguments->me.pt_index);
 	int code = commands_post_receive(nic, post_entry, arguments, PTL_MD_ILLEGAL);

@@ -95,7 +95,7 @@ ptl_handle_ni_t process_ni_handle(const struct nic *nic)
 
 struct nic *process_ni(ptl_handle_ni_t handle)
 {
-	/* Before its generation: who finds a later interface must see that an earlier one is meant. */
+	/* Before its generation: a caller that finds a later interface must see that an earlier one is meant. */
 	struct nic *nic = process_nic(handle);
 
 	if (handle_kind(handle) != HANDLE_NI || handle_index(handle) != 0 ||
@@ -107,7 +107,9 @@ struct nic *process_ni(ptl_handle_ni_t handle)
 int process_code(int result, int invalid)
 {
 	if (result >= 0)
-		return result;
+		return PTL_OK;
+	if (refusal_code(result))
+		return refusal_code(result);
 	switch (result) {
 	case -EINVAL:
 		return invalid;

@@ -30,8 +30,8 @@ struct nic *process_ni(ptl_handle_ni_t handle);
 ptl_handle_ni_t process_ni_handle(const struct nic *);
 
 /*
- * The one place where errno values become return codes; positive values are codes already (commands of this layer
- * return them), and -EINVAL means what the call says it means.
+ * The one place where results of commands (offload/refusal.h) become return codes; -EINVAL means what the call says it
+ * means.
  */
 int process_code(int result, int invalid);
 

@@ -13,6 +13,12 @@ int refuse_null(const char *argument)
 	return report_error(PTL_SEGV, "%s must not be NULL", argument);
 }
 
+int refuse_handle(int code, ptl_handle_any_t handle)
+{
+	handle_refuse(code, handle);
+	return code;
+}
+
 int refuse_wildcard(ptl_process_id_t id)
 {
 	return report_error(PTL_PROCESS_INVALID, "%s is a wildcard, which names no single process (nid 0x%x, pid 0x%x)",

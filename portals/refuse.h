@@ -12,6 +12,9 @@ int refuse_uninitialised(void);
 /* PTL_SEGV: `argument` is what the call calls the pointer, or the pointers, of which one is NULL. */
 int refuse_null(const char *argument);
 
+/* One of the PTL_*_INVALID codes: `handle` is no live object of the kind that the code names. */
+int refuse_handle(int code, ptl_handle_any_t handle);
+
 /* PTL_PROCESS_INVALID: a wildcard where one process has to be named. */
 int refuse_wildcard(ptl_process_id_t);
 

@@ -153,7 +153,7 @@ static struct group *find(ptl_handle_ni_t ni_handle, int *code)
 		return &next_group;
 	if (process_ni(ni_handle))
 		return &groups[handle_interface(ni_handle)];
-	*code = handle_refuse(PTL_NI_INVALID, ni_handle);
+	*code = refuse_handle(PTL_NI_INVALID, ni_handle);
 	return NULL;
 }
 
@@ -412,7 +412,7 @@ static int can_fence(ptl_handle_ni_t ni_handle, bool *launched)
 	if (!process_ready())
 		return refuse_uninitialised();
 	if (!process_ni(ni_handle))
-		return handle_refuse(PTL_NI_INVALID, ni_handle);
+		return refuse_handle(PTL_NI_INVALID, ni_handle);
 	const struct group *group = &groups[handle_interface(ni_handle)];
 
 	*launched = group->size > 1 && group->source == LAUNCHER;

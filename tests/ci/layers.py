@@ -6,7 +6,7 @@
 
 A file includes only from its own layer, from those below it and from include/; an object takes symbols only from its own
 layer and from those below it (calls through operation tables leave no symbol); nothing that is installed includes from
-tests, bench or examples; what depends on the processor is in base/arch.h alone.  Files of a folder that take symbols from
+tests, bench or examples; what depends on the processor is in base/arch.h alone; only portals/ returns codes of Portals.  Files of a folder that take symbols from
 each other in a cycle are counted, and no cycle may grow.  External names begin as their file does.
 """
 import collections
@@ -29,6 +29,8 @@ NAMED_OTHERWISE = set()
 
 PROCESSOR = re.compile(r"\b(__x86_64__|__i386__|__aarch64__|__arm__|__s390x?__|__riscv|__powerpc(64)?__|__BYTE_ORDER(__)?)\b"
                        r"|\b(__)?asm(__)?\b|intrin\.h|__builtin_ia32|\b_mm_")
+# The codes that calls return; below portals/ they are refusals (offload/refusal.h).
+CODE = re.compile(r"\b(return|report_(error|kept|nothing)\()\s*PTL_(?!NI_(OK|FAIL|UNREACHABLE|PEER_DIED|SHUTDOWN|PROTOCOL)\b|STAGE_|EVENT_|LIBRARY_)")
 INCLUDE = re.compile(r"^\s*#\s*include\s*([<\"])(?:\.\./)*(\w+)/")
 
 
@@ -48,6 +50,8 @@ def bad_lines(path, text):
             yield f"{path}:{number}: includes from {included[2]}/"
         if folder in LAYERS + ["include"] and path != "base/arch.h" and PROCESSOR.search(line):
             yield f"{path}:{number}: depends on the processor; that belongs to base/arch.h"
+        if folder in LAYERS[:-1] and CODE.search(line):
+            yield f"{path}:{number}: returns a code of Portals; that belongs to portals/"
 
 
 class Links:
@@ -123,6 +127,7 @@ def finds_what_it_should():
     assert len(list(bad_lines("portals/c.c", '#include "../tests/support/harness.h"\n#include "offload/nic.h"'))) == 1
     assert len(list(bad_lines("include/d.h", '#include "base/arch.h"\n#include <portals/p30.h>'))) == 1
     assert len(list(bad_lines("offload/e.c", '#ifdef __aarch64__\n__asm__ volatile("pause");'))) == 2
+    assert len(list(bad_lines("offload/e.c", "return PTL_OK;\nreturn report_error(PTL_MD_INVALID, text);\nreturn PTL_NI_OK;"))) == 2
     paths = ["base/a.c", "offload/b.c", "offload/c.c", "offload/d_e.c", "portals/f.c"]
     links = Links("\n".join(("x.a:base_a.c.o:                 U above", "x.a:portals_f.c.o:0000000000000000 T above",
                              "x.a:p/offload_b.c.o:0000000000000010 T b", "x.a:p/offload_b.c.o:                 U c",

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <string.h>
 
 #include "offload/handle.h"
@@ -217,6 +218,19 @@ static void a_slot_used_for_ever_never_issues_a_special_value(void **state)
 	}
 }
 
+static void a_refusal_is_no_errno_value_and_has_its_code(void **state)
+{
+	(void)state;
+	for (int code = PTL_OK + 1; code <= PTL_SR_INDEX_INVALID; code++) {
+		assert_true(refusal(code) < -REFUSAL_ERRNO_MAX);
+		assert_int_equal(refusal_code(refusal(code)), code);
+	}
+	assert_int_equal(refusal_code(0), PTL_OK);
+	assert_int_equal(refusal_code(-EINVAL), PTL_OK);
+	assert_int_equal(refusal_code(-REFUSAL_ERRNO_MAX), PTL_OK);
+	assert_int_equal(handle_refuse(PTL_ME_INVALID, PTL_INVALID_HANDLE), refusal(PTL_ME_INVALID));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_nic, close_nic)
 
 int main(void)
@@ -232,6 +246,7 @@ int main(void)
 		TEST(a_queue_without_a_ring_is_not_there_yet),
 		TEST(what_an_update_replaced_has_no_handle),
 		TEST(special_values_are_never_handles),
+		TEST(a_refusal_is_no_errno_value_and_has_its_code),
 		TEST(a_slot_used_for_ever_never_issues_a_special_value),
 	};
 
