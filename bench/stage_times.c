@@ -9,11 +9,10 @@
 #include "fail.h"
 #include "session.h"
 
-static const char *const figure_names[STAGE_FIGURES] = {[STAGE_COUNTED] = "count",
-							[STAGE_MEAN] = "mean_ns",
-							[STAGE_P50] = "p50_ns",
-							[STAGE_P99] = "p99_ns",
-							[STAGE_TOTAL_NS] = "total_ns"};
+static const char *const figure_names[STAGE_FIGURES] = {
+	[STAGE_COUNTED] = "count",    [STAGE_MEAN] = "mean_ns", [STAGE_TRIMMED_MEAN] = "trimmed_mean_ns",
+	[STAGE_P50] = "p50_ns",       [STAGE_P99] = "p99_ns",   [STAGE_TOTAL_NS] = "total_ns",
+	[STAGE_CLOCK_NS] = "clock_ns"};
 
 static const char *const stage_names[PTL_STAGE_COUNT] = {
 #define STAGE_NAME(name, text, group) text,
@@ -38,9 +37,11 @@ void stage_times_take(ptl_handle_ni_t ni, struct stage_times *times)
 		const ptl_stage_times_t *stage = &timing.stage[i];
 		const double figures[STAGE_FIGURES] = {[STAGE_COUNTED] = (double)stage->count,
 						       [STAGE_MEAN] = stage->mean,
+						       [STAGE_TRIMMED_MEAN] = stage->trimmed_mean,
 						       [STAGE_P50] = stage->p50,
 						       [STAGE_P99] = stage->p99,
-						       [STAGE_TOTAL_NS] = stage->total};
+						       [STAGE_TOTAL_NS] = stage->total,
+						       [STAGE_CLOCK_NS] = stage->clock};
 
 		memcpy(times->figures[i], figures, sizeof figures);
 		/* What never happened took no time, not none. */

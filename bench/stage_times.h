@@ -8,7 +8,16 @@
 #include "output.h"
 
 /* Of each stage; nanoseconds but for the count. */
-enum { STAGE_COUNTED, STAGE_MEAN, STAGE_P50, STAGE_P99, STAGE_TOTAL_NS, STAGE_FIGURES };
+enum {
+	STAGE_COUNTED,
+	STAGE_MEAN,
+	STAGE_TRIMMED_MEAN,
+	STAGE_P50,
+	STAGE_P99,
+	STAGE_TOTAL_NS,
+	STAGE_CLOCK_NS, /* what of the mean is the clock's own */
+	STAGE_FIGURES
+};
 
 /* Columns of a side: its messages, and the figures of each stage. */
 #define STAGE_COLUMNS (1 + PTL_STAGE_COUNT * STAGE_FIGURES)

@@ -26,7 +26,8 @@ void results_begin(struct nic *nic)
 	timing_now(&ns, &ticks);
 	if (wants_timeline(nic) && !(nic->timing.timeline = timeline_open(ns, ticks)))
 		report(LOG_WARN, "PTL_TRACE is ignored: no memory for the timeline of interface %u", nic->index);
-	timing_set(&nic->timing, nic->settings->timing || nic->timing.timeline);
+	if (timing_set(&nic->timing, nic->settings->timing || nic->timing.timeline))
+		report(LOG_WARN, "no memory for the stage clocks of interface %u", nic->index);
 	nic->results_due = true;
 }
 
@@ -104,4 +105,5 @@ void results_write(struct nic *nic)
 void results_free(struct nic *nic)
 {
 	timeline_close(nic->timing.timeline);
+	timing_free(&nic->timing);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "offload/timing.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "offload/timeline.h"
@@ -74,35 +76,39 @@ const char *timing_clock_name(void)
 	return CYCLE_CLOCK_NAME;
 }
 
-/* Values below TIMING_STEPS have a bucket each; above, the top three bits behind the leading one choose the step. */
+/* Values below TIMING_STEPS have a bucket each; above, the bits behind the leading one choose the step. */
 static unsigned bucket_of(uint64_t ticks)
 {
 	if (ticks < TIMING_STEPS)
 		return (unsigned)ticks;
-	unsigned power = 63 - (unsigned)__builtin_clzll(ticks);
-	unsigned bucket = (power - 2) * TIMING_STEPS + (unsigned)(ticks >> (power - 3) & (TIMING_STEPS - 1));
+	unsigned shift = 63 - (unsigned)__builtin_clzll(ticks) - TIMING_STEPS_LOG;
+	unsigned bucket = (shift + 1) * TIMING_STEPS + (unsigned)(ticks >> shift & (TIMING_STEPS - 1));
 
 	return bucket < TIMING_BUCKETS ? bucket : TIMING_BUCKETS - 1;
 }
 
-/* Middle of a bucket, in ticks. */
+/* The middle of the values of a bucket, in ticks. */
 static double bucket_middle(unsigned bucket)
 {
 	if (bucket < TIMING_STEPS)
 		return bucket;
-	unsigned power = bucket / TIMING_STEPS + 2;
-	double step = (double)(UINT64_C(1) << (power - 3));
+	unsigned shift = bucket / TIMING_STEPS - 1;
+	uint64_t width = UINT64_C(1) << shift;
 
-	return (double)(UINT64_C(1) << power) + step * (bucket % TIMING_STEPS) + step / 2;
+	return (double)((TIMING_STEPS + bucket % TIMING_STEPS) * width) + (double)(width - 1) / 2;
 }
 
 void timing_record(struct timing *timing, ptl_stage_t stage, uint64_t ticks)
 {
 	struct stage_clock *clock = &timing->stages[stage];
+	/* Acquire pairs with the release in timing_set(): the buckets are empty. */
+	struct timing_histograms *histograms = atomic_load_explicit(&timing->histograms, memory_order_acquire);
 
+	if (!histograms)
+		return; /* switched on, but seen too early */
 	atomic_fetch_add_explicit(&clock->count, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&clock->ticks, ticks, memory_order_relaxed);
-	atomic_fetch_add_explicit(&clock->buckets[bucket_of(ticks)], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&histograms->buckets[stage][bucket_of(ticks)], 1, memory_order_relaxed);
 	if (ticks > atomic_load_explicit(&clock->greatest, memory_order_relaxed))
 		atomic_store_explicit(&clock->greatest, ticks, memory_order_relaxed);
 	if (ticks < atomic_load_explicit(&clock->least, memory_order_relaxed))
@@ -134,39 +140,80 @@ void timing_record_message(struct timing *timing)
 	atomic_fetch_add_explicit(&timing->messages, 1, memory_order_relaxed);
 }
 
-void timing_set(struct timing *timing, bool on)
+static void forget_stage(struct timing *timing, struct timing_histograms *histograms, unsigned stage)
+{
+	struct stage_clock *clock = &timing->stages[stage];
+
+	atomic_store_explicit(&clock->count, 0, memory_order_relaxed);
+	atomic_store_explicit(&clock->ticks, 0, memory_order_relaxed);
+	atomic_store_explicit(&clock->greatest, 0, memory_order_relaxed);
+	atomic_store_explicit(&clock->least, UINT64_MAX, memory_order_relaxed);
+	for (unsigned i = 0; i < TIMING_BUCKETS; i++)
+		if (atomic_load_explicit(&histograms->buckets[stage][i], memory_order_relaxed))
+			atomic_store_explicit(&histograms->buckets[stage][i], 0, memory_order_relaxed);
+}
+
+int timing_set(struct timing *timing, bool on)
 {
 	atomic_store_explicit(&timing->on, false, memory_order_relaxed);
 	if (!on)
-		return;
+		return 0;
+	struct timing_histograms *histograms = atomic_load_explicit(&timing->histograms, memory_order_relaxed);
+
+	if (!histograms && !(histograms = calloc(1, sizeof(*histograms))))
+		return -ENOMEM;
 	timing_ns_per_tick();
 	timing->outside = 0;
 	atomic_store_explicit(&timing->messages, 0, memory_order_relaxed);
 	atomic_store_explicit(&timing->walked, 0, memory_order_relaxed);
-	for (unsigned stage = 0; stage < PTL_STAGE_COUNT; stage++) {
-		struct stage_clock *clock = &timing->stages[stage];
-
-		atomic_store_explicit(&clock->count, 0, memory_order_relaxed);
-		atomic_store_explicit(&clock->ticks, 0, memory_order_relaxed);
-		atomic_store_explicit(&clock->greatest, 0, memory_order_relaxed);
-		atomic_store_explicit(&clock->least, UINT64_MAX, memory_order_relaxed);
-		for (unsigned i = 0; i < TIMING_BUCKETS; i++)
-			atomic_store_explicit(&clock->buckets[i], 0, memory_order_relaxed);
-	}
+	for (unsigned stage = 0; stage < PTL_STAGE_COUNT; stage++)
+		forget_stage(timing, histograms, stage);
+	/* Release pairs with the acquire in timing_record(). */
+	atomic_store_explicit(&timing->histograms, histograms, memory_order_release);
 	atomic_store_explicit(&timing->since, cycle_clock(), memory_order_relaxed);
 	atomic_store_explicit(&timing->on, true, memory_order_relaxed);
+	return 0;
 }
 
-static double percentile(const struct stage_clock *clock, uint64_t count, double part)
+void timing_free(struct timing *timing)
 {
+	free(atomic_load_explicit(&timing->histograms, memory_order_relaxed));
+}
+
+static double percentile(const struct timing *timing, unsigned stage, uint64_t count, double part)
+{
+	const _Atomic uint32_t *buckets =
+		atomic_load_explicit(&timing->histograms, memory_order_acquire)->buckets[stage];
 	uint64_t wanted = (uint64_t)((double)count * part), seen = 0;
 
 	for (unsigned bucket = 0; bucket < TIMING_BUCKETS; bucket++) {
-		seen += atomic_load_explicit(&clock->buckets[bucket], memory_order_relaxed);
+		seen += atomic_load_explicit(&buckets[bucket], memory_order_relaxed);
 		if (seen > wanted)
 			return bucket_middle(bucket);
 	}
-	return (double)atomic_load_explicit(&clock->greatest, memory_order_relaxed);
+	return (double)atomic_load_explicit(&timing->stages[stage].greatest, memory_order_relaxed);
+}
+
+/* Mean of the middle eight tenths. */
+static double trimmed_mean(const struct timing *timing, unsigned stage, uint64_t count)
+{
+	const _Atomic uint32_t *buckets =
+		atomic_load_explicit(&timing->histograms, memory_order_acquire)->buckets[stage];
+	uint64_t first = count / 10, last = count - first, seen = 0, kept = 0;
+	double sum = 0;
+
+	for (unsigned bucket = 0; bucket < TIMING_BUCKETS; bucket++) {
+		uint64_t before = seen;
+
+		seen += atomic_load_explicit(&buckets[bucket], memory_order_relaxed);
+		if (seen <= first || before >= last)
+			continue;
+		uint64_t part = (seen < last ? seen : last) - (before > first ? before : first);
+
+		sum += (double)part * bucket_middle(bucket);
+		kept += part;
+	}
+	return kept ? sum / (double)kept : 0;
 }
 
 static const struct {
@@ -178,19 +225,38 @@ static const struct {
 #undef STAGE_ROW
 };
 
-static void read_stage(const struct stage_clock *clock, ptl_stage_times_t *times)
+static void read_stage(const struct timing *timing, unsigned stage, ptl_stage_times_t *times)
 {
+	const struct stage_clock *clock = &timing->stages[stage];
+	uint64_t ticks = atomic_load_explicit(&clock->ticks, memory_order_relaxed);
 	double ns = timing_ns_per_tick();
 
 	times->count = atomic_load_explicit(&clock->count, memory_order_relaxed);
 	if (times->count == 0)
 		return;
-	times->total = ns * (double)atomic_load_explicit(&clock->ticks, memory_order_relaxed);
+	/* What is outside waits for the next message, so that its stages have it already. */
+	times->total = ns * (double)(ticks + (stage == PTL_STAGE_MESSAGE ? timing->outside : 0));
 	times->mean = times->total / (double)times->count;
-	times->p50 = ns * percentile(clock, times->count, 0.50);
-	times->p99 = ns * percentile(clock, times->count, 0.99);
+	times->p50 = ns * percentile(timing, stage, times->count, 0.50);
+	times->p99 = ns * percentile(timing, stage, times->count, 0.99);
+	times->trimmed_mean = ns * trimmed_mean(timing, stage, times->count);
 	times->min = ns * (double)atomic_load_explicit(&clock->least, memory_order_relaxed);
 	times->max = ns * (double)atomic_load_explicit(&clock->greatest, memory_order_relaxed);
+}
+
+/* It is read once for each stage, and for a message once for each of its stages. */
+static void share_clock(ptl_nic_timing_t *out)
+{
+	ptl_stage_times_t *message = &out->stage[PTL_STAGE_MESSAGE];
+	uint64_t laps = 0;
+
+	out->clock_cost = timing_clock_cost();
+	for (unsigned stage = 0; stage < PTL_STAGE_COUNT; stage++) {
+		out->stage[stage].clock = out->stage[stage].count ? out->clock_cost : 0;
+		laps += out->stage[stage].group == PTL_STAGE_NIC ? out->stage[stage].count : 0;
+	}
+	if (message->count)
+		message->clock = out->clock_cost * (double)laps / (double)message->count;
 }
 
 void timing_read(const struct timing *timing, ptl_nic_timing_t *out)
@@ -199,11 +265,11 @@ void timing_read(const struct timing *timing, ptl_nic_timing_t *out)
 	for (unsigned stage = 0; stage < PTL_STAGE_COUNT; stage++) {
 		out->stage[stage].name = stage_names[stage].name;
 		out->stage[stage].group = stage_names[stage].group;
-		read_stage(&timing->stages[stage], &out->stage[stage]);
+		read_stage(timing, stage, &out->stage[stage]);
 	}
+	share_clock(out);
 	out->messages = atomic_load_explicit(&timing->messages, memory_order_relaxed);
 	out->entries_walked = atomic_load_explicit(&timing->walked, memory_order_relaxed);
-	out->clock_cost = timing_clock_cost();
 	out->clock = timing_clock_name();
 }
 
@@ -213,8 +279,9 @@ static void print_stage(const ptl_stage_times_t *stage, double whole, FILE *out)
 {
 	if (stage->count == 0)
 		return;
-	fprintf(out, "  %-9s %-18s %10llu %10.0f %10.0f %10.0f", groups[stage->group], stage->name,
-		(unsigned long long)stage->count, stage->mean, stage->p50, stage->p99);
+	fprintf(out, "  %-9s %-18s %10llu %9.1f %9.1f %9.1f %9.1f %6.1f", groups[stage->group], stage->name,
+		(unsigned long long)stage->count, stage->mean, stage->trimmed_mean, stage->p50, stage->p99,
+		stage->clock);
 	if ((stage->group == PTL_STAGE_NIC || stage->group == PTL_STAGE_TOTAL) && whole > 0)
 		fprintf(out, " %6.1f %%", 100 * stage->total / whole);
 	fputc('\n', out);
@@ -229,11 +296,13 @@ void timing_print(const ptl_nic_timing_t *timing, FILE *out)
 		return;
 	}
 
-	fprintf(out, "  %-9s %-18s %10s %10s %10s %10s %8s\n", "who", "stage (ns)", "count", "mean", "p50", "p99",
-		"share");
+	fprintf(out, "  %-9s %-18s %10s %9s %9s %9s %9s %6s %8s\n", "who", "stage (ns)", "count", "mean", "trimmed",
+		"p50", "p99", "clock", "share");
 	for (unsigned stage = 0; stage < PTL_STAGE_COUNT; stage++)
 		print_stage(&timing->stage[stage], whole, out);
-	fprintf(out, "  clock: %s, %.1f ns a reading (in every stage above); match entries walked: %.2f a message\n",
+	fprintf(out,
+		"  clock: %s, %.1f ns a reading, which of each stage are in column clock; match entries walked: "
+		"%.2f a message\n",
 		timing->clock, timing->clock_cost,
 		timing->messages ? (double)timing->entries_walked / (double)timing->messages : 0.0);
 }
@@ -253,10 +322,11 @@ void timing_write(const ptl_nic_timing_t *timing, FILE *out)
 			continue;
 		fprintf(out,
 			"%s\n  {\"stage\": \"%s\", \"who\": \"%s\", \"count\": %llu, \"total_ns\": %.0f, \"mean_ns\": "
-			"%.1f, "
-			"\"p50_ns\": %.1f, \"p99_ns\": %.1f, \"min_ns\": %.1f, \"max_ns\": %.1f}",
+			"%.1f, \"trimmed_mean_ns\": %.1f, \"p50_ns\": %.1f, \"p99_ns\": %.1f, \"min_ns\": %.1f, "
+			"\"max_ns\": "
+			"%.1f, \"clock_ns\": %.1f}",
 			separator, stage->name, groups[stage->group], (unsigned long long)stage->count, stage->total,
-			stage->mean, stage->p50, stage->p99, stage->min, stage->max);
+			stage->mean, stage->trimmed_mean, stage->p50, stage->p99, stage->min, stage->max, stage->clock);
 		separator = ",";
 	}
 	fputs("\n ]\n", out);

@@ -20,13 +20,18 @@
 #define PORTALS_TIMING 1
 #endif
 
-/* Histogram: values 0-7 ns apart, above that 8 steps per power of two, so a percentile is right within 12.5 %. */
-#define TIMING_STEPS   8
-#define TIMING_BUCKETS (40 * TIMING_STEPS)
+/* Histogram: values up to 127 ticks one by one, above that 64 buckets per power of two up to 2^42: none is wider than 1.6 %. */
+#define TIMING_STEPS_LOG 6
+#define TIMING_STEPS     (1 << TIMING_STEPS_LOG)
+#define TIMING_BUCKETS   ((42 - TIMING_STEPS_LOG + 1) * TIMING_STEPS)
 
 struct stage_clock {
 	_Atomic uint64_t count, ticks, least, greatest;
-	_Atomic uint32_t buckets[TIMING_BUCKETS];
+};
+
+/* Some 200 KiB, of which only what is recorded is ever touched: there from the first time on that the clocks are on. */
+struct timing_histograms {
+	_Atomic uint32_t buckets[PTL_STAGE_COUNT][TIMING_BUCKETS];
 };
 
 struct timeline;
@@ -40,6 +45,8 @@ struct timing {
 	struct timeline *timeline; /* where laps and stages are recorded besides, or NULL */
 	_Atomic uint64_t messages, walked;
 	struct stage_clock stages[PTL_STAGE_COUNT];
+	/* Published by the owner before `on`; stays until timing_free(), because any thread may still record. */
+	struct timing_histograms *_Atomic histograms;
 };
 
 /* Nanoseconds per tick and the price of a reading; measured once per process, takes a few milliseconds. */
@@ -50,7 +57,9 @@ const char *timing_clock_name(void);
 /* Both clocks at one moment: monotonic_ns() and cycle_clock(). */
 void timing_now(uint64_t *ns, uint64_t *ticks);
 
-void timing_set(struct timing *, bool on);
+/* -ENOMEM: the clocks stay off. */
+int timing_set(struct timing *, bool on);
+void timing_free(struct timing *);
 void timing_read(const struct timing *, ptl_nic_timing_t *);
 void timing_print(const ptl_nic_timing_t *, FILE *);
 /* The same for programs: members of a JSON object, without its braces. */

@@ -26,8 +26,7 @@ static int find(ptl_handle_ni_t ni, const void *result, struct nic **nic)
 
 static int set_timing(struct nic *nic, void *on)
 {
-	timing_set(&nic->timing, *(int *)on != 0);
-	return 0;
+	return timing_set(&nic->timing, *(int *)on != 0);
 }
 
 int PtlNicTimingSet(ptl_handle_ni_t ni, int on)

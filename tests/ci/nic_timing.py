@@ -33,6 +33,25 @@ def check_file(path):
     assert abs(nic - stages["message total"]["total_ns"]) <= 0.05 * nic, table
 
 
+NIC = ("take_ownership", "inspect_header", "access_check", "match", "housekeeping", "copy", "write_event", "unlink", "ack", "release_ownership")
+SUMS = (("self", "self-latency"), ("node", "put-latency"), ("node", "get-latency"), ("ofi:tcp", "put-latency"), ("ofi:net", "get-latency"))
+
+
+def check_sums(ptlbench):
+    """Of each side, over each transport, of short and of long messages."""
+    for transport, test in SUMS:
+        command = [ptlbench, test, "--transport", transport, "--iface", "lo", "--sizes", "64:256K", "--iterations", "10", "--repeat", "1", "--warmup", "3",
+                   "--quick", "--nic-timing", "--format", "json"]
+        rows = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)["rows"]
+        assert rows[0]["bytes"] == 64 and rows[-1]["bytes"] == 256 << 10, rows
+        for row in rows:
+            for side in row["initiator"], row["target"]:
+                if side["messages"]: # there is no target over self
+                    total = side["message_total"]["total_ns"]
+                    laps = sum(side[stage]["total_ns"] or 0 for stage in NIC)
+                    assert total > 0 and abs(laps - total) <= 0.05 * total, f"{test} over {transport}: {laps} of {total} ns in {side}"
+
+
 def measure(ptlbench, output):
     command = [ptlbench, "put-latency", "--transport", "node", "--iface", "lo", "--sizes", "8:64", "--iterations", "10", "--repeat", "1", "--quick",
                "--nic-timing", "--format", output]
@@ -42,7 +61,7 @@ def measure(ptlbench, output):
 def check_side(side):
     stages = {name: stage for name, stage in side.items() if name != "messages"}
     assert side["messages"] == stages["message_total"]["count"] > 0, side
-    assert set(stages["match"]) == {"count", "mean_ns", "p50_ns", "p99_ns", "total_ns"}, side
+    assert set(stages["match"]) == {"count", "mean_ns", "trimmed_mean_ns", "p50_ns", "p99_ns", "total_ns", "clock_ns"}, side
     assert stages["match"]["count"] > 0 and stages["match"]["mean_ns"] > 0, side
     assert stages["RDMA"]["count"] == 0 and stages["RDMA"]["mean_ns"] is None, side # of short messages
 
@@ -63,6 +82,7 @@ def check_data(ptlbench):
 
 def main(ptlbench):
     check_data(ptlbench)
+    check_sums(ptlbench)
     ptlbench = os.path.abspath(ptlbench)
     with tempfile.TemporaryDirectory() as folder:
         for value in "no", "0", "1", "yes":
