@@ -40,7 +40,7 @@ static struct footprint footprint(void)
 }
 
 /* Opens an interface when it is told to, receives one message, and stays until the parent goes. */
-static void __attribute__((noreturn)) be_peer(struct peers *parent, const struct options *options)
+static void be_peer(struct peers *parent, const void *options)
 {
 	struct session session;
 
@@ -53,19 +53,13 @@ static void __attribute__((noreturn)) be_peer(struct peers *parent, const struct
 	session_wait(&session, PTL_EVENT_PUT_END, 1);
 	peers_part(parent);
 	PtlFini();
-	exit(0);
 }
 
 /* Forked before this process has an interface. */
 static void fork_peers(struct peers *peers, unsigned count, const struct options *options)
 {
-	fflush(stdout);
-	for (unsigned i = 0; i < count; i++) {
-		peers_prepare(&peers[i]);
-		peers_fork(&peers[i]);
-		if (peers[i].role == TARGET)
-			be_peer(&peers[i], options);
-	}
+	for (unsigned i = 0; i < count; i++)
+		peers_start(&peers[i], be_peer, options);
 }
 
 static void contact(struct session *session, ptl_handle_md_t source, unsigned serial)

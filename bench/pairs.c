@@ -18,6 +18,7 @@
 #include "machine.h"
 #include "measure.h"
 #include "output.h"
+#include "pair.h"
 #include "pingpong.h"
 
 #define PAIRS_MAX    2
@@ -73,36 +74,6 @@ static void play(struct session *session, struct peers *parent)
 	measure_end(session);
 }
 
-/* A pair whose processes share a core is started on it, as by taskset: its NIC threads stay there too. */
-static void confine(const struct peers *place)
-{
-	struct peers one = *place;
-
-	one.role = own_pair % 2 ? TARGET : INITIATOR;
-	peers_pin(&one);
-}
-
-static void __attribute__((noreturn))
-be_pair(struct peers *parent, const struct options *options, const struct arrangement *arrangement)
-{
-	struct options own = *options;
-	struct session session;
-
-	own.load.persistent = true;
-	own.unpinned = arrangement->place == CORES_FREE;
-	if (arrangement->place == CORES_TOGETHER)
-		confine(parent);
-	session_open(&session, &own);
-	if (session.peers.role == INITIATOR)
-		play(&session, parent);
-	else
-		measure_serve(&session);
-	session_close(&session);
-	if (session.peers.role == INITIATOR)
-		peers_part(parent);
-	exit(0);
-}
-
 static uint64_t messages_so_far(void)
 {
 	uint64_t sum = 0;
@@ -129,12 +100,14 @@ static double measure_once(const struct options *options, const struct arrangeme
 	struct peers initiator[PAIRS_MAX];
 
 	memset(board, 0, sizeof *board);
-	fflush(stdout);
 	for (own_pair = 0; own_pair < arrangement->pairs; own_pair++) {
-		peers_prepare(&initiator[own_pair]);
-		peers_fork(&initiator[own_pair]);
-		if (initiator[own_pair].role == TARGET)
-			be_pair(&initiator[own_pair], options, arrangement);
+		struct pair pair = {.options = *options,
+				    .one_cpu = arrangement->place == CORES_TOGETHER,
+				    .cpu = own_pair % 2 ? TARGET : INITIATOR,
+				    .initiate = play};
+
+		pair.options.unpinned = arrangement->place == CORES_FREE;
+		pair_start(&initiator[own_pair], &pair);
 	}
 	for (unsigned pair = 0; pair < arrangement->pairs; pair++)
 		control_meet(&initiator[pair]);

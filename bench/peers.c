@@ -93,6 +93,17 @@ void peers_fork(struct peers *peers)
 		_exit(1);
 }
 
+void peers_start(struct peers *peers, void (*be)(struct peers *parent, const void *argument), const void *argument)
+{
+	peers_prepare(peers);
+	fflush(stdout); /* what waits there would be printed twice */
+	peers_fork(peers);
+	if (peers->role == INITIATOR)
+		return;
+	be(peers, argument);
+	exit(0);
+}
+
 static int watched; /* the control channel, for the handler */
 
 static void channel_event(int signal_number)

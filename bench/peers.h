@@ -27,6 +27,9 @@ void peers_prepare(struct peers *peers);
 /* Forks: returns in both processes.  The child dies with its parent, and the parent ends if the child fails. */
 void peers_fork(struct peers *peers);
 
+/* The same, prepared; the forked process runs be() and ends. */
+void peers_start(struct peers *peers, void (*be)(struct peers *parent, const void *argument), const void *argument);
+
 /* Waits on the TCP port `port` of the address `nid` (host byte order) for the one that connects; says so on stdout. */
 void peers_listen(struct peers *peers, uint32_t nid, uint16_t port);
 

@@ -82,7 +82,7 @@ static void __attribute__((noreturn)) serve(struct session *session)
 		PTL(PtlEQWait(session->eq, &event));
 }
 
-static void __attribute__((noreturn)) be_victim(struct peers *parent, const struct options *options)
+static void be_victim(struct peers *parent, const void *options)
 {
 	struct session session;
 
@@ -93,7 +93,7 @@ static void __attribute__((noreturn)) be_victim(struct peers *parent, const stru
 }
 
 /* Opens at its predecessor's address when it is told which that is. */
-static void __attribute__((noreturn)) be_successor(struct peers *parent, const struct options *options)
+static void be_successor(struct peers *parent, const void *options)
 {
 	struct session session;
 	ptl_process_id_t predecessor;
@@ -176,13 +176,20 @@ static void put_until_acknowledged(struct session *session, ptl_handle_md_t md, 
 	snprintf(outcome->event, sizeof outcome->event, "ACK, after %u failed, %u repeated", failed, unanswered);
 }
 
-static void __attribute__((noreturn)) be_survivor(struct peers *parent, const struct options *options, enum deed deed)
+struct survivor {
+	const struct options *options;
+	enum deed deed;
+};
+
+static void be_survivor(struct peers *parent, const void *argument)
 {
+	const struct survivor *survivor = argument;
+	const enum deed deed = survivor->deed;
 	struct session session;
 	struct outcome outcome = {0};
 	ptl_process_id_t victim;
 
-	session_open_alone(&session, options, PTL_PID_ANY);
+	session_open_alone(&session, survivor->options, PTL_PID_ANY);
 	control_receive(parent, &victim, sizeof victim);
 	session.other = victim;
 	ptl_handle_md_t md = session_bind(&session, session_md(&session, session.source, LONG_SIZE, 0), PTL_RETAIN);
@@ -207,18 +214,11 @@ struct cast {
 
 static void cast_players(struct cast *cast, const struct options *options, enum deed deed)
 {
-	peers_prepare(&cast->victim);
-	peers_fork(&cast->victim);
-	if (cast->victim.role == TARGET)
-		be_victim(&cast->victim, options);
-	peers_prepare(&cast->successor);
-	peers_fork(&cast->successor);
-	if (cast->successor.role == TARGET)
-		be_successor(&cast->successor, options);
-	peers_prepare(&cast->survivor);
-	peers_fork(&cast->survivor);
-	if (cast->survivor.role == TARGET)
-		be_survivor(&cast->survivor, options, deed);
+	const struct survivor survivor = {options, deed};
+
+	peers_start(&cast->victim, be_victim, options);
+	peers_start(&cast->successor, be_successor, options);
+	peers_start(&cast->survivor, be_survivor, &survivor);
 }
 
 static void pause_for_death(void)

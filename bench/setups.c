@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "setups.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "pair.h"
 
 /* The initiator of a pair is ordered to measure a size, and answers with the latency, us; or to end. */
 #define NO_MORE UINT64_MAX
@@ -22,40 +21,17 @@ static void obey(struct session *session, struct peers *parent)
 	measure_end(session);
 }
 
-/* Processes of one CPU are started on it, as by taskset: their NIC threads stay there too. */
-static void __attribute__((noreturn))
-be_pair(struct peers *parent, const struct options *options, const struct setup *setup)
-{
-	struct options own = *options;
-	struct session session;
-
-	own.load.persistent = true;
-	own.settings = setup->settings;
-	if (setup->one_cpu) {
-		own.unpinned = true;
-		peers_pin(parent);
-	}
-	session_open(&session, &own);
-	if (setup->wait[session.peers.role] == WAIT_EQGET)
-		session.load.wait = WAIT_EQGET;
-	if (session.peers.role == INITIATOR)
-		obey(&session, parent);
-	else
-		measure_serve(&session);
-	session_close(&session);
-	if (session.peers.role == INITIATOR)
-		peers_part(parent);
-	exit(0);
-}
-
 void setups_open(struct peers *pairs, const struct setup *setups, size_t count, const struct options *options)
 {
-	fflush(stdout);
 	for (size_t i = 0; i < count; i++) {
-		peers_prepare(&pairs[i]);
-		peers_fork(&pairs[i]);
-		if (pairs[i].role == TARGET)
-			be_pair(&pairs[i], options, &setups[i]);
+		struct pair pair = {.options = *options,
+				    .wait = {setups[i].wait[INITIATOR], setups[i].wait[TARGET]},
+				    .one_cpu = setups[i].one_cpu,
+				    .cpu = TARGET,
+				    .initiate = obey};
+
+		pair.options.settings = setups[i].settings;
+		pair_start(&pairs[i], &pair);
 	}
 }
 

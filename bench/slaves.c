@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "slaves.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arch.h"
@@ -29,9 +28,9 @@ static void serve(struct session *session)
 	}
 }
 
-static void __attribute__((noreturn)) be_slave(struct peers *master, const struct options *options)
+static void be_slave(struct peers *master, const void *options)
 {
-	struct options own = *options;
+	struct options own = *(const struct options *)options;
 	struct session session;
 
 	own.load.start_events = false;
@@ -45,7 +44,6 @@ static void __attribute__((noreturn)) be_slave(struct peers *master, const struc
 	serve(&session);
 	peers_part(master);
 	PtlFini();
-	exit(0);
 }
 
 void slaves_fork(struct slaves *slaves, unsigned count, const struct options *options)
@@ -55,13 +53,8 @@ void slaves_fork(struct slaves *slaves, unsigned count, const struct options *op
 				  .ids = calloc(count, sizeof *slaves->ids)};
 	if (!slaves->peers || !slaves->ids)
 		fail("no memory for %u processes", count);
-	fflush(stdout);
-	for (unsigned i = 0; i < count; i++) {
-		peers_prepare(&slaves->peers[i]);
-		peers_fork(&slaves->peers[i]);
-		if (slaves->peers[i].role == TARGET)
-			be_slave(&slaves->peers[i], options);
-	}
+	for (unsigned i = 0; i < count; i++)
+		peers_start(&slaves->peers[i], be_slave, options);
 }
 
 static void attach_answers(struct session *master)
@@ -97,7 +90,7 @@ void slaves_put(const struct slaves *slaves, unsigned index, ptl_handle_md_t md,
 	PTL(PtlPut(md, PTL_NO_ACK_REQ, slaves->ids[index], BENCH_PT_INDEX, 0, BITS_DATA, 0, (uint64_t)(answer + 1)));
 }
 
-/* Whoever need not answer in a round may be behind by so many, and no more than a queue has room for. */
+/* One that need not answer in a round may be behind by so many, and no more than a queue has room for. */
 static void catch_up(struct session *master, const struct slaves *slaves, unsigned active)
 {
 	session_forget(master);
