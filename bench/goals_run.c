@@ -1,67 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "goals.h"
 
-#include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "fail.h"
-
-#define WORDS_MAX 32
-
-static void __attribute__((noreturn)) become(const char *command, int out)
-{
-	/* One that hangs must not use up the time of all. */
-	static char *const last[] = {"--format", "csv", "--timeout", "290", NULL};
-	char *words[WORDS_MAX + 6] = {"ptlbench"}, *text = strdup(command), *rest;
-	int count = 1;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	dup2(out, STDOUT_FILENO);
-	for (char *word = strtok_r(text, " ", &rest); word && count < WORDS_MAX; word = strtok_r(NULL, " ", &rest))
-		words[count++] = word;
-	memcpy(words + count, last, sizeof last);
-	execv("/proc/self/exe", words);
-	_exit(1);
-}
-
-static char *read_all(int fd)
-{
-	char *text = NULL, part[4096];
-	size_t length;
-	ssize_t got;
-	FILE *memory = open_memstream(&text, &length);
-
-	while (memory && ((got = read(fd, part, sizeof part)) > 0 || (got < 0 && errno == EINTR)))
-		fwrite(part, 1, got > 0 ? (size_t)got : 0, memory);
-	if (!memory || fclose(memory))
-		fail("no memory for what a test prints");
-	return text;
-}
+#include "child.h"
 
 char *goals_run(const char *command)
 {
-	int ends[2];
+	char whole[512];
+	struct child_end end;
 
-	fflush(stdout);
-	if (pipe(ends))
-		fail("cannot make a pipe: %s", strerror(errno));
-	pid_t child = fork();
-	if (child < 0)
-		fail("cannot fork: %s", strerror(errno));
-	if (!child)
-		become(command, ends[1]);
-	close(ends[1]);
-	char *text = read_all(ends[0]);
-	close(ends[0]);
-	waitpid(child, NULL, 0);
-	return text;
+	/* One that hangs must not use up the time of all. */
+	snprintf(whole, sizeof whole, "%s --format csv --timeout 290", command);
+	child_run(whole, false, &end);
+	free(end.err);
+	return end.out;
 }
 
 static const char *next_line(const char *line)

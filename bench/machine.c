@@ -2,6 +2,7 @@
 #include "machine.h"
 
 #include <limits.h>
+#include <math.h>
 #include <rdma/fabric.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -58,6 +59,35 @@ static bool read_load(double *average, unsigned *runnable)
 	if (told && *runnable > 0)
 		--*runnable;
 	return told;
+}
+
+/* False: the kernel does not tell. */
+static bool read_times(double *busy_s, double *stolen_s)
+{
+	unsigned long long user, nice, system, interrupt, soft, stolen;
+	FILE *file = fopen("/proc/stat", "re");
+	bool told = file && fscanf(file, "cpu %llu %llu %llu %*u %*u %llu %llu %llu", &user, &nice, &system, &interrupt,
+				   &soft, &stolen) == 6;
+	double ticks = (double)sysconf(_SC_CLK_TCK);
+
+	if (file)
+		fclose(file);
+	if (!told)
+		return false;
+	*busy_s = (double)(user + nice + system + interrupt + soft) / ticks;
+	*stolen_s = (double)stolen / ticks;
+	return true;
+}
+
+void machine_load(struct machine_load *load)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	*load = (struct machine_load){.average = NAN, .busy_s = NAN, .stolen_s = NAN};
+	load->clock_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	read_load(&load->average, &load->runnable);
+	read_times(&load->busy_s, &load->stolen_s);
 }
 
 /* A thread that is runnable at every look is at work; one look may find any thread. */

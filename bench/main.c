@@ -7,14 +7,30 @@
 
 #include "compare.h"
 #include "fail.h"
+#include "histogram.h"
 #include "job.h"
 #include "machine.h"
 #include "measure.h"
 #include "output.h"
+#include "picture.h"
+#include "plan.h"
+#include "report.h"
 #include "tests.h"
 #include "trace_merge.h"
 
-#define TIMEOUT_OF_ALL 900 /* seconds, for what compares builds: compare and goals */
+#define TIMEOUT_OF_ALL   900   /* seconds, for what compares builds: compare and goals */
+#define TIMEOUT_OF_TESTS 86400 /* of all: its tests have one each */
+
+/* What is no test, and has a help of its own. */
+static const struct {
+	const char *name, *usage, *text;
+	int (*run)(int argc, char **argv); /* arguments behind the name */
+} commands[] = {
+	{"trace-merge", "trace-merge FILE...", "the timelines of several processes (PTL_TRACE) as one", trace_merge},
+	{"report", "report DIR", "DIR/index.html: what ptlbench all --out DIR has measured, as a page", report},
+};
+
+#define COMMANDS (sizeof commands / sizeof commands[0])
 
 static int help(const struct bench_test *test)
 {
@@ -23,12 +39,13 @@ static int help(const struct bench_test *test)
 		printf("  %s\n", test->text);
 	else
 		tests_print(stdout);
-	if (!test)
-		printf("\nNo test, with a help of its own:\n  trace-merge FILE...  the timelines of several processes "
-		       "(PTL_TRACE) as "
-		       "one\n");
+	if (!test) {
+		printf("\nNo test, with a help of its own:\n");
+		for (size_t i = 0; i < COMMANDS; i++)
+			printf("  %-20s %s\n", commands[i].usage, commands[i].text);
+	}
 	printf("\nOptions:\n");
-	options_print(stdout, test ? test->takes : UINT32_MAX);
+	options_print(stdout, test ? test->takes : UINT64_MAX);
 	printf("\nEnvironment:\n");
 	PtlNicSettingsPrint(stdout);
 	return 0;
@@ -61,6 +78,11 @@ static void check_usage(const struct bench_test *test, const struct options *opt
 
 	if (expected)
 		fail_usage("--rows %s: expected %s", options->rows, expected);
+	expected = options->tests ? plan_unknown(options->tests) : NULL;
+	if (expected)
+		fail_usage("--tests %.*s: not one of what all runs", (int)strcspn(expected, ","), expected);
+	if ((test->takes & OPTION_BIT(OUT)) && !options->out)
+		fail_usage("%s needs --out DIR, a folder for the results", test->name);
 	const char *transport = options->transport ? options->transport : getenv("PTL_TRANSPORT");
 
 	if (test->initiate && transport && !strcmp(transport, "self"))
@@ -106,6 +128,26 @@ static int run_listener(const struct options *options)
 	return 0;
 }
 
+static struct table drawn;
+
+static void open_results(const struct bench_test *test, const struct options *options)
+{
+	if (options->hist)
+		histogram_open(options->hist);
+	if (options->plot)
+		output_keep(&drawn);
+	output_open(options->format, test->name);
+}
+
+static void close_results(const struct bench_test *test, const struct options *options)
+{
+	output_close();
+	histogram_close();
+	if (options->plot)
+		picture_save(test->name, &drawn, options->plot);
+	table_free(&drawn);
+}
+
 static int run_pair(const struct bench_test *test, const struct options *options)
 {
 	struct session session;
@@ -115,12 +157,12 @@ static int run_pair(const struct bench_test *test, const struct options *options
 	if (session.peers.role == TARGET) {
 		measure_serve(&session);
 	} else {
-		output_open(options->format, test->name);
+		open_results(test, options);
 		machine_facts();
 		session_facts(&session);
 		status = test->initiate(&session);
 		measure_end(&session);
-		output_close();
+		close_results(test, options);
 	}
 	session_close(&session);
 	return status;
@@ -128,10 +170,20 @@ static int run_pair(const struct bench_test *test, const struct options *options
 
 static int run_alone(const struct bench_test *test, const struct options *options)
 {
-	output_open(options->format, test->name);
+	open_results(test, options);
 	int status = test->alone(options);
-	output_close();
+	close_results(test, options);
 	return status;
+}
+
+static void choose_timeout(const struct bench_test *test, struct options *options)
+{
+	if (options->given & OPTION_BIT(TIMEOUT))
+		return;
+	if (test->takes & OPTION_BIT(AGAINST))
+		options->timeout = TIMEOUT_OF_ALL;
+	if (test->takes & OPTION_BIT(OUT))
+		options->timeout = TIMEOUT_OF_TESTS;
 }
 
 int main(int argc, char **argv)
@@ -139,8 +191,9 @@ int main(int argc, char **argv)
 	struct options options;
 	char error[256];
 
-	if (argc > 1 && strcmp(argv[1], "trace-merge") == 0)
-		return trace_merge(argc - 2, argv + 2);
+	for (size_t i = 0; argc > 1 && i < COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 2, argv + 2);
 	if (options_parse(argc, argv, &options, error, sizeof error))
 		fail_usage("%s", error);
 	if (options.version)
@@ -162,8 +215,9 @@ int main(int argc, char **argv)
 		return 0;
 	if (test->size && !options.load.sizes_given)
 		options.load.size_max = test->size;
-	if (test->takes & OPTION_BIT(AGAINST) && !(options.given & OPTION_BIT(TIMEOUT)))
-		options.timeout = TIMEOUT_OF_ALL;
+	if (options.plot)
+		picture_check(options.plot);
+	choose_timeout(test, &options);
 	watchdog_start(options.timeout);
 	return test->alone ? run_alone(test, &options) : run_pair(test, &options);
 }

@@ -9,6 +9,7 @@
 
 #include "base/arch.h"
 #include "fail.h"
+#include "histogram.h"
 #include "output.h"
 
 static const struct exchange *const exchanges[EXCHANGE_COUNT] = {
@@ -267,6 +268,7 @@ void measure_row(struct session *session, struct series *all_series, size_t coun
 	for (uint32_t turn = 0; turn < session->load.repeat; turn++)
 		for (size_t i = 0; i < count; i++)
 			take_turn(session, &all_series[i], budget / session->load.repeat);
+	histogram_add(all_series, count);
 }
 
 void measure_connect(struct session *session)

@@ -197,6 +197,34 @@ static const char *set_against(struct options *options, const char *value)
 	return access(value, X_OK) ? "the ptlbench of another build" : NULL;
 }
 
+static const char *set_plot(struct options *options, const char *value)
+{
+	const char *dot = strrchr(value, '.');
+
+	options->plot = value;
+	return dot && dot > value && (!strcmp(dot, ".svg") || !strcmp(dot, ".png"))
+		       ? NULL
+		       : "a file whose name ends in .svg or .png";
+}
+
+static const char *set_hist(struct options *options, const char *value)
+{
+	options->hist = value;
+	return *value ? NULL : "a file";
+}
+
+static const char *set_out(struct options *options, const char *value)
+{
+	options->out = value;
+	return *value ? NULL : "a folder";
+}
+
+static const char *set_tests(struct options *options, const char *value)
+{
+	options->tests = value;
+	return NULL; /* all knows its plan */
+}
+
 static const char *set_listen(struct options *options, const char *value)
 {
 	options->listen = true;
@@ -280,6 +308,11 @@ static const struct option_row {
 	[OPTION_STRICT] = {"--strict", NULL, FLAG(strict), "goals: status 1 if one is missed"},
 	[OPTION_FORMAT] = {"--format", "F", VALUE(set_format), "text, csv or json"},
 	[OPTION_QUICK] = {"--quick", NULL, FLAG(load.quick), "fewer sizes, less time"},
+	[OPTION_PLOT] = {"--plot", "FILE", VALUE(set_plot), "a picture of the table: FILE.svg, or FILE.png by gnuplot"},
+	[OPTION_HIST] = {"--hist", "FILE", VALUE(set_hist),
+			 "a histogram of the samples of each row, bins 1.6 % wide, as CSV"},
+	[OPTION_OUT] = {"--out", "DIR", VALUE(set_out), "all: the folder for the results, a file for each test"},
+	[OPTION_TESTS] = {"--tests", "TEST,...", VALUE(set_tests), "all: these tests only"},
 	[OPTION_LISTEN] = {"--listen", "[=PID]", VALUE(set_listen),
 			   "be the target for a ptlbench that connects; PID is also its TCP port (4242)"},
 	[OPTION_CONNECT] = {"--connect", "NID:PID", VALUE(set_connect),
@@ -291,7 +324,7 @@ static const struct option_row {
 	[OPTION_HELP] = {"--help", NULL, FLAG(help), "this text; of TEST: what it takes (-h)"},
 };
 
-void options_print(FILE *out, uint32_t takes)
+void options_print(FILE *out, uint64_t takes)
 {
 	for (const struct option_row *row = rows; row < rows + OPTION_COUNT; row++) {
 		if (!(takes >> (row - rows) & 1))
@@ -303,11 +336,11 @@ void options_print(FILE *out, uint32_t takes)
 	}
 }
 
-const char *options_refused(const struct options *options, uint32_t takes)
+const char *options_refused(const struct options *options, uint64_t takes)
 {
-	uint32_t refused = options->given & ~takes;
+	uint64_t refused = options->given & ~takes;
 
-	return refused ? rows[__builtin_ctz(refused)].name : NULL;
+	return refused ? rows[__builtin_ctzll(refused)].name : NULL;
 }
 
 static const struct option_row *find_row(const char *argument)
@@ -352,7 +385,7 @@ static int parse_one(char *const argv[], int left, struct options *options, char
 
 	if (!row)
 		return refuse_unknown(argv[0], error, size);
-	options->given |= UINT32_C(1) << (row - rows);
+	options->given |= UINT64_C(1) << (row - rows);
 	const char *equals = strchr(argv[0], '=');
 	const char *value = equals ? equals + 1 : NULL;
 	if (!row->argument) {

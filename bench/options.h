@@ -60,6 +60,10 @@ enum option_id {
 	OPTION_AGAINST,
 	OPTION_STRICT,
 	OPTION_QUICK,
+	OPTION_PLOT,
+	OPTION_HIST,
+	OPTION_OUT,
+	OPTION_TESTS,
 	OPTION_LISTEN,
 	OPTION_CONNECT,
 	OPTION_FORMAT,
@@ -70,7 +74,7 @@ enum option_id {
 	OPTION_COUNT
 };
 
-#define OPTION_BIT(name) (UINT32_C(1) << OPTION_##name)
+#define OPTION_BIT(name) (UINT64_C(1) << OPTION_##name)
 #define OPTIONS_ALWAYS                                                                                                 \
 	(OPTION_BIT(FORMAT) | OPTION_BIT(TIMEOUT) | OPTION_BIT(DRY_RUN) | OPTION_BIT(VERSION) | OPTION_BIT(HELP))
 #define OPTIONS_LISTENER                                                                                               \
@@ -79,10 +83,12 @@ enum option_id {
 
 struct options {
 	const char *test;
-	uint32_t given; /* OPTION_BIT() of each that the command line has */
+	uint64_t given; /* OPTION_BIT() of each that the command line has */
 	struct workload load;
 	const char *transport, *mode, *iface; /* NULL: what the environment says */
 	const char *rows, *against;           /* NULL: all rows; no other build */
+	const char *plot, *hist;              /* files to be written, or NULL */
+	const char *out, *tests;              /* of all: where to, and which; NULL: all of them */
 	enum output_format format;
 	bool help, version, dry_run, unpinned, strict;
 	bool listen, connect;
@@ -101,10 +107,10 @@ struct options {
 int options_parse(int argc, char *const argv[], struct options *options, char *error, size_t error_size);
 
 /* The rows of the option table that `takes` has bits of, for --help. */
-void options_print(FILE *out, uint32_t takes);
+void options_print(FILE *out, uint64_t takes);
 
 /* The first option that was given and is not in `takes`, or NULL. */
-const char *options_refused(const struct options *options, uint32_t takes);
+const char *options_refused(const struct options *options, uint64_t takes);
 
 /* "64", "4K", "1M", "1G" as bytes.  False unless the whole text is such a number, at most SIZE_LIMIT. */
 bool parse_size(const char *text, uint64_t *bytes);

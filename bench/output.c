@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json.h"
+
 /* Sections of the document, in their order; JSON needs to know where it is to place brackets and commas. */
 enum section { SECTION_FACTS, SECTION_ROWS, SECTION_NOTES };
 
@@ -16,22 +18,8 @@ static struct {
 	bool separate; /* the next JSON element follows another one */
 	const struct column *columns;
 	size_t count;
+	struct table *kept;
 } out;
-
-static void json_string(const char *text)
-{
-	putchar('"');
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-		if (c == '"' || c == '\\')
-			printf("\\%c", c);
-		else if (c < 0x20)
-			printf("\\u%04x", c);
-		else
-			putchar(c);
-	}
-	putchar('"');
-}
 
 /* Starts the next element of the current JSON object or array. */
 static void json_next(void)
@@ -74,9 +62,9 @@ static void print_pair(const char *name, const char *format, va_list arguments)
 		return;
 	}
 	json_next();
-	json_string(name);
+	json_write_text(stdout, name);
 	printf(": ");
-	json_string(value);
+	json_write_text(stdout, value);
 }
 
 void output_fact(const char *name, const char *format, ...)
@@ -102,7 +90,7 @@ static void print_line(const char *line, bool first)
 {
 	if (out.format == FORMAT_JSON) {
 		printf(first ? "\n      " : ",\n      ");
-		json_string(line);
+		json_write_text(stdout, line);
 	} else {
 		printf("# %s\n", line);
 	}
@@ -113,7 +101,7 @@ void output_block(const char *name, const char *lines)
 	go_to(SECTION_NOTES);
 	if (out.format == FORMAT_JSON) {
 		json_next();
-		json_string(name);
+		json_write_text(stdout, name);
 		printf(": [");
 	} else {
 		printf("#\n# %s\n", name);
@@ -163,10 +151,17 @@ static void print_titles(void)
 	putchar('\n');
 }
 
+void output_keep(struct table *table)
+{
+	out.kept = table;
+}
+
 void output_table(const struct column *columns, size_t count)
 {
 	out.columns = columns;
 	out.count = count;
+	for (size_t i = 0; out.kept && i < count; i++)
+		table_add_column(out.kept, columns[i].key);
 	go_to(SECTION_ROWS);
 	if (out.format != FORMAT_JSON)
 		print_titles();
@@ -235,17 +230,30 @@ static void json_cell(size_t index, union cell cell)
 	printf("%s", index ? ", " : "");
 	printf("\"%s\": ", open_objects(column->key + shared));
 	if (column->decimals < 0)
-		json_string(cell.text);
+		json_write_text(stdout, cell.text);
 	else if (isnan(cell.number))
 		printf("null");
 	else
 		printf("%.*f", column->decimals, cell.number);
 }
 
+static void keep_row(const union cell *cells)
+{
+	struct table_cell *row = table_add_row(out.kept);
+
+	for (size_t i = 0; i < out.count; i++)
+		if (out.columns[i].decimals < 0)
+			table_set_text(&row[i], cells[i].text);
+		else
+			row[i].number = cells[i].number;
+}
+
 void output_row(const union cell *cells)
 {
 	static void (*const print_cell[])(size_t, union cell) = {
 		[FORMAT_TEXT] = text_cell, [FORMAT_CSV] = csv_cell, [FORMAT_JSON] = json_cell};
+	if (out.kept)
+		keep_row(cells);
 	if (out.format == FORMAT_JSON) {
 		json_next();
 		putchar('{');

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "options.h"
+#include "table.h"
 
 struct column {
 	const char *title; /* in text; NULL: not shown there */
@@ -29,6 +30,9 @@ void output_note(const char *name, const char *format, ...) __attribute__((forma
 
 /* Lines of text that belong together, after the table; in JSON an array of strings. */
 void output_block(const char *name, const char *lines);
+
+/* The table is put into `table`, too; before output_table(). */
+void output_keep(struct table *table);
 
 /* The columns must live until output_close(). */
 void output_table(const struct column *columns, size_t count);

@@ -11,7 +11,7 @@
 
 /* Where and how an interface opens; what a measured row is; what goes on between two processes; all of a size table. */
 #define PLACE   (OPTIONS_ALWAYS | B(TRANSPORT) | B(MODE) | B(IFACE))
-#define ROW     (B(ITERATIONS) | B(ROW_TIME) | B(WARMUP) | B(REPEAT) | B(QUICK))
+#define ROW     (B(ITERATIONS) | B(ROW_TIME) | B(WARMUP) | B(REPEAT) | B(QUICK) | B(PLOT) | B(HIST))
 #define EVENTS  (B(START_EVENTS) | B(WAIT) | B(CHECK))
 #define BETWEEN (PLACE | EVENTS | B(UNPINNED) | B(CONNECT))
 #define SIZED   (BETWEEN | ROW | B(SIZES) | B(RAW) | B(RAW_SLEEPABLE) | B(NIC_TIMING))
@@ -28,7 +28,7 @@ static const struct bench_test tests[] = {
 	{"bidirectional-bandwidth", bidirectional_bandwidth, NULL, 0, (BETWEEN & ~B(CHECK)) | ROW | B(SIZES) | B(WINDOW) | B(NIC_TIMING),
 	 "windows of puts both ways at once"},
 	{"initiator-timing", initiator_timing, NULL, 8,
-	 (BETWEEN & ~B(CHECK)) | B(ITERATIONS) | B(REPEAT) | B(QUICK) | B(SIZES) | B(RAW) | B(RAW_SLEEPABLE),
+	 (BETWEEN & ~B(CHECK)) | B(ITERATIONS) | B(REPEAT) | B(QUICK) | B(PLOT) | B(SIZES) | B(RAW) | B(RAW_SLEEPABLE),
 	 "what each call of a ping-pong takes at its initiator, and all of them"},
 	{"logp", logp, NULL, 4096, (BETWEEN & ~B(CHECK)) | ROW | B(SIZES) | B(WINDOW) | B(RAW) | B(RAW_SLEEPABLE),
 	 "the LogP parameters of short puts: RTT/2 and beyond raw, L, o_s, o_r, g"},
@@ -44,20 +44,20 @@ static const struct bench_test tests[] = {
 	 "latency and bandwidth against how many buffers are used, and how often one again"},
 	{"segments", segments, NULL, 65536, (BETWEEN & ~B(CHECK)) | ROW | B(SIZES),
 	 "put-latency with 1 to 64 segments gathered or scattered"},
-	{"blocking", NULL, blocking, 65536, PLACE | ROW | B(START_EVENTS) | B(SIZES),
+	{"blocking", NULL, blocking, 65536, PLACE | (ROW & ~B(HIST)) | B(START_EVENTS) | B(SIZES),
 	 "put-latency with waiters that poll and waiters that sleep"},
-	{"crossover", NULL, crossover, 65536, PLACE | ROW | B(START_EVENTS) | B(WAIT) | B(UNPINNED) | B(SIZES),
+	{"crossover", NULL, crossover, 65536, PLACE | (ROW & ~B(HIST)) | B(START_EVENTS) | B(WAIT) | B(UNPINNED) | B(SIZES),
 	 "put-latency of short and of long messages of one size, and where they cross"},
-	{"hot-spot", NULL, hot_spot, 65536, PLACE | B(WAIT) | B(ROW_TIME) | B(UNPINNED) | B(SIZES) | B(QUICK),
+	{"hot-spot", NULL, hot_spot, 65536, PLACE | B(WAIT) | B(ROW_TIME) | B(UNPINNED) | B(SIZES) | B(QUICK) | B(PLOT),
 	 "one process that puts to 2 to 8 others, and that they put to"},
-	{"peers", NULL, contacted_peers, 65536, PLACE | B(WAIT) | B(ROW_TIME) | B(UNPINNED) | B(SIZES) | B(WINDOW) | B(QUICK),
+	{"peers", NULL, contacted_peers, 65536, PLACE | B(WAIT) | B(ROW_TIME) | B(UNPINNED) | B(SIZES) | B(WINDOW) | B(QUICK) | B(PLOT),
 	 "latency and bandwidth with one peer, of up to 256 that were contacted"},
 	{"fragment", fragments, NULL, 1 << 20, (BETWEEN & ~B(CHECK)) | ROW | B(SIZES) | B(WINDOW),
 	 "a message cut into fragments: one by one, pipelined, and what a pipeline should take"},
 	{"match-depth", match_depth, NULL, 64, BETWEEN | ROW | B(DEPTHS) | B(PERSISTENT), "put-latency behind long match lists"},
-	{"attach", NULL, attach, 64, PLACE | B(DEPTHS) | B(QUICK),
+	{"attach", NULL, attach, 64, PLACE | B(DEPTHS) | B(QUICK) | B(PLOT),
 	 "attaching and unlinking an entry at the head, in the middle and at the tail of long match lists"},
-	{"bypass", bypass, NULL, 1 << 20, BETWEEN | B(SIZES) | B(ITERATIONS) | B(QUICK),
+	{"bypass", bypass, NULL, 1 << 20, BETWEEN | B(SIZES) | B(ITERATIONS) | B(QUICK) | B(PLOT),
 	 "puts and gets while the target computes and never calls Portals"},
 	{"idle", idle, NULL, 64, PLACE | B(UNPINNED) | B(CONNECT) | B(QUICK),
 	 "CPU time of processes that do nothing; status 1 if the goal is missed"},
@@ -76,6 +76,9 @@ static const struct bench_test tests[] = {
 	{"compare", NULL, compare, 0, OPTIONS_ALWAYS | B(ROWS) | B(AGAINST) | B(REPEAT) | B(ROW_TIME) | B(QUICK),
 	 "node and ofi beside MPI, UCX, raw libfabric and the bare limits, in turns; minutes, 10 s with --quick"},
 	{"rival", NULL, candidate, 0, PLACE | B(RAW), "one candidate of compare, which starts it"},
+	{"all", NULL, all, 0,
+	 OPTIONS_ALWAYS | B(TRANSPORT) | B(TESTS) | B(OUT) | B(QUICK),
+	 "every test where it makes sense, a file of results for each; ptlbench report makes a page of them; minutes"},
 	{"goals", NULL, goals, 0, OPTIONS_ALWAYS | B(TRANSPORT) | B(AGAINST) | B(STRICT) | B(QUICK),
 	 "the goals, measured by the commands shown, and how many of them are met; minutes, 45 s with --quick"},
 };
@@ -111,7 +114,7 @@ const struct bench_test *tests_find(const char *name)
 	fail_usage("unknown test %s (ptlbench --help lists them)", name);
 }
 
-bool tests_take(const char *name, uint32_t option)
+bool tests_take(const char *name, uint64_t option)
 {
 	return (look_up(name)->takes & option) != 0;
 }

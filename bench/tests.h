@@ -16,7 +16,7 @@ struct bench_test {
 	int (*initiate)(struct session *);
 	int (*alone)(const struct options *);
 	uint64_t size;  /* greatest message, if it is not --sizes that says so */
-	uint32_t takes; /* OPTION_BIT() of what makes a difference to it: all else is refused */
+	uint64_t takes; /* OPTION_BIT() of what makes a difference to it: all else is refused */
 	const char *text;
 };
 
@@ -27,7 +27,7 @@ void tests_print(FILE *out);
 const struct bench_test *tests_find(const char *name);
 
 /* Whether the test, which exists, takes any of these options. */
-bool tests_take(const char *name, uint32_t options);
+bool tests_take(const char *name, uint64_t options);
 
 /* Of two processes; run in the initiator. */
 int put_latency(struct session *session);
@@ -72,5 +72,6 @@ int candidate(const struct options *options);
 
 /* Of all that other tests measure. */
 int goals(const struct options *options);
+int all(const struct options *options);
 
 #endif

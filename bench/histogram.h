@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The samples of each row, counted by their size: --hist FILE. */
+#ifndef PTLBENCH_HISTOGRAM_H
+#define PTLBENCH_HISTOGRAM_H
+
+#include <stddef.h>
+
+#include "measure.h"
+
+/* Ends the process if the file cannot be written. */
+void histogram_open(const char *path);
+
+/* The samples of each series of a row, in ns; nothing if no file is open. */
+void histogram_add(const struct series *all_series, size_t count);
+void histogram_close(void);
+
+/* The number of the bin that holds a time, and where a bin begins; bins are 1.6 % wide. */
+int histogram_bin(double nanoseconds);
+double histogram_bound(int bin);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "picture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fail.h"
+
+#define BYTES     "bytes", "message, bytes"
+#define NAME_SIZE 64
+
+static const struct {
+	const char *test;
+	struct picture picture;
+} pictures[] = {
+	{"put-latency", {BYTES, "latency_us raw", "us", "", ""}},
+	{"get-latency", {BYTES, "latency_us raw", "us", "", ""}},
+	{"self-latency", {BYTES, "latency_us", "us", "", ""}},
+	{"bidirectional-latency", {BYTES, "latency_us", "us", "", ""}},
+	{"put-bandwidth", {BYTES, "megabytes_per_second:bandwidth raw", "MB/s", "", ""}},
+	{"get-bandwidth", {BYTES, "megabytes_per_second:bandwidth raw", "MB/s", "", ""}},
+	{"bidirectional-bandwidth", {BYTES, "megabytes_per_second:bandwidth", "MB/s", "", ""}},
+	{"initiator-timing", {BYTES, "median_us", "us", "", "operation"}},
+	{"logp", {BYTES, "half_rtt_us latency_us:L send_overhead_us receive_overhead_us gap_us", "us", "", ""}},
+	{"host-overhead", {BYTES, "post_us take_us host_us latency_us:half_a_round_trip", "us", "", ""}},
+	{"availability",
+	 {"available_percent", "time for computing, %", "megabytes_per_second:bandwidth", "MB/s", "", "bytes"}},
+	{"completion", {BYTES, "eqwait_us:PtlEQWait eqget_us:PtlEQGet last_byte_us ack_us:ACK", "us", "", ""}},
+	{"buffer-reuse", {"buffers", "buffers", "latency_us", "us", "scheme=1", "bytes"}},
+	{"segments",
+	 {"segments", "segments of a message", "latency_us:one_piece gather_us scatter_us", "us", "bytes=max", ""}},
+	{"blocking", {BYTES, "latency_us", "us", "", "initiator target cpus"}},
+	{"crossover", {BYTES, "short_us long_us", "us", "", ""}},
+	{"hot-spot", {"slaves", "slaves", "send_us send_receive_us", "us", "bytes=max", ""}},
+	{"peers", {"peers", "peers contacted", "latency_us", "us", "", "bytes"}},
+	{"fragment",
+	 {"fragment_bytes", "fragment, bytes", "one_by_one_us pipelined_us model_us", "us", "bytes=max", ""}},
+	{"match-depth",
+	 {"entries_in_front", "entries in front",
+	  "latency_us:exact wildcards_latency_us prefixes_latency_us different_masks_latency_us", "us", "", ""}},
+	{"attach", {"entries", "entries", "ns", "ns", "", "where"}},
+	{"bypass", {BYTES, "complete_us", "us", "", "operation"}},
+};
+
+const struct picture *picture_of(const char *test)
+{
+	for (size_t i = 0; i < sizeof pictures / sizeof pictures[0]; i++)
+		if (!strcmp(pictures[i].test, test))
+			return &pictures[i].picture;
+	return NULL;
+}
+
+/* "latency_us" as "latency": the unit is at the axis. */
+static void name_of_key(const char *key, size_t length, char *name, size_t size)
+{
+	static const char *const units[] = {"_us", "_ms"};
+
+	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+		size_t unit = strlen(units[i]);
+		if (length > unit && !memcmp(key + length - unit, units[i], unit))
+			length -= unit;
+	}
+	snprintf(name, size, "%.*s", (int)length, key);
+	for (char *at = name; *at; at++)
+		if (*at == '_')
+			*at = ' ';
+}
+
+/* Takes the first word from a list; the column it names, or -1, and what that is called.  NULL: there is none left. */
+static const char *next_key(const char *list, const struct table *table, int *column, char *name, size_t size)
+{
+	char key[NAME_SIZE];
+
+	list += strspn(list, " ");
+	if (!*list)
+		return NULL;
+	size_t word = strcspn(list, " "), length = strcspn(list, " :");
+	snprintf(key, sizeof key, "%.*s", (int)length, list);
+	*column = table_column(table, key);
+	if (length < word)
+		name_of_key(list + length + 1, word - length - 1, name, size);
+	else
+		name_of_key(list, length, name, size);
+	return list + word;
+}
+
+/* The row's values in the columns of the list, as "1024, sleeps"; "" if it is empty. */
+static void group_of(const struct table *table, size_t row, const char *list, char *group, size_t size)
+{
+	char name[NAME_SIZE], room[32];
+	size_t length = 0;
+	int column;
+
+	*group = '\0';
+	while (length < size && (list = next_key(list, table, &column, name, sizeof name)) && column >= 0) {
+		const char *value = table_cell_text(table_cell(table, row, column), room, sizeof room);
+		bool number = !table_cell(table, row, column)->text;
+		length += (size_t)snprintf(group + length, size - length, "%s%s%s%s", length ? ", " : "",
+					   number ? name : "", number ? " " : "", value);
+	}
+}
+
+static struct chart_curve *find_curve(struct chart *chart, size_t first, const char *name)
+{
+	for (size_t i = first; i < chart->count; i++)
+		if (!strcmp(chart->curves[i].name, name))
+			return &chart->curves[i];
+	return chart_curve(chart, name);
+}
+
+static void join(char *whole, size_t size, const char *const parts[3])
+{
+	size_t length = 0;
+
+	*whole = '\0';
+	for (int i = 0; i < 3 && length < size; i++)
+		if (*parts[i])
+			length += (size_t)snprintf(whole + length, size - length, "%s%s", length ? ", " : "", parts[i]);
+}
+
+/* One column; `name` is "" where there is but one. */
+static void draw_column(const struct picture *picture, const struct table *table, const char *prefix, const char *name,
+			int y, struct chart *chart)
+{
+	int x = table_column(table, picture->x);
+	size_t first = chart->count;
+	char group[NAME_SIZE], whole[NAME_SIZE];
+
+	for (size_t row = 0; x >= 0 && row < table->row_count; row++) {
+		const struct table_cell *value = table_cell(table, row, y);
+		if (value->text || value->number != value->number || !table_row_meets(table, row, picture->where))
+			continue;
+		group_of(table, row, picture->by, group, sizeof group);
+		join(whole, sizeof whole, (const char *const[3]){prefix, name, group});
+		struct chart_curve *curve = find_curve(chart, first, whole);
+		if (curve)
+			chart_point(curve, table_cell(table, row, x)->number, value->number);
+	}
+}
+
+void picture_draw(const struct picture *picture, const struct table *table, const char *prefix, struct chart *chart)
+{
+	char name[NAME_SIZE];
+	const char *list = picture->y;
+	int column;
+
+	snprintf(chart->x_title, sizeof chart->x_title, "%s", picture->x_title);
+	snprintf(chart->y_title, sizeof chart->y_title, "%s", picture->unit);
+	while ((list = next_key(list, table, &column, name, sizeof name)))
+		if (column >= 0)
+			draw_column(picture, table, prefix, strchr(picture->y, ' ') ? name : "", column, chart);
+}
+
+static bool is_png(const char *path)
+{
+	return !strcmp(strrchr(path, '.'), ".png");
+}
+
+static bool is_in_path(const char *program)
+{
+	char file[4096];
+	const char *path = getenv("PATH");
+
+	while (path) {
+		snprintf(file, sizeof file, "%.*s/%s", (int)strcspn(path, ":"), path, program);
+		if (access(file, X_OK) == 0)
+			return true;
+		path = strchr(path, ':');
+		path = path ? path + 1 : NULL;
+	}
+	return false;
+}
+
+void picture_check(const char *path)
+{
+	if (is_png(path) && !is_in_path("gnuplot"))
+		fail("--plot %s needs gnuplot, which is not installed (Debian: gnuplot-nox); a file .svg does without",
+		     path);
+	FILE *file = fopen(path, "ae");
+	if (!file || fclose(file))
+		fail("--plot %s: %s", path, strerror(errno));
+}
+
+static void save_svg(const struct chart *chart, const char *path)
+{
+	FILE *file = fopen(path, "we");
+
+	if (!file)
+		fail("--plot %s: %s", path, strerror(errno));
+	chart_write_svg(chart, file, true);
+	if (fclose(file))
+		fail("--plot %s: %s", path, strerror(errno));
+}
+
+void picture_save(const char *test, const struct table *table, const char *path)
+{
+	struct chart chart = {0};
+
+	snprintf(chart.title, sizeof chart.title, "ptlbench %s", test);
+	picture_draw(picture_of(test), table, "", &chart);
+	if (!chart.count)
+		fail("--plot %s: %s has no figures to draw", path, test);
+	if (is_png(path))
+		chart_write_png(&chart, path);
+	else
+		save_svg(&chart, path);
+	chart_free(&chart);
+}
