@@ -71,8 +71,8 @@ static void after_fork_in_parent(void)
 	process_unlock();
 }
 
-/* Only who forked is here: engines are dead, should a signal handler have forked that returns into a call. */
-static void after_fork_in_child(void)
+/* Only the thread that forked is here: engines are dead, should a signal handler have forked that returns into a call. */
+static void leave_to_parent(void)
 {
 	UNCANCELLED; /* a signal handler may have forked inside a call */
 
@@ -85,6 +85,12 @@ static void after_fork_in_child(void)
 	stat_forked();
 	hazard_forked();
 	launcher_forked(atomic_load_explicit(&process_table.ready, memory_order_relaxed));
+}
+
+/* The thread can be cancelled as before the fork when process_unlock() has given back what process_lock_outside() took. */
+static void after_fork_in_child(void)
+{
+	leave_to_parent();
 	if (unlocked_forks > 0) {
 		unlocked_forks--;
 		return;

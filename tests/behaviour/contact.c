@@ -181,13 +181,13 @@ static void only_a_transport_that_proves_user_ids_will_do_if_that_is_required(vo
 static _Atomic bool others_compute;
 static _Atomic unsigned yields;
 
-/* The library's calls come here too. */
+/* The library's calls come here too.  It is no cancellation point, so nothing in it may be one. */
 int sched_yield(void)
 {
 	if (!atomic_load(&others_compute))
 		return (int)syscall(SYS_sched_yield);
 	atomic_fetch_add(&yields, 1);
-	return nanosleep(&(struct timespec){.tv_nsec = TIME_SLICE_NS}, NULL);
+	return (int)syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = TIME_SLICE_NS}, NULL);
 }
 
 static void wait_for_ack(ptl_handle_eq_t eq)

@@ -253,6 +253,31 @@ static void a_child_starts_anew_also_when_its_parent_was_ending_everything(void)
 	pthread_join(fork_while_another_thread_lingers(end_everything, NULL), NULL);
 }
 
+static void check_cancel_state(int wanted)
+{
+	int state;
+	pthread_setcancelstate(wanted, &state);
+	CHECK_EQUAL(state, wanted);
+}
+
+/* Whether the library is in use or only there. */
+static void fork_leaves_it_to_the_thread_whether_it_can_be_cancelled(void)
+{
+	static const int states[] = {PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DISABLE, PTHREAD_CANCEL_ENABLE};
+	for (int i = 0; i < 6; i++) {
+		int state = states[i % 3];
+		if (i == 3)
+			open_interface(PTL_PID_ANY);
+		pthread_setcancelstate(state, NULL);
+		pid_t child = fork_child();
+		check_cancel_state(state);
+		if (child == 0)
+			_exit(0);
+		join_child(child);
+	}
+	PtlFini();
+}
+
 /* The run-time of the address sanitizer does not guard its allocator against fork in another thread. */
 const struct test fork_tests[] = {
 	{.name = "children_start_anew_while_threads_of_the_parent_go_on",
@@ -276,6 +301,10 @@ const struct test fork_tests[] = {
 	 .processes = 1,
 	 .traits = TRAIT_BARE | TRAIT_NO_SANITIZER,
 	 .environment = "PTL_LINGER=25s"},
+	{.name = "fork_leaves_it_to_the_thread_whether_it_can_be_cancelled",
+	 .run = fork_leaves_it_to_the_thread_whether_it_can_be_cancelled,
+	 .processes = 1,
+	 .traits = TRAIT_BARE | TRAIT_NO_SANITIZER},
 	{.name = "a_child_starts_anew_also_when_its_parent_was_ending_everything",
 	 .run = a_child_starts_anew_also_when_its_parent_was_ending_everything,
 	 .processes = 1,
