@@ -95,11 +95,20 @@ POINT(size_t, fwrite, (const void *bytes, size_t size, size_t count, FILE *file)
 POINT(int, fsync, (int fd), (fd))
 POINT(int, getaddrinfo, (const char *node, const char *service, const void *hints, void *result),
       (node, service, hints, result))
+POINT(ssize_t, getdelim, (char **line, size_t *room, int end, FILE *file), (line, room, end, file))
+POINT_NAMED(ssize_t, getdelim_inner, "__getdelim", (char **line, size_t *room, int end, FILE *file),
+	    (line, room, end, file))
 POINT(int, getifaddrs, (struct ifaddrs * *list), (list))
+POINT(int, getnameinfo,
+      (const void *address, socklen_t length, char *host, socklen_t host_room, char *service, socklen_t service_room,
+       int flags),
+      (address, length, host, host_room, service, service_room, flags))
 POINT(ssize_t, getrandom, (void *bytes, size_t size, unsigned flags), (bytes, size, flags))
+POINT(int, glob, (const char *pattern, int flags, void *failed, void *found), (pattern, flags, failed, found))
 POINT(int, msync, (void *start, size_t length, int flags), (start, length, flags))
 POINT(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left))
 POINT(DIR *, opendir, (const char *path), (path))
+POINT(void, perror, (const char *text), (text))
 POINT(int, poll, (struct pollfd * set, nfds_t count, int timeout), (set, count, timeout))
 POINT_NAMED(int, poll_chk, "__poll_chk", (struct pollfd * set, nfds_t count, int timeout, size_t room),
 	    (set, count, timeout, room))
@@ -128,6 +137,8 @@ POINT(ssize_t, recvfrom, (int fd, void *bytes, size_t size, int flags, void *add
 POINT(int, recvmmsg, (int fd, void *messages, unsigned count, int flags, struct timespec *timeout),
       (fd, messages, count, flags, timeout))
 POINT(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
+POINT(int, scandir, (const char *path, void *entries, void *wanted, void *order), (path, entries, wanted, order))
+POINT(int, scandir64, (const char *path, void *entries, void *wanted, void *order), (path, entries, wanted, order))
 POINT(int, select, (int count, void *in, void *out, void *other, void *timeout), (count, in, out, other, timeout))
 POINT(int, sem_timedwait, (sem_t * semaphore, const struct timespec *until), (semaphore, until))
 POINT(int, sem_wait, (sem_t * semaphore), (semaphore))
