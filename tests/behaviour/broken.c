@@ -8,6 +8,7 @@
 #include "tests/behaviour/behaviour.h"
 #include "tests/support/refuse.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,8 +18,9 @@
 #define GETS   (BITS + 1)
 #define HARMED (BITS + 2)
 /* Where neither the kernel nor a sanitizer puts anything that does not ask for it. */
-#define ASIDE   ((void *)(UINT64_C(1) << 30))
-#define TIMEOUT "PTL_PEER_TIMEOUT=2s"
+#define ASIDE      ((void *)(UINT64_C(1) << 30))
+#define TIMEOUT    "PTL_PEER_TIMEOUT=2s"
+#define TIMEOUT_NS UINT64_C(2000000000)
 
 enum harm { UNMAPPED, PROTECTED, TRUNCATED, UNMAPPED_BEHIND, HARMS };
 
@@ -240,10 +242,20 @@ static void a_long_put_by_copies_into_memory_that_cannot_be_written_fails_alone(
 }
 
 /*
+ * Reads that hang are given up after PTL_PEER_TIMEOUT and three looks at the peer (PEER_TICK_NS), and then both ends are told.
+ * What is beyond that in three times PTL_PEER_TIMEOUT is for processes that wait for a processor.
+ */
+static void check_time(uint64_t since)
+{
+	if (now_ns() - since > 3 * TIMEOUT_NS * SLOWNESS * (unsigned)machine_slowness)
+		lose_race("the end came long after PTL_PEER_TIMEOUT");
+}
+
+/*
  * The source is there when it is offered and gone when it is read, because the target stood still in between.  The provider may have
  * told the target nothing, or nonsense: then the two part, and meet anew.  A third process talks with both meanwhile.
  */
-static void lose_source_while_target_stands_still(enum harm harm, ptl_handle_eq_t eq)
+static void lose_source_while_target_stands_still(enum harm harm, ptl_handle_eq_t eq, _Atomic uint64_t *goes_on)
 {
 	struct piece piece = whole_piece(harm);
 	ptl_handle_md_t md = source_over(piece.bytes, eq, NULL);
@@ -252,8 +264,10 @@ static void lose_source_while_target_stands_still(enum harm harm, ptl_handle_eq_
 	for (int i = 0; i < 10; i++)
 		lend_time(); /* it has left */
 	harm_it(piece);
+	atomic_store(goes_on, now_ns());
 	continue_process(2);
 	take_failed(eq, PTL_EVENT_SEND_END);
+	check_time(atomic_load(goes_on));
 	CHECK_OK(PtlMDUnlink(md));
 }
 
@@ -261,6 +275,7 @@ static void sources_lost_under_way_end_at_both_ends(void)
 {
 	ptl_handle_eq_t eq = new_eq(8);
 	char *bytes = memory(LONG);
+	_Atomic uint64_t *goes_on = shared_memory();
 	open_door();
 	barrier();
 	if (my_rank != 2)
@@ -274,12 +289,13 @@ static void sources_lost_under_way_end_at_both_ends(void)
 					      PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE, eq));
 		barrier();
 		if (am_initiator())
-			lose_source_while_target_stands_still(harm, eq);
+			lose_source_while_target_stands_still(harm, eq, goes_on);
 		if (my_rank == 1)
 			for (int i = 0; i < 20; i++)
 				ping(id_of[i % 2 * 2]);
 		if (am_target()) {
 			CHECK_EQUAL(take_failed(eq, PTL_EVENT_PUT_END).mlength, LONG);
+			check_time(atomic_load(goes_on));
 			close_window(window);
 		}
 		barrier();
