@@ -132,8 +132,12 @@ static const struct goal table[] = {
 	{"15", "first put after 1 s, to a bare wake", WAKE, "8,", "ratio", 1, "x", AT_MOST, 1.3, NULL, NULL, "latency_us", "us", EACH_ROUND},
 	{"16", "put 1 MiB while target computes, ACK", BYPASS, "\"put\",1048576,", "complete_us", 1e-3, "ms", AT_MOST, 0.3, NOTHING, EACH_ROUND},
 	{"16", "computing slowed, beyond the copy", BYPASS, "\"put\",1048576,", "lost_beyond_copy_percent", 1, "%", AT_MOST, 5, NOTHING, EACH_ROUND},
-	{"17", "put 8 B by PtlEQWait", PUT "8", "8,", "latency_us", 1, "us", AT_MOST, NO_LIMIT, NOTHING, EACH_ROUND},
-	{"17", "put 8 B by PtlEQGet, to PtlEQWait", PUT "8 --wait eqget", "8,", "latency_us", 1, "x", AT_MOST, 1.05, "put 8 B by PtlEQWait", NULL, "latency_us", "us", EACH_ROUND},
+#define BY_EQGET(what, size, row) \
+	{"17", "put " what " by PtlEQWait", PUT size, row ",", "latency_us", 1, "us", AT_MOST, NO_LIMIT, NOTHING, EACH_ROUND}, \
+	{"17", "put " what " by PtlEQGet, to PtlEQWait", PUT size " --wait eqget", row ",", "latency_us", 1, "x", AT_MOST, 1.05, "put " what " by PtlEQWait", NULL, "latency_us", "us", EACH_ROUND}
+	BY_EQGET("8 B", "8", "8"),
+	BY_EQGET("64 KiB", "64K", "65536"),
+	BY_EQGET("1 MiB", "1M", "1048576"),
 	{"18", "idle, asleep outside Portals", "idle", "\"nanosleep\"", "greater_cpu_percent", 1, "% CPU", AT_MOST, 0.1, NOTHING, ONCE},
 	{"18", "idle, asleep in PtlEQPoll", "idle", "\"PtlEQPoll\"", "greater_cpu_percent", 1, "% CPU", AT_MOST, 0.1, NOTHING, ONCE},
 	{"19", "PtlNIInit and PtlNIFini", "open --quick", "\"PtlNIInit and PtlNIFini\"", "median_ms", 1, "ms", AT_MOST, 5, NOTHING, EACH_ROUND},
