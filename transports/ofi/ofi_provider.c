@@ -13,10 +13,9 @@
 #include "transports/ofi/ofi_memory.h"
 #include "transports/ofi/ofi_provider.h"
 
-#define NETWORK_CAPS                                                                                                   \
-	(FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | \
-	 FI_SOURCE)
-#define KIB 1024u
+/* Nothing is written to a peer's memory: the side that data go to reads them (offload/transfer.c). */
+#define NETWORK_CAPS (FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_REMOTE_READ | FI_MULTI_RECV | FI_SOURCE)
+#define KIB          1024u
 
 /*
  * In the order in which they are tried.  Sizes measured on loopback, windows of 16 puts beside raw libfabric in the same
