@@ -20,6 +20,7 @@ enum operation_event {
 	OP_REPLY,       /* REPLY arrived, with the data */
 	OP_REPLY_LONG,  /* REPLY_LONG arrived: the data waits to be read */
 	OP_DISCARDED,   /* DISCARDED arrived: no other answer will come */
+	OP_TOO_LONG,    /* its message is longer than what the transport takes, though it was not where it was made */
 	OP_PULLED,      /* our reads of its data have ended, well or badly */
 	OP_FAILED,      /* its peer is dead or gone; see operation.failure */
 	OPERATION_EVENTS

@@ -80,17 +80,22 @@ static void put_source_free(struct nic *nic, struct operation *op, const struct 
 		log_ack(nic, op, message->mlength, message->flags & WIRE_FAILED ? PTL_NI_PROTOCOL : PTL_NI_OK);
 }
 
+static operation_action put_lengthen;
+
 static const struct protocol put_short = {
 	.name = "short put",
-	.on = {[PUT_QUEUED] = {[OP_SENT] = ON(put_sent, STATE_DONE), [OP_FAILED] = ON(put_failed, STATE_DONE)}},
+	.on = {[PUT_QUEUED] = {[OP_SENT] = ON(put_sent, STATE_DONE),
+			       [OP_TOO_LONG] = ON(put_lengthen, PUT_QUEUED),
+			       [OP_FAILED] = ON(put_failed, STATE_DONE)}},
 };
 
 static const struct protocol put_short_acked = {
 	.name = "short put with ACK",
 	.on =
 		{
-			[PUT_QUEUED] =
-				{[OP_SENT] = ON(put_sent, PUT_ACK_DUE), [OP_FAILED] = ON(put_failed, STATE_DONE)},
+			[PUT_QUEUED] = {[OP_SENT] = ON(put_sent, PUT_ACK_DUE),
+					[OP_TOO_LONG] = ON(put_lengthen, PUT_QUEUED),
+					[OP_FAILED] = ON(put_failed, STATE_DONE)},
 			[PUT_ACK_DUE] = {[OP_ACK] = ON(put_acknowledged, STATE_DONE),
 					 [OP_DISCARDED] = IGNORED(STATE_DONE),
 					 [OP_FAILED] = ON(put_ack_failed, STATE_DONE)},
@@ -107,6 +112,18 @@ static const struct protocol put_long = {
 					 [OP_FAILED] = ON(put_failed, STATE_DONE)},
 		},
 };
+
+/*
+ * It was short for the way on which it was queued.  That conversation has ended, and the next is over a transport with shorter
+ * messages.
+ */
+static void put_lengthen(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	(void)nic, (void)message;
+	op->protocol = &put_long;
+	op->message.operation = WIRE_PUT_LONG;
+	op->counted = true;
+}
 
 static void put_begin(struct nic *nic, struct descriptor *md, struct event_info *info)
 {

@@ -297,12 +297,13 @@ static int transmit_operation(struct nic *nic, struct operation *op)
 	}
 	int rc = transmit(nic, op->peer, &op->message, iov, count);
 
-	return rc && !is_refusal(rc) ? report_error(rc, "message to " ID_TEXT " cannot be sent: error %d",
-						    ID_PARTS(op->peer->id), -rc)
-				     : rc;
+	return rc && rc != -EMSGSIZE && !is_refusal(rc)
+		       ? report_error(rc, "message to " ID_TEXT " cannot be sent: error %d", ID_PARTS(op->peer->id),
+				      -rc)
+		       : rc;
 }
 
-/* Sends the head of a list.  0: sent, or failed for good; else the transport refuses it now. */
+/* Sends the head of a list.  0: sent, failed for good, or made fit to be sent; else the transport refuses it now. */
 static int send_head(struct nic *nic, struct peer *peer, struct operation *op)
 {
 	int rc = transmit_operation(nic, op);
@@ -311,6 +312,8 @@ static int send_head(struct nic *nic, struct peer *peer, struct operation *op)
 		note_refusal(nic, peer, rc);
 		return rc;
 	}
+	if (rc == -EMSGSIZE && operation_advance(nic, op, OP_TOO_LONG, NULL) == 0)
+		return 0;
 	operation_unlist(op);
 	operation_append(&peer->active, op);
 	if (rc) {

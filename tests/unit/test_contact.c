@@ -740,6 +740,20 @@ static void requests_that_wait_leave_room_for_others(void **state)
 	assert_int_equal(ask_until_refused(id[0]), NIC_MAX_REQUESTS / 8);
 }
 
+static void check_swap_answered_late(ptl_handle_eq_t eq)
+{
+	ptl_handle_md_t old = bind_memory(1, eq), new = bind_source(1, PTL_EQ_NONE);
+
+	memset(memory, 'm', sizeof(memory));
+	memset(source, 's', sizeof(source));
+	memset(destination, 'd', sizeof(destination));
+	scripted_refuse_sends(0, 3);
+	assert_int_equal(PtlGetPutRegion(old, 0, new, 0, sizeof(memory), id[0], 0, 0, 0, 0, 0), PTL_OK);
+	assert_int_equal(wait_for(eq, PTL_EVENT_REPLY_END).ni_fail_type, PTL_NI_OK);
+	assert_memory_equal(memory, "dddddddd", sizeof(memory));
+	assert_memory_equal(destination, "ssssssssd", sizeof(memory) + 1);
+}
+
 static void an_answer_has_a_place_though_requests_have_taken_all_of_theirs(void **state)
 {
 	ptl_handle_eq_t eq;
@@ -764,6 +778,7 @@ static void an_answer_has_a_place_though_requests_have_taken_all_of_theirs(void 
 	scripted_refuse_sends(0, 3);
 	assert_int_equal(PtlGet(bind_memory(1, eq), id[0], 0, 0, 0, 0), PTL_OK);
 	assert_int_equal(wait_for(eq, PTL_EVENT_REPLY_END).ni_fail_type, PTL_NI_OK);
+	check_swap_answered_late(eq);
 }
 
 static int take_all_operations(struct nic *nic, void *unused)
@@ -1542,6 +1557,70 @@ static void reads_of_a_conversation_that_we_end_are_cut(void **state)
 	check_that_hanging_reads_are_cut();
 }
 
+/* --- the next conversation is over another transport --- */
+
+/* Both put what fitted until now; one wants an ACK. */
+static void put_what_must_wait(ptl_handle_eq_t eq)
+{
+	const ptl_md_t md = {.start = source, .length = 2048, .threshold = PTL_MD_THRESH_INF, .eq_handle = eq};
+
+	for (unsigned i = 0; i < 2; i++) {
+		ptl_handle_md_t handle;
+
+		assert_int_equal(PtlMDBind(ni[1], md, PTL_RETAIN, &handle), PTL_OK);
+		assert_int_equal(PtlPut(handle, i ? PTL_ACK_REQ : PTL_NO_ACK_REQ, id[0], 0, 0, 0, i * md.length, 0),
+				 PTL_OK);
+	}
+}
+
+static void shorten_messages(unsigned which)
+{
+	process_ni(ni[which])->transports[PATH_NETWORK]->limits.short_max = 1024;
+}
+
+/* What was queued as short because its way was full, and is too long where the process that comes next is met. */
+static void puts_that_waited_arrive_where_messages_are_shorter(void **state)
+{
+	const struct scripted_terms terms = {.short_max = 4096, .rma_chunk = 4096, .rma_depth = 1};
+	ptl_handle_eq_t asks, asked;
+	ptl_event_t event;
+	unsigned sent = 0, acked = 0, arrived = 0;
+
+	(void)state;
+	open_on(&terms, &scripted_blind);
+	talk();
+	asks = open_queue(1);
+	asked = open_queue(0);
+	open_memory_with(0, asked);
+	memset(source, 's', sizeof(source));
+	memset(destination, 'd', sizeof(destination));
+	scripted_fill_sends(1, UINT32_MAX);
+	put_what_must_wait(asks);
+	assert_int_equal(scripted_waiting(1, 0), 0);
+	nic_call(process_ni(ni[1]), break_with, &id[0]);
+	scripted_fill_sends(1, 0);
+	shorten_messages(1);
+	for (int round = 0; round < ROUNDS && (sent < 2 || acked < 1 || arrived < 2); round++) {
+		while (step())
+			;
+		while (PtlEQGet(asks, &event) == PTL_OK) {
+			assert_int_equal(event.ni_fail_type, PTL_NI_OK);
+			sent += event.type == PTL_EVENT_SEND_END;
+			acked += event.type == PTL_EVENT_ACK;
+		}
+		while (PtlEQGet(asked, &event) == PTL_OK) {
+			assert_int_equal(event.ni_fail_type, PTL_NI_OK);
+			arrived += event.type == PTL_EVENT_PUT_END;
+		}
+		scripted_pass_time(ROUND_MS * UINT64_C(1000000));
+	}
+	assert_int_equal(sent, 2);
+	assert_int_equal(acked, 1);
+	assert_int_equal(arrived, 2);
+	assert_memory_equal(destination, source, sizeof(source));
+	close_interfaces(NULL);
+}
+
 /* What goes into a connection that has just been cut is lost: a greeting that came over it is not answered, the next one is. */
 static void who_greets_over_a_connection_that_is_cut_is_met_when_it_greets_again(void **state)
 {
@@ -1719,6 +1798,7 @@ int main(void)
 		BETWEEN_INTERFACES(requests_that_wait_leave_room_for_others),
 		BETWEEN_INTERFACES(an_answer_has_a_place_though_requests_have_taken_all_of_theirs),
 		BETWEEN_INTERFACES(what_cannot_be_served_at_all_fails_at_its_sender),
+		cmocka_unit_test(puts_that_waited_arrive_where_messages_are_shorter),
 	};
 
 	return cmocka_run_group_tests_name("contact", tests, NULL, NULL);
