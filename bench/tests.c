@@ -30,6 +30,8 @@ static const struct bench_test tests[] = {
 	{"initiator-timing", initiator_timing, NULL, 8,
 	 (BETWEEN & ~B(CHECK)) | B(ITERATIONS) | B(REPEAT) | B(QUICK) | B(PLOT) | B(SIZES) | B(RAW) | B(RAW_SLEEPABLE),
 	 "what each call of a ping-pong takes at its initiator, and all of them"},
+	{"nic-timing", nic_timing, NULL, 0, (BETWEEN & ~B(CHECK)) | B(ITERATIONS) | B(QUICK) | B(SIZES) | B(DEPTHS),
+	 "the stages of a message at both ends, beside a tag matcher in plain C (QsNet, table 2; GRIM, tables 5.1-5.3)"},
 	{"logp", logp, NULL, 4096, (BETWEEN & ~B(CHECK)) | ROW | B(SIZES) | B(WINDOW) | B(RAW) | B(RAW_SLEEPABLE),
 	 "the LogP parameters of short puts: RTT/2 and beyond raw, L, o_s, o_r, g"},
 	{"operations", operations, NULL, 64, (BETWEEN & ~B(CHECK)) | B(ITERATIONS) | B(QUICK),

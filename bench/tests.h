@@ -41,6 +41,7 @@ int wake(struct session *session);
 int bidirectional_latency(struct session *session);
 int bidirectional_bandwidth(struct session *session);
 int initiator_timing(struct session *session);
+int nic_timing(struct session *session);
 int fragments(struct session *session);
 int logp(struct session *session);
 int operations(struct session *session);

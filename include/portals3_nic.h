@@ -71,7 +71,7 @@ typedef struct {
 	uint64_t count;
 	double total, mean, p50, p99, min, max;
 	double trimmed_mean; /* of the middle eight tenths: a preemption is not in it */
-	double clock;        /* what of the mean is the clock's own: a reading, in MESSAGE one for each of its stages */
+	double clock;        /* what of the mean is the instrument: reading the clock, and recording the stage before */
 } ptl_stage_times_t;
 
 typedef struct {

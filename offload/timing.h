@@ -4,8 +4,8 @@
  * the stages of a message add up to its total by construction, and a stage costs one reading of the clock.
  * Off: one predicted branch a lap.
  *
- * Laps are recorded by the owner of the engine; host stages by any thread, hence relaxed atomic adds everywhere, while
- * timing is on.  Reading while others record gives a slightly torn picture, never a wrong address.
+ * Laps are recorded by the owner of the engine alone, with plain loads and stores: a locked instruction takes as long as a
+ * short stage.  All other stages are recorded by any thread, hence by relaxed atomic adds.  Reading while others record gives a slightly torn picture, never a wrong address.
  */
 #ifndef PORTALS_OFFLOAD_TIMING_H
 #define PORTALS_OFFLOAD_TIMING_H

@@ -92,17 +92,20 @@ static void a_trimmed_mean_leaves_out_both_ends(void **state)
 	assert_near(in_ticks(PTL_STAGE_COPY).trimmed_mean, 40, 1e-9);
 }
 
-static void the_clock_is_in_each_stage_once_and_in_a_message_as_often_as_it_has_stages(void **state)
+static void the_clock_is_stated_for_each_stage_and_for_all_of_a_message(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		timing_record(&timing, PTL_STAGE_MATCH, 50);
+		timing_record(&timing, PTL_STAGE_INSPECT, 50);
 	timing_record(&timing, PTL_STAGE_EVENT, 50);
 	timing_record(&timing, PTL_STAGE_MESSAGE, 100);
 	timing_record(&timing, PTL_STAGE_MESSAGE, 100);
 	timing_read(&timing, &result);
-	assert_near(result.stage[PTL_STAGE_MATCH].clock, result.clock_cost, 1e-9);
-	assert_near(result.stage[PTL_STAGE_MESSAGE].clock, 2 * result.clock_cost, 1e-9);
+	double first = result.stage[PTL_STAGE_INSPECT].clock, later = result.stage[PTL_STAGE_EVENT].clock;
+
+	assert_near(first, result.clock_cost, 1e-9);
+	assert_true(later > 0);
+	assert_near(result.stage[PTL_STAGE_MESSAGE].clock, (3 * first + later) / 2, 1e-9);
 	assert_near(result.stage[PTL_STAGE_COPY].clock, 0, 1e-9);
 }
 
@@ -320,7 +323,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_stage_knows_count_total_mean_least_and_greatest),
 		TEST(a_trimmed_mean_leaves_out_both_ends),
-		TEST(the_clock_is_in_each_stage_once_and_in_a_message_as_often_as_it_has_stages),
+		TEST(the_clock_is_stated_for_each_stage_and_for_all_of_a_message),
 		TEST(percentiles_are_right_within_a_bucket),
 		TEST(every_single_value_is_kept_within_a_bucket),
 		TEST(times_beyond_the_histogram_stay_in_their_stage),
