@@ -4,6 +4,7 @@
 #define PTLBENCH_COMMON_H
 
 #include "bare.h"
+#include "gauge.h"
 #include "slots.h"
 
 struct common {
@@ -11,6 +12,7 @@ struct common {
 	_Atomic uint32_t doorbell;    /* a futex that the target sleeps on */
 	_Atomic uint64_t awake_at_ns; /* monotonic_ns() when the target awoke; 0: it has not */
 	struct bare_lane lane[2];     /* by the role that writes */
+	struct gauge_line line;
 };
 
 #endif

@@ -21,25 +21,15 @@
 #define BATCHES_LEAST 3         /* one or two may all have been interrupted */
 #define BATCH         100
 
-/*
- * Odd numbers ask, even ones answer, and no number is used twice.  A byte in the pipe calls the partner, `over` sends it
- * back to sleep; who is not heard does not wait for it, so a call may still be in the pipe when the next one comes, and
- * is then obeyed a moment longer or answered by going to sleep again.
- */
-struct shared {
-	struct word line, over;
-};
-
 struct gauge {
-	struct shared *shared;
-	uint64_t turn; /* the next that asks */
+	struct gauge_line *shared;
 	struct peers place;
 	pid_t partner;
 	int doorbell;
 };
 
 /* Loads and stores pair with those in bounce(). */
-static void answer_until_over(struct shared *shared)
+void gauge_answer(struct gauge_line *shared)
 {
 	uint64_t value;
 
@@ -56,7 +46,7 @@ static void __attribute__((noreturn)) be_partner(struct gauge *gauge, int doorbe
 	gauge->place.role = TARGET;
 	peers_pin(&gauge->place);
 	while (read(doorbell, &token, 1) == 1)
-		answer_until_over(gauge->shared);
+		gauge_answer(gauge->shared);
 	_exit(0);
 }
 
@@ -72,7 +62,6 @@ struct gauge *gauge_open(void)
 		free(gauge);
 		return NULL;
 	}
-	gauge->turn = 1;
 	gauge->shared = mmap(NULL, sizeof *gauge->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (gauge->shared == MAP_FAILED || pipe(ends))
 		fail("cannot make what the gauge shares: %s", strerror(errno));
@@ -105,39 +94,50 @@ void gauge_pin(const struct gauge *gauge)
 }
 
 /* There and back, BATCH times.  False: the partner has not been there for too long. */
-static bool bounce(struct gauge *gauge, uint64_t until)
+static bool bounce(struct gauge_line *shared, uint64_t until)
 {
-	_Atomic uint64_t *line = &gauge->shared->line.value;
+	_Atomic uint64_t *line = &shared->line.value;
 
-	for (int i = 0; i < BATCH; i++, gauge->turn += 2) {
-		atomic_store_explicit(line, gauge->turn, memory_order_release);
-		for (unsigned looks = 1; atomic_load_explicit(line, memory_order_acquire) != gauge->turn + 1; looks++)
+	for (int i = 0; i < BATCH; i++, shared->turn += 2) {
+		atomic_store_explicit(line, shared->turn, memory_order_release);
+		for (unsigned looks = 1; atomic_load_explicit(line, memory_order_acquire) != shared->turn + 1; looks++)
 			if (looks % LOOKS == 0 && monotonic_ns() > until)
 				return false;
 	}
 	return true;
 }
 
-double gauge_distance(struct gauge *gauge)
+void gauge_reset(struct gauge_line *shared)
+{
+	atomic_store(&shared->over.value, 0);
+}
+
+double gauge_ask(struct gauge_line *shared)
 {
 	double least = NAN;
 	int batch = 0;
 
-	if (!gauge)
-		return NAN;
+	shared->turn |= 1;
 	uint64_t until = monotonic_ns() + MOST_NS;
-	atomic_store(&gauge->shared->over.value, 0);
-	if (write(gauge->doorbell, "", 1) != 1)
-		fail("the gauge's partner has died");
-	bool there = bounce(gauge, until); /* wakes it */
+	bool there = bounce(shared, until); /* wakes it */
 	while (there && batch < BATCHES) {
 		uint64_t start = monotonic_ns();
-		there = bounce(gauge, until);
+		there = bounce(shared, until);
 		batch += there;
 		if (there)
 			least = fmin(least, (double)(monotonic_ns() - start) / (2 * BATCH));
 	}
-	gauge->turn += 2;
-	atomic_store(&gauge->shared->over.value, 1);
+	shared->turn += 2;
+	atomic_store(&shared->over.value, 1);
 	return batch < BATCHES_LEAST ? NAN : least;
+}
+
+double gauge_distance(struct gauge *gauge)
+{
+	if (!gauge)
+		return NAN;
+	gauge_reset(gauge->shared);
+	if (write(gauge->doorbell, "", 1) != 1)
+		fail("the gauge's partner has died");
+	return gauge_ask(gauge->shared);
 }

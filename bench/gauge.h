@@ -6,7 +6,24 @@
 #ifndef PTLBENCH_GAUGE_H
 #define PTLBENCH_GAUGE_H
 
+#include "slots.h"
 #include "stats.h"
+
+/*
+ * What two processes share for it.  Odd numbers ask, even ones answer, and no number is used twice.  One of them asks, while
+ * the other one answers until it is over.  Who is not heard does not wait for it.
+ */
+struct gauge_line {
+	struct word line, over;
+	uint64_t turn; /* the next that asks; of the asking side */
+};
+
+/* Before the other side begins to answer. */
+void gauge_reset(struct gauge_line *shared);
+
+/* One way, ns: the least of several short batches; NaN if the other side does not answer, as others keep the cores. */
+double gauge_ask(struct gauge_line *shared);
+void gauge_answer(struct gauge_line *shared);
 
 struct gauge;
 

@@ -161,6 +161,7 @@ static int run_pair(const struct bench_test *test, const struct options *options
 		machine_facts();
 		session_facts(&session);
 		status = test->initiate(&session);
+		distance_note(&session.distance);
 		measure_end(&session);
 		close_results(test, options);
 	}

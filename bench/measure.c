@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/arch.h"
+#include "distance.h"
 #include "fail.h"
 #include "histogram.h"
 #include "output.h"
@@ -41,6 +42,7 @@ static const struct exchange *const exchanges[EXCHANGE_COUNT] = {
 	[EXCHANGE_SLOTS_WINDOW] = &slots_window_exchange,
 	[EXCHANGE_BARE] = &bare_exchange,
 	[EXCHANGE_BARE_WINDOW] = &bare_window_exchange,
+	[EXCHANGE_DISTANCE] = &distance_exchange,
 	[EXCHANGE_RAW_PUT] = &raw_put_exchange,
 	[EXCHANGE_RAW_GET] = &raw_get_exchange,
 	[EXCHANGE_RAW_PUT_WINDOW] = &raw_put_window_exchange,
@@ -259,7 +261,7 @@ static void take_turn(struct session *session, struct series *series, double bud
 	series->iteration_ns = elapsed / ((double)plan.batch * plan.batches);
 }
 
-void measure_row(struct session *session, struct series *all_series, size_t count)
+static void try_row(struct session *session, struct series *all_series, size_t count)
 {
 	double budget = row_budget(&session->load) / (double)count;
 
@@ -268,6 +270,23 @@ void measure_row(struct session *session, struct series *all_series, size_t coun
 	for (uint32_t turn = 0; turn < session->load.repeat; turn++)
 		for (size_t i = 0; i < count; i++)
 			take_turn(session, &all_series[i], budget / session->load.repeat);
+}
+
+void measure_row(struct session *session, struct series *all_series, size_t count)
+{
+	struct distance *distance = &session->distance;
+
+	for (distance->tries = 1;; distance->tries++) {
+		distance->before = distance_measure(session);
+		try_row(session, all_series, count);
+		distance->after = distance_measure(session);
+		if (!distance_has_changed(distance))
+			break;
+		for (size_t i = 0; i < count; i++) {
+			samples_free(&all_series[i].samples);
+			all_series[i] = (struct series){.run = all_series[i].run};
+		}
+	}
 	histogram_add(all_series, count);
 }
 

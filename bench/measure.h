@@ -39,6 +39,7 @@ enum exchange_id {
 	EXCHANGE_SLOTS_WINDOW,
 	EXCHANGE_BARE,
 	EXCHANGE_BARE_WINDOW,
+	EXCHANGE_DISTANCE,
 	EXCHANGE_RAW_PUT, /* messages */
 	EXCHANGE_RAW_GET,
 	EXCHANGE_RAW_PUT_WINDOW,
@@ -89,6 +90,7 @@ extern const struct exchange fragments_exchange;                           /* fr
 extern const struct exchange timed_exchange, raw_timed_exchange;           /* initiator_timing.c */
 extern const struct exchange slots_exchange, slots_window_exchange;        /* slots.c */
 extern const struct exchange bare_exchange, bare_window_exchange;          /* bare.c */
+extern const struct exchange distance_exchange;                            /* distance.c */
 extern const struct exchange raw_put_exchange, raw_get_exchange;           /* raw_messages.c */
 extern const struct exchange raw_put_window_exchange, raw_get_window_exchange;
 extern const struct exchange rma_put_exchange, rma_get_exchange; /* raw_rma.c */
@@ -123,7 +125,10 @@ struct series {
 	struct usage usage[2];
 };
 
-/* Warms up, then lets the series take turns so that changes of the machine's speed affect them alike. */
+/*
+ * Warms up, then lets the series take turns so that changes of the machine's speed affect them alike.  If the cores have
+ * moved apart or together meanwhile (distance.h), does it again.
+ */
 void measure_row(struct session *session, struct series *all_series, size_t count);
 
 /* A few round trips: the two sides know each other and everything is warm. */

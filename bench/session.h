@@ -7,6 +7,7 @@
 #include <portals3_nic.h>
 
 #include "base/arch.h"
+#include "distance.h"
 #include "options.h"
 #include "peers.h"
 
@@ -37,8 +38,9 @@ struct session {
 	char *source, *sink; /* page-aligned; what is sent, where it arrives */
 	size_t source_size, sink_size;
 
-	struct raw *raw;       /* NULL without --raw on libfabric */
-	struct common *common; /* memory that both processes see; NULL unless one forked the other (common.h) */
+	struct distance distance; /* of the cores, at the last row; of the initiator */
+	struct raw *raw;          /* NULL without --raw on libfabric */
+	struct common *common;    /* memory that both processes see; NULL unless one forked the other (common.h) */
 };
 
 /* Ends the process with the call's name and the reason unless it returned PTL_OK. */

@@ -29,6 +29,9 @@ enum {
 	COLUMN_TARGET_HOST,
 	COLUMN_INITIATOR_CPU,
 	COLUMN_TARGET_CPU,
+	COLUMN_LINE_BEFORE,
+	COLUMN_LINE_AFTER,
+	COLUMN_TRIES,
 	COLUMN_COUNT,
 	/* With --nic-timing. */
 	COLUMN_INITIATOR_STAGES = COLUMN_COUNT,
@@ -123,6 +126,9 @@ static void measure_size(struct session *session, enum exchange_id exchange, con
 		[COLUMN_TARGET_HOST] = {measure_host_percent(&ours->usage[TARGET])},
 		[COLUMN_INITIATOR_CPU] = {cpu_per_message(ours, INITIATOR, quantity)},
 		[COLUMN_TARGET_CPU] = {cpu_per_message(ours, TARGET, quantity)},
+		[COLUMN_LINE_BEFORE] = {session->distance.before / 1e3},
+		[COLUMN_LINE_AFTER] = {session->distance.after / 1e3},
+		[COLUMN_TRIES] = {session->distance.tries},
 	};
 
 	if (timed) {
@@ -190,6 +196,9 @@ void size_table(struct session *session, enum exchange_id exchange, const struct
 		[COLUMN_TARGET_HOST] = {NULL, "target_host_percent", 1},
 		[COLUMN_INITIATOR_CPU] = {NULL, "initiator_cpu_us", 3},
 		[COLUMN_TARGET_CPU] = {NULL, "target_cpu_us", 3},
+		[COLUMN_LINE_BEFORE] = {"line (us)", "line_before_us", 3},
+		[COLUMN_LINE_AFTER] = {"after", "line_after_us", 3},
+		[COLUMN_TRIES] = {NULL, "tries", 0},
 	};
 
 	if (load->nic_timing) {
