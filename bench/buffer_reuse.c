@@ -12,6 +12,7 @@
 #include "fail.h"
 #include "measure.h"
 #include "output.h"
+#include "stage_rows.h"
 
 #define BUFFER_BYTES ((uint64_t)64 << 20) /* bytes of all buffers of a side, unless one is longer */
 #define BUFFERS      1024u                /* at most */
@@ -121,7 +122,9 @@ static void measure_scheme(struct session *session, uint64_t size, uint32_t buff
 	measure_row(session, all_series, 2);
 	double latency = samples_summary(&all_series[0].samples).median / 2000;
 	double bandwidth = window * (double)size * 1e3 / samples_summary(&all_series[1].samples).median;
-	output_row((union cell[]){{(double)size}, {percent ? 2 : 1}, {buffers}, {percent}, {latency}, {bandwidth}});
+	stage_row(session,
+		  (union cell[]){{(double)size}, {percent ? 2 : 1}, {buffers}, {percent}, {latency}, {bandwidth}},
+		  &(struct run){.exchange = EXCHANGE_REUSE, .size = size, .depth = buffers, .variant = percent});
 	samples_free(&all_series[0].samples);
 	samples_free(&all_series[1].samples);
 }
@@ -137,7 +140,7 @@ int buffer_reuse(struct session *session)
 					 sizes, SIZES_MAX);
 	output_fact("scheme 1", "both sides use so many buffers in turn");
 	output_fact("scheme 2", "so many of a hundred messages use one buffer, each of the others another one of all");
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t fit = BUFFER_BYTES / sizes[i];
 		uint32_t most = fit < 1 ? 1 : fit > BUFFERS ? BUFFERS : (uint32_t)fit;
@@ -146,5 +149,6 @@ int buffer_reuse(struct session *session)
 		for (size_t p = 0; p < sizeof percents / sizeof percents[0]; p += session->load.quick ? 2 : 1)
 			measure_scheme(session, sizes[i], most, percents[p]);
 	}
+	stage_rows_close(session);
 	return 0;
 }

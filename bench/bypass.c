@@ -15,6 +15,7 @@
 #include "fail.h"
 #include "measure.h"
 #include "output.h"
+#include "stage_rows.h"
 
 #define COMPUTE_NS 20e6
 #define SETTLE_NS  2000000 /* the operation starts at least so long after the computing */
@@ -228,7 +229,7 @@ static void measure_operation(struct session *session, enum exchange_id exchange
 	measure_run(session, &run, NULL);
 	double alone = samples_summary(&result.alone).median, busy = samples_summary(&result.busy).median;
 	double copy = samples_summary(&result.copy).median;
-	output_row((union cell[COLUMN_COUNT]){
+	union cell cells[COLUMN_COUNT] = {
 		[COLUMN_OPERATION] = {.text = is_put(&run) ? "put" : "get"},
 		[COLUMN_SIZE] = {(double)size},
 		[COLUMN_SOURCE_FREE] = {samples_summary(&result.source_free).median},
@@ -238,7 +239,10 @@ static void measure_operation(struct session *session, enum exchange_id exchange
 		[COLUMN_BYPASSED] = {result.bypassed},
 		[COLUMN_LOST] = {100 * (busy / alone - 1)},
 		[COLUMN_LOST_BEYOND] = {100 * ((busy - copy) / alone - 1)},
-	});
+	};
+
+	forget_result();
+	stage_row(session, cells, &run);
 	forget_result();
 }
 
@@ -261,12 +265,13 @@ int bypass(struct session *session)
 		    "how much longer the computing took than without traffic; beyond a memcpy of as many bytes");
 	if (!strncmp(mode, "host", 4))
 		output_fact("note", "mode host has no NIC thread: no bypass is expected");
-	output_table(columns, COLUMN_COUNT);
+	stage_rows_open(session, columns, COLUMN_COUNT);
 	measure_connect(session);
 	measure_usage(session, before);
 	for (enum exchange_id exchange = EXCHANGE_PUT_TO_BUSY; exchange <= EXCHANGE_GET_FROM_BUSY; exchange++)
 		for (size_t i = 0; i < count; i++)
 			measure_operation(session, exchange, sizes[i], trials);
 	measure_note_drivers(session, before);
+	stage_rows_close(session);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "base/arch.h"
 #include "measure.h"
 #include "output.h"
+#include "stage_rows.h"
 
 /* run.variant; logp.c knows that the first two are PtlEQWait and PtlEQGet */
 enum notice { NOTICE_WAIT, NOTICE_GET, NOTICE_ACK, NOTICE_BYTE, NOTICE_COUNT };
@@ -114,8 +115,13 @@ static void measure_notices(struct session *session, uint64_t size)
 		us[notice] = samples_summary(&all_series[notice].samples).median / 1000;
 		samples_free(&all_series[notice].samples);
 	}
-	output_row((union cell[]){
-		{(double)size}, {us[NOTICE_WAIT] / 2}, {us[NOTICE_GET] / 2}, {us[NOTICE_BYTE] / 2}, {us[NOTICE_ACK]}});
+	stage_row(session,
+		  (union cell[]){{(double)size},
+				 {us[NOTICE_WAIT] / 2},
+				 {us[NOTICE_GET] / 2},
+				 {us[NOTICE_BYTE] / 2},
+				 {us[NOTICE_ACK]}},
+		  &(struct run){.exchange = EXCHANGE_COMPLETION, .size = size});
 }
 
 int completion(struct session *session)
@@ -129,8 +135,9 @@ int completion(struct session *session)
 	output_fact("PtlEQWait, PtlEQGet, last byte",
 		    "half a round trip of puts, each side learning of the other's so");
 	output_fact("ACK", "from PtlPut to the ACK event: there and back");
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
 	for (size_t i = 0; i < count; i++)
 		measure_notices(session, sizes[i]);
+	stage_rows_close(session);
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "measure.h"
 #include "output.h"
+#include "stage_rows.h"
 
 /* run.variant; run.size is a fragment's length, run.window the number of fragments. */
 enum manner { PIPELINED, ONE_BY_ONE, MANNERS };
@@ -103,13 +104,16 @@ static double measure_fragment(struct session *session, uint64_t size, uint64_t 
 	double slow = median_us(&all_series[0]), quick = median_us(&all_series[1]), first = median_us(&all_series[2]);
 	double gap = median_us(&all_series[3]) / stream;
 	whole = whole > 0 ? whole : quick;
-	output_row((union cell[]){{(double)size},
-				  {(double)fragment},
-				  {slow},
-				  {quick},
-				  {first + (count - 1) * gap},
-				  {(double)size / quick},
-				  {quick / whole}});
+	stage_row(
+		session,
+		(union cell[]){{(double)size},
+			       {(double)fragment},
+			       {slow},
+			       {quick},
+			       {first + (count - 1) * gap},
+			       {(double)size / quick},
+			       {quick / whole}},
+		&(struct run){.exchange = EXCHANGE_FRAGMENTS, .size = fragment, .window = count, .variant = PIPELINED});
 	return quick;
 }
 
@@ -125,7 +129,7 @@ int fragments(struct session *session)
 	output_fact("one by one", "each fragment is put when an empty put back has confirmed the one before");
 	output_fact("pipelined", "all are put at once, one empty put back confirms them; to whole: to one fragment");
 	output_fact("model", "the first fragment's time, and for each other one the gap between fragments of a stream");
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
 	for (size_t i = 0; i < count; i++) {
 		double whole = 0;
 		for (uint64_t fragment = sizes[i]; fragment * MOST >= sizes[i] && fragment; fragment /= factor) {
@@ -135,5 +139,6 @@ int fragments(struct session *session)
 			whole = whole > 0 ? whole : pipelined;
 		}
 	}
+	stage_rows_close(session);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "fail.h"
 #include "measure.h"
 #include "output.h"
+#include "stage_rows.h"
 
 static struct {
 	struct samples post, take;
@@ -92,14 +93,19 @@ int host_overhead(struct session *session)
 	output_fact("post", "PtlPut, without START and SEND events");
 	output_fact("take",
 		    "the call of PtlEQGet that finds the PUT_END of the answer; what it costs includes a clock");
-	output_table(overhead_columns, sizeof overhead_columns / sizeof overhead_columns[0]);
+	stage_rows_open(session, overhead_columns, sizeof overhead_columns / sizeof overhead_columns[0]);
 	for (size_t i = 0; i < count; i++) {
 		struct series series = {.run = {.exchange = EXCHANGE_HOST_OVERHEAD, .size = sizes[i]}};
 		measure_row(session, &series, 1);
 		double post = median_us(&spent.post), take = median_us(&spent.take);
-		output_row((union cell[]){
-			{(double)sizes[i]}, {post}, {take}, {post + take}, {median_us(&series.samples) / 2}});
+		stage_row(session,
+			  (union cell[]){
+				  {(double)sizes[i]}, {post}, {take}, {post + take}, {median_us(&series.samples) / 2}},
+			  &(struct run){.exchange = EXCHANGE_HOST_OVERHEAD, .size = sizes[i]});
+		samples_free(&spent.post);
+		samples_free(&spent.take);
 	}
+	stage_rows_close(session);
 	return 0;
 }
 
@@ -111,13 +117,18 @@ static const struct column availability_columns[] = {
 	{"of all %", "of_undisturbed_percent", 1},
 };
 
-/* The window's time, us; and with so much computing in it. */
-static double window_us(struct session *session, uint64_t size, double compute)
+/* A window both ways, with so much computing in it, us. */
+static struct run window_run(const struct session *session, uint64_t size, double compute)
 {
-	struct series series = {.run = {.exchange = EXCHANGE_BOTH_WINDOW,
-					.size = size,
-					.window = session_window(&session->load, size),
-					.depth = (uint32_t)fmin(compute * 1e3, UINT32_MAX)}};
+	return (struct run){.exchange = EXCHANGE_BOTH_WINDOW,
+			    .size = size,
+			    .window = session_window(&session->load, size),
+			    .depth = (uint32_t)fmin(compute * 1e3, UINT32_MAX)};
+}
+
+static double window_us(struct session *session, const struct run *run)
+{
+	struct series series = {.run = *run};
 
 	measure_row(session, &series, 1);
 	return median_us(&series.samples);
@@ -134,16 +145,25 @@ int availability(struct session *session)
 					 sizes, SIZES_MAX);
 	output_fact("computing", "of both hosts between the posting of a window and waiting for the other's");
 	output_fact("available", "share of the time that the host computed; MB/s: both directions, MB = 10^6 bytes");
-	output_table(availability_columns, sizeof availability_columns / sizeof availability_columns[0]);
+	stage_rows_open(session, availability_columns, sizeof availability_columns / sizeof availability_columns[0]);
 	for (size_t i = 0; i < count; i++) {
 		double bytes = 2.0 * (double)sizes[i] * session_window(&session->load, sizes[i]);
-		double alone = window_us(session, sizes[i], 0);
-		output_row((union cell[]){{(double)sizes[i]}, {0}, {0}, {bytes / alone}, {100}});
+		struct run run = window_run(session, sizes[i], 0);
+		double alone = window_us(session, &run);
+		stage_row(session, (union cell[]){{(double)sizes[i]}, {0}, {0}, {bytes / alone}, {100}}, &run);
 		for (size_t s = 0; s < sizeof shares / sizeof shares[0]; s += session->load.quick ? 3 : 1) {
-			double compute = shares[s] * alone, us = window_us(session, sizes[i], compute);
-			output_row((union cell[]){
-				{(double)sizes[i]}, {compute}, {100 * compute / us}, {bytes / us}, {100 * alone / us}});
+			double compute = shares[s] * alone;
+			run = window_run(session, sizes[i], compute);
+			double us = window_us(session, &run);
+			stage_row(session,
+				  (union cell[]){{(double)sizes[i]},
+						 {compute},
+						 {100 * compute / us},
+						 {bytes / us},
+						 {100 * alone / us}},
+				  &run);
 		}
 	}
+	stage_rows_close(session);
 	return 0;
 }

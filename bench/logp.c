@@ -13,6 +13,7 @@
 #include "output.h"
 #include "pingpong.h"
 #include "raw.h"
+#include "stage_rows.h"
 
 #define BURST 8 /* messages; so few never wait for room */
 
@@ -102,8 +103,10 @@ static void measure_size(struct session *session, uint64_t size)
 			  .batches = session->load.quick ? 200 : 2000};
 	measure_run(session, &run, NULL);
 	double send = median_us(&overhead.send, 1), receive = median_us(&overhead.receive, 1);
-	output_row((union cell[]){
-		{(double)size}, {half}, {half - raw}, {half - send - receive}, {send}, {receive}, {gap}});
+	stage_row(
+		session,
+		(union cell[]){{(double)size}, {half}, {half - raw}, {half - send - receive}, {send}, {receive}, {gap}},
+		&(struct run){.exchange = EXCHANGE_PUT_WINDOW, .size = size, .window = window});
 }
 
 int logp(struct session *session)
@@ -119,8 +122,9 @@ int logp(struct session *session)
 	output_fact("o_s, o_r", "PtlPut, and PtlEQWait whose event's message has arrived, of bursts of %d", BURST);
 	output_fact("L, g", "RTT/2 - o_s - o_r; time between messages of a stream of windows");
 	raw_fact(session);
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
 	for (size_t i = 0; i < count; i++)
 		measure_size(session, sizes[i]);
+	stage_rows_close(session);
 	return 0;
 }

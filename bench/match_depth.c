@@ -11,6 +11,7 @@
 #include "measure.h"
 #include "output.h"
 #include "pingpong.h"
+#include "stage_rows.h"
 
 #define MESSAGE_SIZE 8
 
@@ -184,11 +185,11 @@ static void measure_depth(struct session *session, uint32_t depth)
 		cells[COLUMN_P10].number = summary.p10;
 		cells[COLUMN_P90].number = summary.p90;
 	}
-	output_row(cells);
+	stage_row(session, cells, &(struct run){.exchange = EXCHANGE_PUT_BEHIND, .size = MESSAGE_SIZE, .depth = depth});
 }
 
 /* The columns live as long as the table. */
-static void start_table(void)
+static void start_table(const struct session *session)
 {
 	static struct column columns[COLUMN_COUNT] = {
 		[COLUMN_DEPTH] = {"Depth", "entries_in_front", 0},
@@ -202,7 +203,7 @@ static void start_table(void)
 		columns[COLUMN_MIX + 2 * mix + 1] = (struct column){"p99", mixes[mix].p99_key, 3};
 		output_fact(mixes[mix].title, "%s", mixes[mix].text);
 	}
-	output_table(columns, COLUMN_COUNT);
+	stage_rows_open(session, columns, COLUMN_COUNT);
 }
 
 /* Entries we may attach in front: the exchange needs two of its own, and the initiator a free descriptor to send. */
@@ -222,7 +223,7 @@ int match_depth(struct session *session)
 	uint32_t greatest = greatest_depth(session);
 	struct usage before[2];
 
-	start_table();
+	start_table(session);
 	measure_usage(session, before);
 	for (uint32_t i = 0; i < load->depth_count; i++)
 		if (load->depths[i] <= greatest)
@@ -230,5 +231,6 @@ int match_depth(struct session *session)
 		else
 			fail("--depths %u: this interface allows %u", load->depths[i], greatest);
 	measure_note_drivers(session, before);
+	stage_rows_close(session);
 	return 0;
 }

@@ -289,7 +289,8 @@ static const struct option_row {
 	[OPTION_REPEAT] = {"--repeat", "N", VALUE(set_repeat),
 			   "how often the series of a row take turns (10; 5 with --quick)"},
 	[OPTION_RAW] = {"--raw", "KIND", VALUE(set_raw),
-			"also do it directly on libfabric, same provider: msg, tagged, rma; or in shared memory "
+			"also do it directly on libfabric, same provider (for node: shm): msg, tagged, rma; or in "
+			"shared memory "
 			"without it: slots"},
 	[OPTION_RAW_SLEEPABLE] = {"--raw-sleepable", NULL, FLAG(load.raw_sleepable),
 				  "give raw a completion queue that can be slept on, as ours must be (default: one "

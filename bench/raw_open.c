@@ -19,14 +19,21 @@ void raw_check(long code, const char *call)
 		fail("raw libfabric: %.*s: %s", (int)strcspn(call, "("), call, fi_strerror((int)-code));
 }
 
-/* ofi:tcp and ofi:verbs mean the RDM endpoints made of them and rxm.  Without a name the interface's own description begins with it. */
+/*
+ * ofi:tcp and ofi:verbs mean the RDM endpoints made of them and rxm.  Without a name the interface's own description begins with it;
+ * where only node is open, libfabric's counterpart is its shm.
+ */
 static void provider_name(const struct session *session, char *name, size_t size)
 {
 	const char *given = transport_provider(session->options->transport);
+	char node[8];
 
 	if (given)
 		snprintf(name, size, "%s", given);
-	else if (!info_line(session->info, "transport ofi", name, size))
+	else if (!info_line(session->info, "transport ofi", name, size) &&
+		 info_line(session->info, "transport node", node, sizeof node))
+		snprintf(name, size, "shm");
+	else if (!*name)
 		fail("--raw: this interface has no libfabric provider; say --transport ofi:PROVIDER");
 	name[strcspn(name, " ")] = '\0';
 	if (!strcmp(name, "tcp") || !strcmp(name, "verbs"))
@@ -61,6 +68,7 @@ static struct fi_info *find_provider(const struct session *session)
 	struct in_addr address = {.s_addr = htonl(session->self.nid)};
 	struct fi_info *info = NULL;
 
+	*provider = '\0';
 	provider_name(session, provider, sizeof provider);
 	struct fi_info *hints = new_hints(session, provider);
 	inet_ntop(AF_INET, &address, node, sizeof node);

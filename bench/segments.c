@@ -8,6 +8,7 @@
 #include "fail.h"
 #include "measure.h"
 #include "output.h"
+#include "stage_rows.h"
 
 #define SEGMENTS_MOST 64
 #define GAP           64u /* bytes between segments: no two are one piece of memory, nor share a cache line */
@@ -96,13 +97,16 @@ static void measure_segments(struct session *session, uint64_t size, uint32_t se
 		us[form] = samples_summary(&all_series[form].samples).median / 2000;
 		samples_free(&all_series[form].samples);
 	}
-	output_row((union cell[]){{(double)size},
-				  {segments},
-				  {us[FORM_WHOLE]},
-				  {us[FORM_GATHER]},
-				  {us[FORM_SCATTER]},
-				  {us[FORM_GATHER] / us[FORM_WHOLE]},
-				  {us[FORM_SCATTER] / us[FORM_WHOLE]}});
+	stage_row(
+		session,
+		(union cell[]){{(double)size},
+			       {segments},
+			       {us[FORM_WHOLE]},
+			       {us[FORM_GATHER]},
+			       {us[FORM_SCATTER]},
+			       {us[FORM_GATHER] / us[FORM_WHOLE]},
+			       {us[FORM_SCATTER] / us[FORM_WHOLE]}},
+		&(struct run){.exchange = EXCHANGE_SEGMENTS, .size = size, .depth = segments, .variant = FORM_SCATTER});
 }
 
 int segments(struct session *session)
@@ -118,9 +122,10 @@ int segments(struct session *session)
 		most = (uint32_t)session->limits.max_md_iovecs;
 	output_fact("latency", "half a round trip of puts; one receive descriptor for all");
 	output_fact("segments", "of PTL_MD_IOVEC, of equal length, %u bytes between them", GAP);
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
 	for (size_t i = 0; i < count; i++)
 		for (uint32_t n = 1; n <= most && n <= (sizes[i] ? sizes[i] : 1); n *= factor)
 			measure_segments(session, sizes[i], n);
+	stage_rows_close(session);
 	return 0;
 }

@@ -2,13 +2,10 @@
 #include "size_table.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "fail.h"
 #include "output.h"
 #include "raw.h"
-#include "stage_times.h"
+#include "stage_rows.h"
 
 /* Columns in their order; those without a title are for machines. */
 enum {
@@ -32,18 +29,7 @@ enum {
 	COLUMN_LINE_BEFORE,
 	COLUMN_LINE_AFTER,
 	COLUMN_TRIES,
-	COLUMN_COUNT,
-	/* With --nic-timing. */
-	COLUMN_INITIATOR_STAGES = COLUMN_COUNT,
-	COLUMN_TARGET_STAGES = COLUMN_INITIATOR_STAGES + STAGE_COLUMNS,
-	COLUMN_COUNT_TIMED = COLUMN_TARGET_STAGES + STAGE_COLUMNS
-};
-
-/* The stages of a size, kept until the table is complete. */
-struct timed_size {
-	uint64_t size;
-	uint32_t iterations;
-	struct stage_times times[2];
+	COLUMN_COUNT
 };
 
 /* Messages of an iteration, whichever way they went. */
@@ -85,20 +71,8 @@ static struct series new_series(const struct session *session, int exchange, con
 	return (struct series){.run = run};
 }
 
-static void time_stages(struct session *session, const struct series *ours, struct timed_size *timed)
-{
-	struct run run = ours->run;
-
-	run.lead = 0;
-	run.batch = run.window ? 1 : 10;
-	run.batches = 100;
-	timed->size = run.size;
-	timed->iterations = run_iterations(&run);
-	measure_nic_timing(session, &run, timed->times);
-}
-
 static void measure_size(struct session *session, enum exchange_id exchange, const struct quantity *quantity,
-			 uint64_t size, struct timed_size *timed)
+			 uint64_t size)
 {
 	int candidate = raw_counterpart(session, exchange, size);
 	struct series all_series[] = {new_series(session, (int)exchange, quantity, size),
@@ -108,7 +82,7 @@ static void measure_size(struct session *session, enum exchange_id exchange, con
 	measure_row(session, all_series, candidate < 0 ? 1 : 2);
 	double messages = samples_summary(&ours->samples).median;
 	struct summary mine = summarise(ours, quantity->of), its = summarise(raw, quantity->of);
-	union cell cells[COLUMN_COUNT_TIMED] = {
+	union cell cells[COLUMN_COUNT] = {
 		[COLUMN_SIZE] = {(double)size},
 		[COLUMN_MEDIAN] = {mine.median},
 		[COLUMN_P10] = {mine.p10},
@@ -131,28 +105,11 @@ static void measure_size(struct session *session, enum exchange_id exchange, con
 		[COLUMN_TRIES] = {session->distance.tries},
 	};
 
-	if (timed) {
-		time_stages(session, ours, timed);
-		stage_cells(&timed->times[INITIATOR], &cells[COLUMN_INITIATOR_STAGES]);
-		stage_cells(&timed->times[TARGET], &cells[COLUMN_TARGET_STAGES]);
-	}
-	output_row(cells);
+	struct run run = ours->run;
+	run.batches = 0; /* fewer than of a row that is only timed as a whole */
+	stage_row(session, cells, &run);
 	samples_free(&ours->samples);
 	samples_free(&raw->samples);
-}
-
-/* For people; programs have the columns. */
-static void print_stages(const struct timed_size *timed)
-{
-	static const char *const roles[] = {"initiator", "target"};
-	char name[96];
-
-	for (int role = INITIATOR; role <= TARGET; role++) {
-		snprintf(name, sizeof name, "NIC timing of the %s, %u iterations of %llu bytes", roles[role],
-			 timed->iterations, (unsigned long long)timed->size);
-		if (*timed->times[role].text)
-			output_block(name, timed->times[role].text);
-	}
 }
 
 static void fill_table(struct session *session, enum exchange_id exchange, const struct quantity *quantity)
@@ -160,25 +117,20 @@ static void fill_table(struct session *session, enum exchange_id exchange, const
 	const struct workload *load = &session->load;
 	uint64_t sizes[SIZES_MAX];
 	size_t count = size_list(load->size_min, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
-	struct timed_size *timed = load->nic_timing ? calloc(count, sizeof *timed) : NULL;
 	struct usage before[2];
 
-	if (load->nic_timing && !timed)
-		fail("no memory for the stages of %zu sizes", count);
 	measure_usage(session, before);
 	for (size_t i = 0; i < count; i++)
-		measure_size(session, exchange, quantity, sizes[i], timed ? &timed[i] : NULL);
+		measure_size(session, exchange, quantity, sizes[i]);
 	measure_note_drivers(session, before);
-	for (size_t i = 0; timed && session->options->format == FORMAT_TEXT && i < count; i++)
-		print_stages(&timed[i]);
-	free(timed);
+	stage_rows_close(session);
 }
 
 void size_table(struct session *session, enum exchange_id exchange, const struct quantity *quantity)
 {
 	const struct workload *load = &session->load;
 	int decimals = quantity->windowed ? 2 : 3;
-	struct column columns[COLUMN_COUNT_TIMED] = {
+	struct column columns[COLUMN_COUNT] = {
 		[COLUMN_SIZE] = {"Size", "bytes", 0},
 		[COLUMN_MEDIAN] = {quantity->title, quantity->key, decimals},
 		[COLUMN_P10] = {"p10", "p10", decimals},
@@ -201,10 +153,6 @@ void size_table(struct session *session, enum exchange_id exchange, const struct
 		[COLUMN_TRIES] = {NULL, "tries", 0},
 	};
 
-	if (load->nic_timing) {
-		stage_columns("initiator", &columns[COLUMN_INITIATOR_STAGES]);
-		stage_columns("target", &columns[COLUMN_TARGET_STAGES]);
-	}
-	output_table(columns, load->nic_timing ? COLUMN_COUNT_TIMED : COLUMN_COUNT);
+	stage_rows_open(session, columns, COLUMN_COUNT);
 	fill_table(session, exchange, quantity);
 }

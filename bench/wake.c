@@ -14,6 +14,7 @@
 #include "measure.h"
 #include "output.h"
 #include "pingpong.h"
+#include "stage_rows.h"
 
 #define SILENCE_S    1
 #define MESSAGE_SIZE 8
@@ -131,7 +132,7 @@ int wake(struct session *session)
 
 	output_fact("latency", "one way, from PtlPut to the return of PtlEQWait, after %d s of silence", SILENCE_S);
 	output_fact("futex", "the same with a sleeper on a futex");
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
 	measure_connect(session);
 	for (uint32_t trial = 0; trial < trials; trial++)
 		for (int i = 0; i < 2; i++) {
@@ -141,12 +142,16 @@ int wake(struct session *session)
 			samples_free(&one_way);
 		}
 	struct summary ours = samples_summary(&samples[0]), bare = samples_summary(&samples[1]);
-	output_row((union cell[]){{MESSAGE_SIZE},
-				  {ours.median / 1e3},
-				  {ours.p10 / 1e3},
-				  {ours.p90 / 1e3},
-				  {bare.median / 1e3},
-				  {ours.median / bare.median}});
+	stage_row(session,
+		  (union cell[]){{MESSAGE_SIZE},
+				 {ours.median / 1e3},
+				 {ours.p10 / 1e3},
+				 {ours.p90 / 1e3},
+				 {bare.median / 1e3},
+				 {ours.median / bare.median}},
+		  &(struct run){.exchange = EXCHANGE_WAKE_PUT, .size = MESSAGE_SIZE, .batch = 1, .batches = trials});
+	stage_rows_close(session);
+	samples_free(&one_way);
 	samples_free(&samples[0]);
 	samples_free(&samples[1]);
 	return 0;

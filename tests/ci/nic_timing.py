@@ -37,6 +37,18 @@ NIC = ("take_ownership", "inspect_header", "access_check", "match", "housekeepin
 SUMS = (("self", "self-latency"), ("node", "put-latency"), ("node", "get-latency"), ("ofi:tcp", "put-latency"), ("ofi:net", "get-latency"))
 
 
+# Tests that are no size table: a row of each has the stages of both sides.
+ROWS = (("match-depth", "--depths", "10", "--row-time", "20"), ("bypass", "--sizes", "64", "--iterations", "1"),
+        ("completion", "--sizes", "64", "--row-time", "20"))
+
+
+def check_rows(ptlbench):
+    for test in ROWS:
+        command = [ptlbench, *test, "--transport", "node", "--iface", "lo", "--quick", "--nic-timing", "--format", "json"]
+        for row in json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)["rows"]:
+            check_side(row["target"])
+
+
 def check_sums(ptlbench):
     """Of each side, over each transport, of short and of long messages."""
     for transport, test in SUMS:
@@ -83,6 +95,7 @@ def check_data(ptlbench):
 def main(ptlbench):
     check_data(ptlbench)
     check_sums(ptlbench)
+    check_rows(ptlbench)
     ptlbench = os.path.abspath(ptlbench)
     with tempfile.TemporaryDirectory() as folder:
         for value in "no", "0", "1", "yes":
