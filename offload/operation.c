@@ -24,6 +24,7 @@
 #include "offload/peer/peer.h"
 #include "transports/memory.h"
 
+#define PAGE               4096u
 #define UNEXPOSED_PAUSE_NS UINT64_C(1000000000) /* between two lines about it */
 
 void operation_append(struct operation_list *list, struct operation *op)
@@ -229,9 +230,21 @@ static bool source_readable(const struct operation *op)
 	struct iovec iov[REGION_MAX_PIECES];
 	int count = region_range(&op->pinned->region, op->payload_offset, op->payload_length, iov);
 
-	while (count > 0 && memory_readable(iov[count - 1].iov_base, iov[count - 1].iov_len))
-		count--;
-	return count == 0;
+	return memory_pieces_readable(iov, (unsigned)count);
+}
+
+/*
+ * Many pieces are named to their reader if a message has room for that, and if it is no more work to read them each than to
+ * copy them together: a read looks after whole pages, so one of less costs as much.  What pins is left where it is pinned once.
+ */
+static bool worth_packing(const struct operation *op)
+{
+	const struct transport_limits *limits = &op->peer->transport->limits;
+	uint32_t count = op->pinned->region.count;
+
+	if (count > (limits->short_max - WIRE_MAX_HEADER) / WIRE_SEGMENT_SIZE)
+		return true;
+	return count > 1 && !limits->pins && op->pinned->region.length / count < PAGE;
 }
 
 static int expose_packed(struct nic *nic, struct operation *op)
@@ -251,14 +264,12 @@ static int expose_packed(struct nic *nic, struct operation *op)
 int operation_expose_source(struct nic *nic, struct operation *op)
 {
 	const struct transport *transport = op->peer->transport;
-	size_t room = transport->limits.short_max - WIRE_MAX_HEADER;
 
 	if (op->payload_length == 0 || operation_memory_regions(op)->transport == transport)
 		return 0;
 	operation_deregister(op); /* what was exposed for a way that was given up: its keys mean nothing here */
-	int rc = op->pinned->region.count <= room / WIRE_SEGMENT_SIZE
-			 ? operation_expose(nic, op, op->payload_offset, op->payload_length, REGION_READ)
-			 : expose_packed(nic, op);
+	int rc = worth_packing(op) ? expose_packed(nic, op)
+				   : operation_expose(nic, op, op->payload_offset, op->payload_length, REGION_READ);
 
 	if (rc)
 		operation_deregister(op);

@@ -22,6 +22,9 @@
 #include "offload/peer/peer.h"
 #include "offload/transfer.h"
 
+_Static_assert(REGION_MAX_PIECES <= TRANSPORT_PIECES_MAX && WIRE_MAX_SEGMENTS <= TRANSPORT_PIECES_MAX,
+	       "any list can be read");
+
 static int keep_segments(struct transfer *transfer, const struct wire_message *message)
 {
 	transfer->count = message->segment_count;
@@ -44,11 +47,10 @@ static const struct memory_region *local_memory_region(const struct operation *o
 	return memory_regions_at(operation_memory_regions(op), op->exposed_from + op->transfer.asked);
 }
 
-/* Asks for the next piece that is contiguous on both sides. */
-static int ask_piece(struct operation *op)
+/* The next piece that is contiguous on both sides. */
+static struct transport_read next_piece(struct operation *op)
 {
-	struct transfer *transfer = &op->transfer;
-	struct transport *transport = op->peer->transport;
+	const struct transfer *transfer = &op->transfer;
 	const struct wire_segment *segment = &transfer->segments[transfer->index];
 	uint64_t length;
 	void *local = region_at(&op->pinned->region, op->info.offset + transfer->asked, &length);
@@ -57,28 +59,78 @@ static int ask_piece(struct operation *op)
 		length = segment->length - transfer->within;
 	if (length > transfer->total - transfer->asked)
 		length = transfer->total - transfer->asked;
-	if (length > transport->limits.rma_chunk)
-		length = transport->limits.rma_chunk;
-	const struct transport_read read = {.peer = op->peer->address,
-					    .local = local,
-					    .length = length,
-					    .memory_region = local_memory_region(op),
-					    .remote = segment->address + transfer->within,
-					    .key = segment->key,
-					    .context = op};
-	int rc = transport->ops->read(transport, &read);
+	return (struct transport_read){.peer = op->peer->address,
+				       .local = local,
+				       .length = length,
+				       .memory_region = local_memory_region(op),
+				       .remote = segment->address + transfer->within,
+				       .key = segment->key,
+				       .context = op};
+}
 
-	if (rc)
-		return rc;
+static unsigned name_remote(const struct transfer *transfer, uint64_t length, struct transport_segment *named)
+{
+	uint64_t within = transfer->within;
+	unsigned count = 0;
+
+	for (unsigned i = transfer->index; length > 0; i++, within = 0) {
+		const struct wire_segment *segment = &transfer->segments[i];
+		uint64_t take = segment->length - within < length ? segment->length - within : length;
+
+		named[count++] = (struct transport_segment){segment->address + within, segment->key, take};
+		length -= take;
+	}
+	return count;
+}
+
+static int ask_list(struct operation *op, uint64_t length)
+{
+	struct transport *transport = op->peer->transport;
+	struct transport_segment remote[WIRE_MAX_SEGMENTS];
+	struct iovec local[REGION_MAX_PIECES];
+	const struct transport_read_list list = {
+		.peer = op->peer->address,
+		.local = local,
+		.remote = remote,
+		.local_count = (unsigned)region_range(&op->pinned->region, op->info.offset + op->transfer.asked, length,
+						      local),
+		.remote_count = name_remote(&op->transfer, length, remote),
+		.length = length,
+		.context = op,
+	};
+
+	return transport->ops->read_list(transport, &list);
+}
+
+static void note_asked(struct operation *op, uint64_t length)
+{
+	struct transfer *transfer = &op->transfer;
+
 	transfer->in_flight++;
 	op->peer->reads++;
 	transfer->asked += length;
 	transfer->within += length;
-	if (transfer->within == segment->length) {
-		transfer->index++;
-		transfer->within = 0;
-	}
-	return 0;
+	while (transfer->index < transfer->count && transfer->within >= transfer->segments[transfer->index].length)
+		transfer->within -= transfer->segments[transfer->index++].length;
+}
+
+/* Asks for the next piece that is contiguous on both sides, or for some of them if they are short. */
+static int ask_pieces(struct operation *op)
+{
+	struct transport *transport = op->peer->transport;
+	const uint64_t left = op->transfer.total - op->transfer.asked, most = transport->limits.list_max;
+	struct transport_read read = next_piece(op);
+	bool list = read.length < left && read.length < most;
+
+	if (list)
+		read.length = left < most ? left : most;
+	else if (read.length > transport->limits.rma_chunk)
+		read.length = transport->limits.rma_chunk;
+	int rc = list ? ask_list(op, read.length) : transport->ops->read(transport, &read);
+
+	if (rc == 0)
+		note_asked(op, read.length);
+	return rc;
 }
 
 static void stall(struct nic *nic, struct operation *op)
@@ -146,7 +198,7 @@ static void transfer_progress(struct nic *nic, struct operation *op)
 	size_t depth = op->peer->transport->limits.rma_depth;
 
 	while (transfer->status == 0 && transfer->asked < transfer->total && transfer->in_flight < depth) {
-		int rc = ask_piece(op);
+		int rc = ask_pieces(op);
 
 		if (rc == -EAGAIN) {
 			stall(nic, op);

@@ -93,3 +93,50 @@ bool memory_writable(void *base, size_t length)
 		return length == 0 || range_writable(base, length);
 	return range_writable(base, MARGIN) && range_writable((char *)base + length - MARGIN, MARGIN);
 }
+
+/*
+ * The pages of the piece at *first, and of those behind it that begin on these pages, or where they end; *first becomes the
+ * piece behind these.  No page lies in between of which no byte is asked for.
+ */
+static struct iovec join(const struct iovec *pieces, unsigned count, unsigned *first)
+{
+	uintptr_t page = page_size(), mask = page - 1, begin = 0, end = 0;
+
+	for (; *first < count; ++*first) {
+		uintptr_t base = (uintptr_t)pieces[*first].iov_base, behind = base + pieces[*first].iov_len;
+
+		if (pieces[*first].iov_len == 0)
+			continue;
+		if (end == 0) {
+			begin = base & ~mask;
+			end = begin + page;
+		}
+		if (base < begin || base > end)
+			break;
+		if (behind > end)
+			end = (behind + mask) & ~mask;
+	}
+	return (struct iovec){(void *)begin, end - begin};
+}
+
+bool memory_pieces_readable(const struct iovec *pieces, unsigned count)
+{
+	for (unsigned i = 0; i < count;) {
+		struct iovec joined = join(pieces, count, &i);
+
+		if (!memory_readable(joined.iov_base, joined.iov_len))
+			return false;
+	}
+	return true;
+}
+
+bool memory_pieces_writable(const struct iovec *pieces, unsigned count)
+{
+	for (unsigned i = 0; i < count;) {
+		struct iovec joined = join(pieces, count, &i);
+
+		if (!memory_writable(joined.iov_base, joined.iov_len))
+			return false;
+	}
+	return true;
+}

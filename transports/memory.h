@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/uio.h>
 
 /*
  * Every page is there and may be read; what a read would fault in is faulted in, files from disk too.  Of more than 16 MiB the first
@@ -20,5 +21,9 @@ bool memory_readable(const void *base, size_t length);
  * mapped into the process) is not writable in this sense.
  */
 bool memory_writable(void *base, size_t length);
+
+/* The same of several pieces; those on the same or on neighbouring pages are looked at together, in the order of the array. */
+bool memory_pieces_readable(const struct iovec *, unsigned count);
+bool memory_pieces_writable(const struct iovec *, unsigned count);
 
 #endif

@@ -47,6 +47,7 @@ struct transport_limits {
 	size_t behind_max;       /* greatest payload worth a send() to a peer that is behind(); 0: as all others */
 	size_t rma_chunk;        /* preferred size of one read, bytes */
 	size_t rma_depth;        /* reads worth having in flight for one message */
+	size_t list_max;         /* greatest read_list(), bytes; 0: there is none */
 	bool local_registration; /* read() needs a memory region of the local buffer (FI_MR_LOCAL) */
 	bool pins;         /* register_memory() pins pages by a system call: worth doing once in a descriptor's life */
 	bool verified_uid; /* the transport proves the peer's uid */
@@ -123,6 +124,23 @@ struct transport_read {
 	uint64_t remote, key; /* as the peer's struct memory_region says */
 	void *context;
 };
+
+/* A piece of a peer's exposed memory, as its struct memory_region says. */
+struct transport_segment {
+	uint64_t address, key, length;
+};
+
+/* One read of many pieces, none of them empty: as many bytes at both ends, each end in its own order. */
+struct transport_read_list {
+	transport_address peer;
+	const struct iovec *local;
+	const struct transport_segment *remote;
+	unsigned local_count, remote_count; /* at least 1 */
+	size_t length;                      /* of all together, at most limits.list_max */
+	void *context;
+};
+
+#define TRANSPORT_PIECES_MAX 256 /* of a read_list(), at either end */
 
 /* Everything is there but for what is called optional, which may be NULL. */
 struct transport_ops {
@@ -203,6 +221,12 @@ struct transport_ops {
 	 * rdma_done.  The structure is not needed after the call.
 	 */
 	int (*read)(struct transport *, const struct transport_read *);
+
+	/*
+	 * The same for pieces that are too short to be read each by itself.  Structure and lists are not needed after the
+	 * call.  Needed if limits.list_max is set.
+	 */
+	int (*read_list)(struct transport *, const struct transport_read_list *);
 
 	/*
 	 * Registers memory for the uses (enum memory_region_use).  0, -ENOMEM (RLIMIT_MEMLOCK), -EFAULT (not mapped)

@@ -13,10 +13,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PIECE  ((size_t)LONG)
-#define GOOD   3 /* messages around the bad one */
-#define GETS   (BITS + 1)
-#define HARMED (BITS + 2)
+#define PIECE       ((size_t)LONG)
+#define GOOD        3 /* messages around the bad one */
+#define GETS        (BITS + 1)
+#define HARMED      (BITS + 2)
+#define MOST_PIECES 256
 /* Where neither the kernel nor a sanitizer puts anything that does not ask for it. */
 #define ASIDE      ((void *)(UINT64_C(1) << 30))
 #define TIMEOUT    "PTL_PEER_TIMEOUT=2s"
@@ -64,9 +65,33 @@ static ptl_md_t named(ptl_md_t md, void *user_ptr)
 	return md;
 }
 
+/* Descriptors are of so many bytes a piece; 0: of one piece. */
+static size_t cut;
+static ptl_md_iovec_t pieces[MOST_PIECES];
+
+static ptl_size_t count_pieces(void)
+{
+	return LONG / cut < MOST_PIECES ? LONG / cut : MOST_PIECES;
+}
+
+/* Of LONG bytes of memory those that a descriptor names. */
+static size_t extent(void)
+{
+	return cut ? count_pieces() * cut : LONG;
+}
+
+static ptl_md_t over(char *bytes, unsigned options, ptl_handle_eq_t eq, void *user_ptr)
+{
+	if (cut == 0)
+		return named(md_over(bytes, LONG, options, eq), user_ptr);
+	for (ptl_size_t i = 0; i < count_pieces(); i++)
+		pieces[i] = (ptl_md_iovec_t){.iov_base = bytes + i * cut, .iov_len = cut};
+	return named(md_over(pieces, count_pieces(), options | PTL_MD_IOVEC, eq), user_ptr);
+}
+
 static ptl_handle_md_t source_over(char *bytes, ptl_handle_eq_t eq, void *user_ptr)
 {
-	return bind_md(named(md_over(bytes, LONG, PTL_MD_EVENT_START_DISABLE, eq), user_ptr));
+	return bind_md(over(bytes, PTL_MD_EVENT_START_DISABLE, eq, user_ptr));
 }
 
 /* Takes so many ENDs of that kind; those of `bad` must tell a failure, the others none.  Returns how many of `bad` came. */
@@ -114,8 +139,8 @@ static void a_long_put_whose_source_cannot_be_read_fails_alone(void)
 	struct window good = {0}, harmed = {0};
 	if (am_target()) {
 		unsigned options = PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE;
-		good = open_window(BITS, named(md_over(near, LONG, options, eq), near));
-		harmed = open_window(HARMED, named(md_over(far, LONG, options, eq), far));
+		good = open_window(BITS, over(near, options, eq, near));
+		harmed = open_window(HARMED, over(far, options, eq, far));
 	}
 	barrier();
 	for (enum harm harm = 0; harm < HARMS; harm++) {
@@ -128,7 +153,7 @@ static void a_long_put_whose_source_cannot_be_read_fails_alone(void)
 			ended += event.md.user_ptr == near;
 		}
 		if (am_target())
-			CHECK_PATTERN(near, LONG, 1);
+			CHECK_PATTERN(near, extent(), 1);
 	}
 	barrier();
 	if (am_target()) {
@@ -148,7 +173,7 @@ static void get_good_bad_and_good(void)
 			get(bad_md, HARMED);
 	}
 	CHECK_EQUAL(take_ends(eq, PTL_EVENT_REPLY_END, GOOD + 1, bad), 1);
-	CHECK_PATTERN(good, LONG, 1);
+	CHECK_PATTERN(good, extent(), 1);
 	CHECK_OK(PtlMDUnlink(bad_md));
 	CHECK_OK(PtlMDUnlink(good_md));
 }
@@ -158,16 +183,17 @@ static void ask_of_harmed_memory(unsigned operation, ptl_event_kind_t end, void 
 {
 	ptl_handle_eq_t eq = new_eq(64);
 	char *near = memory(LONG);
+	struct window good = {0};
 	unsigned options = operation | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE;
 	if (operation == PTL_MD_OP_GET)
 		fill_pattern(near, LONG, 1);
 	if (am_target())
-		open_window(BITS, named(md_over(near, LONG, options, eq), near));
+		good = open_window(BITS, over(near, options, eq, near));
 	for (enum harm harm = 0; harm < HARMS; harm++) {
 		struct piece bad = whole_piece(harm);
 		struct window harmed = {0};
 		if (am_target()) {
-			harmed = open_window(HARMED, named(md_over(bad.bytes, LONG, options, eq), bad.bytes));
+			harmed = open_window(HARMED, over(bad.bytes, options, eq, bad.bytes));
 			harm_it(bad);
 		}
 		barrier();
@@ -175,16 +201,34 @@ static void ask_of_harmed_memory(unsigned operation, ptl_event_kind_t end, void 
 			ask();
 		if (am_target()) {
 			CHECK_EQUAL(take_ends(eq, end, GOOD + 1, bad.bytes), 1);
-			CHECK_PATTERN(near, LONG, 1);
+			CHECK_PATTERN(near, extent(), 1);
 			close_window(harmed);
 		}
 		barrier();
 	}
+	if (am_target())
+		close_window(good);
 }
 
 static void a_long_get_whose_source_cannot_be_read_fails_alone(void)
 {
 	ask_of_harmed_memory(PTL_MD_OP_GET, PTL_EVENT_GET_END, get_good_bad_and_good);
+}
+
+/* Pieces that are copied together at their source, that are read some at a time, and that are read each by itself. */
+static void in_pieces_of_all_sizes(void (*test)(void))
+{
+	static const size_t sizes[] = {4000, 16384, 262144};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		cut = sizes[i];
+		test();
+	}
+}
+
+static void a_long_put_of_pieces_that_cannot_be_read_fails_alone(void)
+{
+	in_pieces_of_all_sizes(a_long_put_whose_source_cannot_be_read_fails_alone);
 }
 
 /* Long messages go through slabs: nobody may read the other's memory. */
@@ -239,6 +283,23 @@ static void a_long_put_by_copies_into_memory_that_cannot_be_written_fails_alone(
 {
 	refuse_and_open();
 	puts_into_memory_that_cannot_be_written();
+}
+
+static void get_pieces_and_put_pieces(void)
+{
+	a_long_get_whose_source_cannot_be_read_fails_alone();
+	puts_into_memory_that_cannot_be_written();
+}
+
+static void pieces_of_which_some_are_not_there_fail_alone(void)
+{
+	in_pieces_of_all_sizes(get_pieces_and_put_pieces);
+}
+
+static void pieces_of_which_some_cannot_be_copied_fail_alone(void)
+{
+	refuse_and_open();
+	in_pieces_of_all_sizes(get_pieces_and_put_pieces);
 }
 
 /*
@@ -318,6 +379,9 @@ const struct test broken_tests[] = {
 	ROW(a_long_put_into_memory_that_cannot_be_written_fails_alone, TRAIT_NODE),
 	ROW(a_long_put_into_memory_that_cannot_be_written_fails_alone, TRAIT_SELF),
 	ROW(a_long_put_by_copies_into_memory_that_cannot_be_written_fails_alone, TRAIT_BARE | TRAIT_NODE),
+	ROW(a_long_put_of_pieces_that_cannot_be_read_fails_alone, 0),
+	ROW(pieces_of_which_some_are_not_there_fail_alone, TRAIT_NODE),
+	ROW(pieces_of_which_some_cannot_be_copied_fail_alone, TRAIT_BARE | TRAIT_NODE),
 	{.name = "sources_lost_under_way_end_at_both_ends",
 	 .run = sources_lost_under_way_end_at_both_ends,
 	 .processes = 3,

@@ -334,6 +334,28 @@ static void send_something(uint32_t index)
 	transport_node.send(&node->base, index, bytes, take(1) % 100, &payload, 1);
 }
 
+static void start_list(uint32_t index)
+{
+	struct buffer *buffer = &reads[take(1) % BUFFERS];
+	const uint64_t remote = take(4), key = take(2);
+
+	if (buffer->bytes)
+		return;
+	buffer->bytes = malloc(1000);
+	const struct iovec local[] = {{buffer->bytes, 300}, {buffer->bytes + 400, 600}};
+	const struct transport_segment there[] = {{remote, key, 500}, {remote + 1000, key, 400}};
+	if (transport_node.read_list(&node->base, &(struct transport_read_list){.peer = index,
+										.local = local,
+										.remote = there,
+										.local_count = 2,
+										.remote_count = 2,
+										.length = 900,
+										.context = buffer})) {
+		free(buffer->bytes);
+		buffer->bytes = NULL;
+	}
+}
+
 static void start_read(uint32_t index)
 {
 	static const size_t lengths[] = {1, 5000, 65536, 300000};
@@ -410,7 +432,7 @@ static void step(void)
 	uint32_t index = (uint32_t)take(1) % PEERS;
 	struct node_segment *theirs = node->peers[index]->segment;
 
-	switch (take(1) % 12) {
+	switch (take(1) % 13) {
 	case 0:
 	case 1:
 		write_line();
@@ -442,6 +464,9 @@ static void step(void)
 		register_or_deregister();
 		break;
 	case 10:
+		start_list(index);
+		break;
+	case 11:
 		host_is_waiting = take(1) % 2;
 		meet(index);
 		node_recover(node);

@@ -44,6 +44,29 @@ static void what_may_be_written_to_is_told_from_what_may_be_read(void **state)
 	munmap(bytes, page);
 }
 
+static void pieces_are_as_good_as_their_pages(void **state)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	char *bytes = map(PROT_READ | PROT_WRITE, flags, -1, 5 * page);
+
+	(void)state;
+	mprotect(bytes + page, page, PROT_READ);
+	munmap(bytes + 3 * page, page);
+	const struct iovec pieces[] = {{bytes + 10, 20},         {bytes + 100, 0}, /* nothing, and so are its pages */
+				       {bytes + 3 * page, 0},    {bytes + 20, page - 20}, {bytes + 2 * page + 7, 1},
+				       {bytes + 4 * page, page}, {bytes + 5, 1},          {bytes + page, 1},
+				       {bytes + 3 * page - 1, 2}};
+	assert_true(memory_pieces_writable(NULL, 0));
+	assert_true(memory_pieces_writable(pieces, 7));
+	assert_true(memory_pieces_readable(pieces, 8));
+	assert_false(memory_pieces_writable(pieces, 8));
+	assert_false(memory_pieces_readable(pieces, 9));
+	assert_true(memory_pieces_readable(&pieces[7], 1));
+	assert_false(memory_pieces_readable(&pieces[8], 1));
+	munmap(bytes, 3 * page);
+	munmap(bytes + 4 * page, page);
+}
+
 /* Nothing of a device's is populated, because nothing is missing. */
 static void memory_of_devices_is_as_good_as_any(void **state)
 {
@@ -68,6 +91,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_may_be_written_to_is_told_from_what_may_be_read),
+		cmocka_unit_test(pieces_are_as_good_as_their_pages),
 		cmocka_unit_test(memory_of_devices_is_as_good_as_any),
 	};
 

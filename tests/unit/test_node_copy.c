@@ -349,6 +349,70 @@ static void start(int rank, void *local, size_t length, const struct memory_regi
 		copies->reads[copies->order[copies->read_count - 1]].patience = UINT64_MAX / 2;
 }
 
+/* A read of many pieces, cut differently at both ends, with memory in between that has to stay as it is. */
+struct list {
+	struct iovec local[TRANSPORT_PIECES_MAX];
+	struct transport_segment remote[TRANSPORT_PIECES_MAX];
+	unsigned local_count, remote_count;
+	size_t length;
+	unsigned char *to;
+};
+
+#define LIST_STRIDE 300u
+#define LIST_SPACE  ((size_t)TRANSPORT_PIECES_MAX * LIST_STRIDE)
+
+static struct list cut_list(const struct memory_region *from, unsigned count)
+{
+	struct list list = {.remote_count = count, .to = map(LIST_SPACE)};
+
+	memset(list.to, 0xee, LIST_SPACE);
+	for (unsigned i = 0; i < count; i++) {
+		list.remote[i] = (struct transport_segment){from->address + (size_t)i * LIST_STRIDE, from->key,
+							    1 + i * 37 % 100};
+		list.length += list.remote[i].length;
+	}
+	for (size_t left = list.length, take; left > 0; left -= take) {
+		take = 1 + list.local_count * 91 % 200;
+		take = take < left ? take : left;
+		list.local[list.local_count] = (struct iovec){list.to + list.local_count * LIST_STRIDE, take};
+		list.local_count++;
+	}
+	CHECK(list.length <= NODE_LIST_MAX);
+	return list;
+}
+
+static void start_list(int rank, const struct list *list, int *result)
+{
+	*result = PENDING;
+	CHECK_EQUAL(node_read_list(&node->base, &(struct transport_read_list){.peer = (transport_address)rank,
+									      .local = list->local,
+									      .remote = list->remote,
+									      .local_count = list->local_count,
+									      .remote_count = list->remote_count,
+									      .length = list->length,
+									      .context = result}),
+		    0);
+}
+
+/* Every byte is where it belongs, and no other is touched. */
+static void check_list(const struct list *list, uint32_t seed, uint64_t base)
+{
+	unsigned piece = 0;
+	uint64_t within = 0;
+
+	for (unsigned i = 0; i < list->local_count; i++) {
+		unsigned char *bytes = list->local[i].iov_base;
+		for (size_t j = 0; j < list->local[i].iov_len; j++) {
+			CHECK_EQUAL(bytes[j], pattern(seed, list->remote[piece].address - base + within));
+			if (++within == list->remote[piece].length) {
+				piece++;
+				within = 0;
+			}
+		}
+		check_only(bytes + list->local[i].iov_len, LIST_STRIDE - list->local[i].iov_len, 0xee);
+	}
+}
+
 static void lose_peer(int rank)
 {
 	node_copies_peer_lost(node, node->peers[rank]);
@@ -1087,6 +1151,108 @@ static void a_reader_whose_request_finds_no_room_may_sleep(void)
 	barrier();
 }
 
+/* --- lists of pieces --- */
+
+static void read_lists(const struct memory_region *from)
+{
+	int result = PENDING;
+
+	for (unsigned count = 1; count <= TRANSPORT_PIECES_MAX; count += 51) {
+		struct list list = cut_list(from, count);
+		start_list(1, &list, &result);
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
+		check_list(&list, 1, from->address);
+		CHECK_EQUAL(munmap(list.to, LIST_SPACE), 0);
+	}
+}
+
+static void pieces_are_read_at_once(void)
+{
+	unsigned char *memory = map(LONG);
+	struct memory_region all[MAX_PROCESSES];
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		read_lists(&all[1]);
+		CHECK_EQUAL(stage->reads, 6);
+	}
+	barrier();
+}
+
+static void pieces_that_may_not_be_read_come_through_slabs(void)
+{
+	unsigned char *memory = map(LONG);
+	struct memory_region all[MAX_PROCESSES];
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	waits = true;
+	if (my_rank == 0) {
+		node->peers[1]->cross_memory = false;
+		read_lists(&all[1]);
+		CHECK_EQUAL(stage->reads, 0);
+	}
+	barrier();
+	CHECK_EQUAL(node->counters.malformed, 0);
+}
+
+static void who_loses_the_right_to_read_gets_the_pieces_through_slabs(void)
+{
+	unsigned char *memory = map(LONG);
+	struct memory_region all[MAX_PROCESSES];
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	reads_refused = my_rank == 0;
+	if (my_rank == 0) {
+		read_lists(&all[1]);
+		CHECK_EQUAL(stage->reads, 1);
+	}
+	barrier();
+}
+
+/* Of three lists the second one's source, the last one's sink has a piece that is not there. */
+static void fail_in_lists(const struct memory_region *from, int status_of_source)
+{
+	struct list good = cut_list(from, 200), sourceless = cut_list(from, 200), sinkless = cut_list(from, 200);
+	int result[3];
+
+	sourceless.remote[100].address = from->address + LONG / 2;
+	CHECK_EQUAL(mprotect(sinkless.to, 4096, PROT_READ), 0);
+	start_list(1, &sourceless, &result[1]);
+	start_list(1, &sinkless, &result[2]);
+	start_list(1, &good, &result[0]);
+	DRIVE_UNTIL(result[0] != PENDING && result[1] != PENDING && result[2] != PENDING);
+	CHECK_EQUAL(result[0], 0);
+	CHECK_EQUAL(result[1], status_of_source);
+	CHECK_EQUAL(result[2], -EFAULT);
+	check_list(&good, 1, from->address);
+}
+
+static void a_piece_that_is_not_there_fails_its_list_only(void)
+{
+	unsigned char *memory = map(LONG);
+	struct memory_region all[MAX_PROCESSES];
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 1)
+		CHECK_EQUAL(munmap(memory + LONG / 2, LONG / 2), 0);
+	barrier();
+	if (my_rank == 0) {
+		fail_in_lists(&all[1], -EFAULT);
+		node->peers[1]->cross_memory = false;
+		fail_in_lists(&all[1], -EACCES);
+	}
+	barrier();
+}
+
 /* --- through slabs although there is another way --- */
 
 /* The source may take as long as it likes, or next to none. */
@@ -1702,6 +1868,10 @@ static const struct test tests[] = {
 	ROW(2, a_deregistered_key_is_refused_even_in_the_middle),
 	ROW(2, a_source_that_nobody_consumes_from_may_sleep),
 	ROW(2, a_reader_whose_request_finds_no_room_may_sleep),
+	ROW(2, pieces_are_read_at_once),
+	ROW(2, pieces_that_may_not_be_read_come_through_slabs),
+	ROW(2, who_loses_the_right_to_read_gets_the_pieces_through_slabs),
+	ROW(2, a_piece_that_is_not_there_fails_its_list_only),
 	ROW(2, a_staged_message_of_any_length_arrives_whole),
 	ROW(3, a_staged_message_of_any_length_arrives_whole),
 	ROW(2, a_source_that_does_not_come_is_not_waited_for_and_changes_nothing_later),

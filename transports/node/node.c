@@ -141,6 +141,7 @@ static int node_transport_claim(struct transport_config *config, struct transpor
 		.line_max = NODE_MAX_RECORD,
 		.rma_chunk = SIZE_MAX, /* node_copy.c cuts by itself */
 		.rma_depth = RMA_DEPTH,
+		.list_max = NODE_LIST_MAX,
 		.verified_uid = true,
 		.sleepable = true,
 		.compact = true,
@@ -466,6 +467,7 @@ const struct transport_ops transport_node = {
 	.send_line = node_send_line,
 	.behind = behind,
 	.read = node_read,
+	.read_list = node_read_list,
 	.register_memory = node_register,
 	.deregister = node_deregister,
 	.poll = node_poll,

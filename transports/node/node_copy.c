@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Long data within the node: it is read by the side that it goes to, chunk by chunk, one chunk at each poll.
+ * Long data within the node: it is read by the side that it goes to, chunk by chunk, one chunk at each poll.  A read may be of
+ * many pieces of memory at either end, if it is short: then it is one chunk, of which each system call gets all that is left.
  *
  * A chunk comes in one of three ways, of which node_choice.c knows the quickest:
  *   - we read the source's memory (process_vm_readv): no part of the source's process runs;
@@ -79,12 +80,16 @@ static void read_failed(struct node *node, struct node_read *read, int error)
 static void read_chunk(struct node *node, struct node_read *read)
 {
 	const struct node_peer *peer = read->peer;
-	uint64_t nonce[2], length = read->end - read->at;
-	struct iovec local[] = {{nonce, sizeof(nonce)}, {read->local + read->at, length}};
-	struct iovec remote[] = {{(void *)(uintptr_t)peer->nonce, sizeof(nonce)},
-				 {(void *)(uintptr_t)(read->remote + read->at), length}};
+	uint64_t nonce[2], left = read->end - read->at;
+	struct iovec local[1 + TRANSPORT_PIECES_MAX], remote[1 + TRANSPORT_PIECES_MAX];
+
+	local[0] = (struct iovec){nonce, sizeof(nonce)};
+	remote[0] = (struct iovec){(void *)(uintptr_t)peer->nonce, sizeof(nonce)};
+	unsigned here = node_walk_iovec((struct node_walk){read->local, read->at, left}, local + 1);
+	unsigned there = node_walk_iovec((struct node_walk){read->remote, read->at, left}, remote + 1);
+
 	FAULT_POINT("read-before");
-	ssize_t got = process_vm_readv(peer->os_pid, local, 2, remote, 2, 0);
+	ssize_t got = process_vm_readv(peer->os_pid, local, 1 + here, remote, 1 + there, 0);
 	FAULT_POINT("read-after");
 
 	if (got < 0)

@@ -12,6 +12,8 @@
 #define NODE_SPLIT_MOST 65535u        /* chunks of a split read: what a claim's fields can count */
 #define NODE_PULL_MAX   (256u * 1024) /* bytes that one NODE_PULL asks for */
 #define NODE_PEER_PULLS 4             /* of them that a reader waits for from one peer */
+/* Of a read of pieces: of two neither waits for the other where one of twice as many bytes would be cut in halves. */
+#define NODE_LIST_MAX (NODE_SPLIT_MIN / 2)
 
 /* How a long message travels, the cheapest for the processors first. */
 enum node_way {
@@ -39,8 +41,10 @@ enum node_read_state {
 
 struct node_read {
 	struct node_peer *peer;
-	uint8_t *local;
-	uint64_t remote, key, length;
+	const struct transport_segment *local, *remote; /* pieces, `length` bytes at either end; no keys here */
+	struct transport_segment one[2];                /* what they are if there is but one of each */
+	struct transport_segment *pieces;               /* else these, which are the read's */
+	uint64_t length;
 	uint64_t chunk, total; /* bytes of a chunk, the last may be shorter; how many */
 	uint64_t front;        /* chunks that we have taken */
 	uint64_t at, end;      /* what is left of the chunk at hand, offsets into the message */
@@ -111,6 +115,21 @@ static inline bool node_copies_any(const struct node_copies *copies)
 {
 	return (copies->read_count | copies->pull_count | copies->helps_alive) != 0;
 }
+
+/* --- pieces of memory (node_list.c) --- */
+
+/* A way through [at, at + left) of pieces that are that long at least. */
+struct node_walk {
+	const struct transport_segment *piece;
+	uint64_t at, left;
+};
+
+/* The next part that lies in one piece.  False: there is none. */
+bool node_walk_next(struct node_walk *, struct transport_segment *part);
+/* The memory of all of them; returns how many parts. */
+unsigned node_walk_iovec(struct node_walk, struct iovec *);
+/* Makes the pieces the read's own.  0 or -ENOMEM. */
+int node_read_pieces(struct node_read *, const struct transport_read_list *);
 
 /* --- reads (node_read.c) --- */
 
@@ -207,6 +226,7 @@ int node_pull_step(struct node *);
 int node_copies_open(struct node *);
 void node_copies_close(struct node *); /* waits for helpers that are writing into our memory */
 int node_read(struct transport *, const struct transport_read *);
+int node_read_list(struct transport *, const struct transport_read_list *);
 int node_register(struct transport *, void *base, size_t length, unsigned uses, struct memory_region *);
 void node_deregister(struct transport *, struct memory_region *);
 /* One chunk of the oldest unfinished read, or of a claim we help with.  Returns how much was done. */

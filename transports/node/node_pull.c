@@ -62,12 +62,22 @@ static uint32_t unanswered(const struct node_copies *copies, const struct node_p
 	return count;
 }
 
+static bool sink_writable(const struct node_read *read, uint64_t length)
+{
+	struct iovec iov[TRANSPORT_PIECES_MAX];
+
+	return memory_pieces_writable(iov, node_walk_iovec((struct node_walk){read->local, read->at, length}, iov));
+}
+
 int node_pull_ask(struct node *node, struct node_read *read)
 {
 	uint64_t left = (read->split ? read->end : read->length) - read->at;
-	uint64_t length = left < NODE_PULL_MAX ? left : NODE_PULL_MAX;
-	const struct pull_record record = {.key = read->key,
-					   .source = read->remote + read->at,
+	struct node_walk walk = {read->remote, read->at, left < NODE_PULL_MAX ? left : NODE_PULL_MAX};
+	struct transport_segment source = {0}; /* of many pieces one at a time */
+	node_walk_next(&walk, &source);
+	const uint64_t length = source.length;
+	const struct pull_record record = {.key = source.key,
+					   .source = source.address,
 					   .length = length,
 					   .token = (uint64_t)read->generation << 32 |
 						    (uint32_t)(read - node->copies->reads),
@@ -84,7 +94,7 @@ int node_pull_ask(struct node *node, struct node_read *read)
 	read->state = READ_PULLING;
 	read->late_at = cycle_clock() + read->patience;
 	/* While the source copies the first piece.  If it is not, the pieces find a read that has ended. */
-	return memory_writable(read->local + read->at, length) ? 0 : -EFAULT;
+	return sink_writable(read, length) ? 0 : -EFAULT;
 }
 
 /* Nothing more comes for this read from its source. */
@@ -100,6 +110,17 @@ static void refused(struct node *node, struct node_read *read, uint64_t error)
 static bool belated(const struct node_read *read, uint64_t token)
 {
 	return (int32_t)(read->generation - (uint32_t)(token >> 32)) > 0;
+}
+
+/* Copies what a slab holds to where it belongs. */
+static void scatter(struct node_read *read, const uint8_t *slab, uint64_t length)
+{
+	struct node_walk walk = {read->local, read->at, length};
+	struct transport_segment part;
+
+	for (; node_walk_next(&walk, &part); slab += part.length)
+		memcpy((void *)(uintptr_t)part.address, slab, part.length);
+	read->at += length;
 }
 
 bool node_pulled_piece(struct node *node, struct node_peer *peer, const uint8_t *bytes, size_t length)
@@ -127,8 +148,7 @@ bool node_pulled_piece(struct node *node, struct node_peer *peer, const uint8_t 
 	    place.length > read->pulled_until - read->at)
 		return false;
 	FAULT_POINT("pull-before-copy");
-	memcpy(read->local + read->at, peer->segment->slabs[place.slab], place.length);
-	read->at += place.length;
+	scatter(read, peer->segment->slabs[place.slab], place.length);
 	if (read->at == read->pulled_until)
 		read->state = READ_READY;
 	else if (read->patience)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A read of a peer's exposed memory, from its beginning to its end.  The invariants are in node_copy.c, which works at it. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,32 +21,72 @@ static uint64_t chunk_size(uint64_t length)
 	return length <= LONG_MESSAGE ? CHUNK_MEDIUM : NODE_CHUNK_MAX;
 }
 
-int node_read(struct transport *transport, const struct transport_read *wanted)
+/* 0: *read can be begun, and is not alive yet; -ECONNRESET; -EAGAIN. */
+static int find_read(const struct node *node, const struct node_peer *peer, struct node_read **read)
 {
-	struct node *node = node_of(transport);
 	struct node_copies *copies = node->copies;
-	struct node_peer *peer = node->peers[wanted->peer];
 
 	if (!peer->segment)
 		return -ECONNRESET;
 	if (copies->read_count == NODE_READS)
 		return -EAGAIN;
-	struct node_read *read = &copies->reads[copies->order[copies->read_count++]];
+	*read = &copies->reads[copies->order[copies->read_count]];
+	return 0;
+}
 
+static void prepare(struct node_read *read, struct node_peer *peer, uint64_t length, void *context)
+{
 	*read = (struct node_read){.peer = peer,
-				   .local = wanted->local,
-				   .remote = wanted->remote,
-				   .key = wanted->key,
-				   .length = wanted->length,
-				   .chunk = chunk_size(wanted->length),
-				   .context = wanted->context,
+				   .length = length,
+				   .chunk = chunk_size(length),
+				   .context = context,
 				   .generation = read->generation + 1,
 				   .claim_generation = read->claim_generation,
 				   .state = READ_READY};
 	read->total = read->length ? (read->length - 1) / read->chunk + 1 : 0;
+}
+
+static void begin(struct node *node, struct node_read *read)
+{
+	node->copies->read_count++;
 	node_choose(node, read);
 	read->split = read->way == NODE_SPLIT && node_split_open(node, read);
+}
+
+int node_read(struct transport *transport, const struct transport_read *wanted)
+{
+	struct node *node = node_of(transport);
+	struct node_peer *peer = node->peers[wanted->peer];
+	struct node_read *read;
+	int rc = find_read(node, peer, &read);
+
+	if (rc)
+		return rc;
+	prepare(read, peer, wanted->length, wanted->context);
+	read->one[0] = (struct transport_segment){.address = (uintptr_t)wanted->local, .length = wanted->length};
+	read->one[1] = (struct transport_segment){wanted->remote, wanted->key, wanted->length};
+	read->local = &read->one[0];
+	read->remote = &read->one[1];
+	begin(node, read);
 	return 0;
+}
+
+int node_read_list(struct transport *transport, const struct transport_read_list *wanted)
+{
+	struct node *node = node_of(transport);
+	struct node_peer *peer = node->peers[wanted->peer];
+	struct node_read *read;
+	int rc = find_read(node, peer, &read);
+
+	if (rc)
+		return rc;
+	prepare(read, peer, wanted->length, wanted->context);
+	rc = node_read_pieces(read, wanted);
+	if (rc)
+		read->state = READ_FREE;
+	else
+		begin(node, read);
+	return rc;
 }
 
 static void reap_ghost(const struct node_peer *ghost)
@@ -67,6 +108,8 @@ void node_read_end(struct node *node, struct node_read *read, int status)
 	copies->read_count--;
 	memmove(place, place + 1, (size_t)(copies->order + copies->read_count - place));
 	copies->order[copies->read_count] = index;
+	free(read->pieces);
+	read->pieces = NULL;
 	read->state = READ_FREE;
 	read->generation++; /* pieces that still come are belated, not malformed */
 	if (read->orphan)

@@ -40,9 +40,9 @@ bool node_split_open(struct node *node, struct node_read *read)
 {
 	struct node_claim *claim = &node->segment->claims[read - node->copies->reads];
 	uint64_t generation = (uint64_t)++read->claim_generation << GENERATION_SHIFT;
-	struct help_record record = {.key = read->key,
-				     .source = read->remote,
-				     .destination = (uintptr_t)read->local,
+	struct help_record record = {.key = read->remote->key,
+				     .source = read->remote->address,
+				     .destination = read->local->address,
 				     .length = read->length,
 				     .claim = (uint32_t)(read - node->copies->reads),
 				     .generation = read->claim_generation,
