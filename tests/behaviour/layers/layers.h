@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_LAYERS_H
+#define TESTS_LAYERS_H
+
+#include "tests/support/peers.h"
+
+extern const struct test am_tests[];
+
+#endif
