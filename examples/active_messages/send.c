@@ -102,7 +102,8 @@ static size_t compose(char *at, const struct message *message, unsigned *padding
 		memcpy(end, where, sizeof where);
 		end += sizeof where;
 	}
-	memcpy(end, message->arguments, message->count * sizeof *message->arguments);
+	if (message->count)
+		memcpy(end, message->arguments, message->count * sizeof *message->arguments);
 	end += message->count * sizeof *message->arguments;
 	*padding = 0;
 	if (message->body == PLAIN && message->length) {

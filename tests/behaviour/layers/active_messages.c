@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "examples/active_messages/am.h"
 #include "tests/behaviour/layers/layers.h"
@@ -256,6 +255,8 @@ static void requests_to_a_peer_that_dies_are_given_back(void)
 	expect_death(1);
 	if (my_rank == 0) {
 		int rc = 0;
+		ask(1, 0);
+		await(&echoed, 1);
 		CHECK(kill(pid_of(1), SIGKILL) == 0);
 		for (int sent = 0; rc == 0 && sent < 10; sent++)
 			rc = am_request(endpoint, 1, COUNT, NULL, 0);
@@ -266,7 +267,8 @@ static void requests_to_a_peer_that_dies_are_given_back(void)
 		CHECK_EQUAL(am_request(endpoint, 1, COUNT, NULL, 0), -EHOSTDOWN);
 		CHECK_EQUAL(am_request(endpoint, 2, COUNT, NULL, 0), 0);
 	} else if (my_rank == 1) {
-		pause();
+		while (true)
+			am_wait(bundle, 1000);
 	} else {
 		await(&counted, 1);
 	}
