@@ -281,12 +281,11 @@ static void write_chart(struct page *page, struct chart *chart, const char *titl
 	if (!chart->count)
 		return;
 	snprintf(chart->title, sizeof chart->title, "%s, %s", title, chart->y_title);
-	fprintf(page->out, "<figure>\n");
-	if (chart_shows(chart))
-		chart_write_svg(chart, page->out, false);
-	fprintf(page->out, "<figcaption>");
+	fprintf(page->out, "<figure><figcaption>");
 	html_text(page->out, chart->title);
 	fprintf(page->out, "</figcaption>\n");
+	if (chart_shows(chart))
+		chart_write_svg(chart, page->out, false);
 	write_points(page->out, chart);
 	fprintf(page->out, "</figure>\n");
 	chart_free(chart);
