@@ -63,7 +63,7 @@ typedef enum {
 
 /*
  * One stage since timing was switched on or reset.  Times in nanoseconds; the clock's own cost is not subtracted.  p50 and p99 are of a
- * histogram whose buckets are at most 1.6 % wide, or one tick of the clock.
+ * histogram whose buckets are at most 1.6 % wide, or one tick of the clock.  Members are added at the end.
  */
 typedef struct {
 	const char *name;
@@ -74,6 +74,7 @@ typedef struct {
 	double clock;        /* what of the mean is the instrument: reading the clock, and recording the stage before */
 } ptl_stage_times_t;
 
+/* Stages are added behind the last, and members at the end: see PtlNicTimingRead. */
 typedef struct {
 	ptl_stage_times_t stage[PTL_STAGE_COUNT];
 	uint64_t messages;       /* requests and responses the NIC processed while timing was on */
@@ -82,7 +83,7 @@ typedef struct {
 	const char *clock; /* "rdtsc", "cntvct_el0" or "clock_gettime" */
 } ptl_nic_timing_t;
 
-/* Always on, since PtlNIInit. */
+/* Always on, since PtlNIInit.  Members are added at the end. */
 typedef struct {
 	uint64_t requests_received, responses_received, notices_received;
 	uint64_t requests_sent, responses_sent, notices_sent;
@@ -104,13 +105,30 @@ typedef struct {
  * memory for their histograms; they are off.
  */
 int PtlNicTimingSet(ptl_handle_ni_t ni, int on);
+/*
+ * Reads the stage times so far into a structure of `size` bytes that begins with so many `stages` of `stage_size` bytes each:
+ * the program's ptl_nic_timing_t, which may have fewer or more members and stages than the library's.  What the library does
+ * not have becomes 0.  PTL_NO_SPACE: the stages are not within `size`.
+ */
+int PtlNicTimingRead(ptl_handle_ni_t ni, ptl_nic_timing_t *timing, size_t size, size_t stage_size, unsigned stages);
 /* Reads the stage times so far. */
-int PtlNicTimingGet(ptl_handle_ni_t ni, ptl_nic_timing_t *timing);
+static inline int PtlNicTimingGet(ptl_handle_ni_t ni, ptl_nic_timing_t *timing)
+{
+	return PtlNicTimingRead(ni, timing, sizeof(*timing), sizeof(timing->stage[0]), PTL_STAGE_COUNT);
+}
 /* Prints the stage times as a table: count, mean, p50, p99 and share of the message total. */
 int PtlNicTimingPrint(ptl_handle_ni_t ni, FILE *out);
 
+/*
+ * What the interface has counted so far, in `size` bytes: the program's ptl_nic_counters_t, which may have fewer or more
+ * members than the library's.  What the library does not have becomes 0.
+ */
+int PtlNicCountersRead(ptl_handle_ni_t ni, ptl_nic_counters_t *counters, size_t size);
 /* What the interface has counted so far. */
-int PtlNicCounters(ptl_handle_ni_t ni, ptl_nic_counters_t *counters);
+static inline int PtlNicCounters(ptl_handle_ni_t ni, ptl_nic_counters_t *counters)
+{
+	return PtlNicCountersRead(ni, counters, sizeof(*counters));
+}
 
 /*
  * Describes what an interface is made of, one "name: value" per line: mode, NIC thread, clock, transports and their

@@ -3,6 +3,16 @@
 
 #include "portals/refuse.h"
 
+int commands_interface(ptl_handle_ni_t ni, const void *result, struct nic **nic)
+{
+	*nic = NULL;
+	if (!result)
+		return refuse_null("the result");
+	if (!process_ready())
+		return refuse_uninitialised();
+	return (*nic = process_ni(ni)) ? PTL_OK : refuse_handle(PTL_NI_INVALID, ni);
+}
+
 int commands_post_receive(struct nic *nic, nic_command *command, void *arguments, int invalid)
 {
 	uint64_t start = timing_start(&nic->timing);

@@ -5,6 +5,9 @@
 
 #include "portals/process.h"
 
+/* The interface that a call with a result is about; or the code to return, reported. */
+int commands_interface(ptl_handle_ni_t, const void *result, struct nic **);
+
 /*
  * Runs the command, charging it to the host stage "post receive": posting is PtlME... and PtlMDAttach, or PtlMEMDPost.
  * Returns its PTL_* code; `invalid` is what -EINVAL means to this call, as for process_code().

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calls of portals3_nic.h. */
+/* The calls of portals3_nic.h, but for those of instrument_read.c. */
 #include <errno.h>
 #include <portals3_nic.h>
 #include <string.h>
@@ -9,20 +9,9 @@
 #include "offload/event_fd.h"
 #include "offload/hold.h"
 #include "offload/peer/peer.h"
-#include "portals/process.h"
+#include "portals/commands.h"
 #include "portals/refuse.h"
 #include "portals/runtime/rank.h"
-
-/* The interface an instrument call is about, or the code to return. */
-static int find(ptl_handle_ni_t ni, const void *result, struct nic **nic)
-{
-	*nic = NULL;
-	if (!result)
-		return refuse_null("the result");
-	if (!process_ready())
-		return refuse_uninitialised();
-	return (*nic = process_ni(ni)) ? PTL_OK : refuse_handle(PTL_NI_INVALID, ni);
-}
 
 static int set_timing(struct nic *nic, void *on)
 {
@@ -32,23 +21,9 @@ static int set_timing(struct nic *nic, void *on)
 int PtlNicTimingSet(ptl_handle_ni_t ni, int on)
 {
 	struct nic *nic;
-	int code = find(ni, &on, &nic);
+	int code = commands_interface(ni, &on, &nic);
 
 	return code ? code : process_code(nic_call(nic, set_timing, &on), PTL_FAIL);
-}
-
-static int read_timing(struct nic *nic, void *timing)
-{
-	timing_read(&nic->timing, timing);
-	return 0;
-}
-
-int PtlNicTimingGet(ptl_handle_ni_t ni, ptl_nic_timing_t *timing)
-{
-	struct nic *nic;
-	int code = find(ni, timing, &nic);
-
-	return code ? code : process_code(nic_call(nic, read_timing, timing), PTL_FAIL);
 }
 
 int PtlNicTimingPrint(ptl_handle_ni_t ni, FILE *out)
@@ -59,21 +34,6 @@ int PtlNicTimingPrint(ptl_handle_ni_t ni, FILE *out)
 	if (code == PTL_OK)
 		timing_print(&timing, out);
 	return code;
-}
-
-static int read_counters(struct nic *nic, void *counters)
-{
-	nic->counters.kicks = atomic_load_explicit(&nic->sleep.wakes, memory_order_relaxed);
-	*(ptl_nic_counters_t *)counters = nic->counters;
-	return 0;
-}
-
-int PtlNicCounters(ptl_handle_ni_t ni, ptl_nic_counters_t *counters)
-{
-	struct nic *nic;
-	int code = find(ni, counters, &nic);
-
-	return code ? code : process_code(nic_call(nic, read_counters, counters), PTL_FAIL);
 }
 
 static int add_job(uint32_t interface, char *text, size_t size)
@@ -90,7 +50,7 @@ static int add_job(uint32_t interface, char *text, size_t size)
 int PtlNicInfo(ptl_handle_ni_t ni, char *text, size_t size)
 {
 	struct nic *nic;
-	int code = find(ni, text, &nic);
+	int code = commands_interface(ni, text, &nic);
 
 	if (code || size == 0)
 		return code ? code : PTL_NO_SPACE;
@@ -126,7 +86,7 @@ int PtlNicPeerState(ptl_handle_ni_t ni, ptl_process_id_t id, ptl_nic_peer_state_
 {
 	struct peer_question question = {.id = id};
 	struct nic *nic;
-	int code = find(ni, state, &nic);
+	int code = commands_interface(ni, state, &nic);
 
 	if (code || (code = process_code(nic_call(nic, peer_state, &question), PTL_FAIL)))
 		return code;
@@ -150,7 +110,7 @@ static int set_peer_events(struct nic *nic, void *argument)
 int PtlNicPeerEvents(ptl_handle_ni_t ni, ptl_handle_eq_t eq)
 {
 	struct nic *nic;
-	int code = find(ni, &ni, &nic);
+	int code = commands_interface(ni, &ni, &nic);
 
 	if (code)
 		return code;
@@ -197,7 +157,7 @@ int PtlNicEventFd(ptl_handle_eq_t eq, int *fd)
 int PtlNicReady(ptl_handle_ni_t ni)
 {
 	struct nic *nic;
-	int code = find(ni, &ni, &nic);
+	int code = commands_interface(ni, &ni, &nic);
 
 	if (code)
 		return code;
@@ -207,7 +167,7 @@ int PtlNicReady(ptl_handle_ni_t ni)
 int PtlNicReadyToReceive(ptl_handle_ni_t ni)
 {
 	struct nic *nic;
-	int code = find(ni, &ni, &nic);
+	int code = commands_interface(ni, &ni, &nic);
 
 	return code ? code : process_code(nic_end_hold(nic, "PtlNicReadyToReceive"), PTL_FAIL);
 }

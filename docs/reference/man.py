@@ -133,7 +133,7 @@ class Page:
         return sorted({name for name in re.findall(r"\bPtl\w+", text) if name in names and name != self.name})
 
     def text(self, date, names):
-        kind = "".join(self.member.find("type").itertext())
+        kind = "".join(self.member.find("type").itertext()).removeprefix("static ")
         out = ['.\\" Made from the comments of the header file; changes belong there.', f".Dd {date}",
                f".Dt {self.name.upper()} 3", ".Os", ".Sh NAME", f".Nm {self.name}", f".Nd {self.summary()}",
                ".Sh LIBRARY", "portals3 (libportals3, \\-lportals3)",
