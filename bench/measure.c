@@ -36,6 +36,7 @@ static const struct exchange *const exchanges[EXCHANGE_COUNT] = {
 	[EXCHANGE_OVERHEAD] = &overhead_exchange,
 	[EXCHANGE_HOST_OVERHEAD] = &host_overhead_exchange,
 	[EXCHANGE_FRAGMENTS] = &fragments_exchange,
+	[EXCHANGE_SEQUENCE] = &sequence_exchange,
 	[EXCHANGE_TIMED] = &timed_exchange,
 	[EXCHANGE_RAW_TIMED] = &raw_timed_exchange,
 	[EXCHANGE_SLOTS] = &slots_exchange,

@@ -33,6 +33,7 @@ enum exchange_id {
 	EXCHANGE_OVERHEAD,
 	EXCHANGE_HOST_OVERHEAD,
 	EXCHANGE_FRAGMENTS,
+	EXCHANGE_SEQUENCE,
 	EXCHANGE_TIMED,
 	EXCHANGE_RAW_TIMED,
 	EXCHANGE_SLOTS, /* without any library */
@@ -87,6 +88,7 @@ extern const struct exchange operations_exchange;                          /* op
 extern const struct exchange overhead_exchange;                            /* logp.c */
 extern const struct exchange host_overhead_exchange;                       /* host_overhead.c */
 extern const struct exchange fragments_exchange;                           /* fragment.c */
+extern const struct exchange sequence_exchange;                            /* sequence.c */
 extern const struct exchange timed_exchange, raw_timed_exchange;           /* initiator_timing.c */
 extern const struct exchange slots_exchange, slots_window_exchange;        /* slots.c */
 extern const struct exchange bare_exchange, bare_window_exchange;          /* bare.c */

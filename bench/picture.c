@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fail.h"
+#include "sequence_svg.h"
 
 #define BYTES     "bytes", "message, bytes"
 #define NAME_SIZE 64
@@ -194,8 +195,24 @@ static void save_svg(const struct chart *chart, const char *path)
 		fail("--plot %s: %s", path, strerror(errno));
 }
 
+/* Of these the table itself is the picture. */
+static void save_sequence(const struct table *table, const char *path)
+{
+	FILE *file = fopen(path, "we");
+
+	if (!file)
+		fail("--plot %s: %s", path, strerror(errno));
+	sequence_write_svg(table, file);
+	if (fclose(file))
+		fail("--plot %s: %s", path, strerror(errno));
+}
+
 void picture_save(const char *test, const struct table *table, const char *path)
 {
+	if (!strcmp(test, "sequence")) {
+		save_sequence(table, path);
+		return;
+	}
 	struct chart chart = {0};
 
 	snprintf(chart.title, sizeof chart.title, "ptlbench %s", test);

@@ -32,6 +32,7 @@ const struct planned plan[] = {
 	{"bidirectional-bandwidth", "bidirectional-bandwidth", PAIRS, false},
 	{"initiator-timing", "initiator-timing --raw tagged", PAIRS, false},
 	{"nic-timing", "nic-timing", PAIRS, false},
+	{"sequence", "sequence", PAIRS, false},
 	{"logp", "logp", NODE, false},
 	{"logp", "logp --raw msg", NET, false},
 	{"operations", "operations", PAIRS, false},

@@ -61,6 +61,7 @@ int attach(const struct options *options);
 /* Of more than two processes, which they fork. */
 int pairs(const struct options *options);
 int memory(const struct options *options);
+int sequence(const struct options *options);
 int blocking(const struct options *options);
 int crossover(const struct options *options);
 int hot_spot(const struct options *options);
