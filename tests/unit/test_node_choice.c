@@ -388,6 +388,22 @@ static void a_little_help_is_not_counted_as_a_split_message(void **state)
 	assert_int_equal(node.copies->figures[10].ns[NODE_SPLIT], 0);
 }
 
+/* A helper begins with the newest of a window: it copies whole messages, and others not at all. */
+static void what_is_split_by_whole_messages_counts_as_split(void **state)
+{
+	(void)state;
+	set_costs(3000, 5000, 4000);
+	for (int i = 0; i < LEARNT; i++) {
+		struct node_read read = begin_read(&peer, LENGTH);
+
+		read.front = i % 3 ? read.total : 0;
+		now += costs[read.way];
+		node_choice_ended(&node, &read, 0);
+	}
+	assert_int_equal(node.copies->figures[4].ns[NODE_SPLIT], 5001);
+	assert_int_equal(node.copies->figures[4].way, NODE_ALONE);
+}
+
 /* One of so many messages loses patience in the middle.  The way that is taken after a while. */
 static enum node_way stage_late(int one_of)
 {
@@ -691,6 +707,7 @@ int main(void)
 		TEST(a_source_that_never_comes_does_not_keep_others_from_being_chosen),
 		TEST(a_source_that_computed_at_first_is_asked_for_help_later),
 		TEST(a_little_help_is_not_counted_as_a_split_message),
+		TEST(what_is_split_by_whole_messages_counts_as_split),
 		TEST(who_is_late_in_the_middle_too_often_is_not_the_quickest),
 		TEST(who_is_late_now_and_then_may_be_the_quickest),
 		TEST(a_row_that_cannot_win_is_cut_short),

@@ -14,7 +14,7 @@
  *   - a row is at least twice as long as there are messages under way at a time: who has a window of messages asks for them
  *     in bursts, in which both processes have other things to do than later, when the source waits;
  *   - whatever was to go that way counts, also what then went another way because the source was not there: it cost time to
- *     find that out.  If most messages did, the row says nothing.
+ *     find that out.  If most messages did (of split ones three quarters, because helpers copy whole ones), the row says nothing.
  *
  * Then the quickest way is taken, but none that costs more processor time for less than a sixteenth of it, unless it is taken
  * already.  When LEARN_SHARE times as many messages have passed as were needed for that, all of it is repeated: a first impression
@@ -318,13 +318,22 @@ static unsigned row_length(const struct trial *trial)
 	return 2u * trial->deepest > ROW ? 2u * trial->deepest : ROW;
 }
 
+/*
+ * So many that a row of that many messages says nothing.  Of a window a helper copies whole messages, the newest first: to be
+ * split is to have a quarter of them from there, as it is to have a quarter of one.
+ */
+static bool too_many_missed(const struct trial *trial, unsigned messages)
+{
+	return trial->way == NODE_SPLIT ? trial->missed * 4u > messages * 3u : trial->missed * 2u > messages;
+}
+
 static void end_row(struct node_copies *copies, struct trial *trial, unsigned class)
 {
 	uint32_t *known = &trial->figures.ns[trial->way];
 	uint64_t mean = trial->sum / trial->in_row + 1; /* never 0, which means unknown */
 	uint32_t ns = mean < UINT32_MAX ? (uint32_t)mean : UINT32_MAX;
 
-	if (trial->missed * 2 <= trial->in_row && (*known == 0 || ns < *known))
+	if (!too_many_missed(trial, trial->in_row) && (*known == 0 || ns < *known))
 		*known = ns;
 	next_row(copies, class, trial);
 }
@@ -336,7 +345,7 @@ static void count(struct node_copies *copies, struct trial *trial, unsigned clas
 	trial->sum += ns;
 	trial->in_row++;
 	trial->missed += missed;
-	if (trial->in_row >= length || trial->missed * 2u > length ||
+	if (trial->in_row >= length || too_many_missed(trial, length) ||
 	    trial->sum > (uint64_t)least_known(&trial->figures) * length)
 		end_row(copies, trial, class);
 }
