@@ -99,7 +99,10 @@ int am_token_peer(const am_token *token);
 
 /* Runs the handlers of what has arrived.  Returns how many; 0 at once if nothing has. */
 int am_poll(am_bundle *bundle);
-/* The same; if nothing has arrived, it waits at most so many milliseconds. */
+/*
+ * The same; if nothing has arrived, it waits at most so many milliseconds.  If nothing has come then, it asks peers that owe a reply
+ * whether they are there.
+ */
 int am_wait(am_bundle *bundle, ptl_time_t milliseconds);
 
 #endif

@@ -46,6 +46,8 @@ int am_bundle_destroy(am_bundle *bundle)
 {
 	if (bundle->running != NO_HANDLER_RUNS)
 		return -EBUSY;
+	while (bundle->asked)
+		am_take_events(bundle);
 	PtlNicPeerEvents(bundle->ni, PTL_EQ_NONE);
 	while (bundle->endpoints) {
 		am_endpoint *endpoint = bundle->endpoints;

@@ -24,6 +24,7 @@ static void fetch_event(struct source *source, const ptl_event_t *event)
 				  .fetched = fetch->bytes, .bytes = fetch->bytes, .length = fetch->cut_off.rlength});
 	else
 		free(fetch->bytes);
+	source->endpoint->bundle->asked--;
 	PtlMDUnlink(event->md_handle);
 	free(fetch);
 }
@@ -63,5 +64,7 @@ void am_cut_off(struct source *source, const ptl_event_t *event)
 		free(bytes);
 		free(fetch);
 		bundle->failure = -EIO;
+		return;
 	}
+	bundle->asked++;
 }

@@ -94,6 +94,7 @@ struct queue {
 
 struct peer {
 	bool mapped, dead;
+	bool probed; /* asked whether it is there, and has not answered yet */
 	ptl_process_id_t id;
 	unsigned number;
 	uint32_t tag;
@@ -153,7 +154,8 @@ struct am_bundle {
 	struct queue requests, replies; /* ready for their handlers */
 	struct queue waiting, landed;   /* bulk messages without their data, and data without its message */
 	enum running running;
-	int failure; /* negative errno: events were lost, nothing can be relied on */
+	unsigned asked; /* gets under way: a bundle outlives them */
+	int failure;    /* negative errno: events were lost, nothing can be relied on */
 	struct am_counters counters;
 };
 
@@ -192,7 +194,12 @@ int am_answer(const struct arrival *to, enum body body, unsigned handler, const 
 void am_slot_release(am_endpoint *endpoint, unsigned number);
 /* Has handler 0 told that the request in this slot has failed, and releases it. */
 void am_slot_fail(am_endpoint *endpoint, unsigned number, int reason);
+/* Its requests fail. */
+void am_peer_lost(am_endpoint *endpoint, unsigned peer);
 void am_peer_died(struct source *source, const ptl_event_t *event);
+
+/* probe.c */
+void am_probe(am_bundle *bundle);
 
 /* poll.c */
 void am_take_events(am_bundle *bundle);

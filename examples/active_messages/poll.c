@@ -160,8 +160,10 @@ int am_wait(am_bundle *bundle, ptl_time_t milliseconds)
 	if (handled)
 		return handled;
 	int rc = PtlEQPoll(&bundle->eq, 1, milliseconds, &event, &which);
-	if (rc == PTL_EQ_EMPTY)
+	if (rc == PTL_EQ_EMPTY) {
+		am_probe(bundle);
 		return 0;
+	}
 	if (rc != PTL_OK)
 		return bundle->failure = rc == PTL_EQ_DROPPED ? -EOVERFLOW : -EIO;
 	sort(bundle, &event);

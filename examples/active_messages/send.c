@@ -78,19 +78,24 @@ void am_reply_sent(struct source *source, const ptl_event_t *event)
 		give_back(&source->endpoint->replies, (unsigned)(event->offset / SLOT));
 }
 
+void am_peer_lost(am_endpoint *endpoint, unsigned peer)
+{
+	endpoint->peers[peer].dead = true;
+	for (unsigned i = 0; i < endpoint->bundle->options.requests; i++)
+		if (endpoint->slots[i].busy && endpoint->slots[i].peer == peer)
+			am_slot_fail(endpoint, i, EHOSTDOWN);
+}
+
 void am_peer_died(struct source *source, const ptl_event_t *event)
 {
 	am_bundle *bundle = (am_bundle *)(void *)((char *)source - offsetof(am_bundle, deaths));
-	for (am_endpoint *endpoint = bundle->endpoints; endpoint; endpoint = endpoint->next) {
+	for (am_endpoint *endpoint = bundle->endpoints; endpoint; endpoint = endpoint->next)
 		for (unsigned i = 0; i < AM_PEERS; i++) {
-			struct peer *peer = &endpoint->peers[i];
-			peer->dead |= peer->mapped && peer->id.nid == event->initiator.nid &&
-				      peer->id.pid == event->initiator.pid;
+			const struct peer *peer = &endpoint->peers[i];
+			if (peer->mapped && peer->id.nid == event->initiator.nid &&
+			    peer->id.pid == event->initiator.pid)
+				am_peer_lost(endpoint, i);
 		}
-		for (unsigned i = 0; i < bundle->options.requests; i++)
-			if (endpoint->slots[i].busy && endpoint->peers[endpoint->slots[i].peer].dead)
-				am_slot_fail(endpoint, i, EHOSTDOWN);
-	}
 }
 
 /* Writes the message to `at`; returns its length. */

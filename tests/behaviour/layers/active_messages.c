@@ -164,10 +164,13 @@ static void what_finds_no_receive_memory_is_fetched(void)
 {
 	enum { SENT = 200 };
 	struct am_counters counters;
+	open_door();
 	open_network(AM_FETCH, SENT);
-	if (my_rank == 0)
+	if (my_rank == 0) {
 		for (unsigned number = 0; number < SENT; number++)
 			CHECK_EQUAL(am_request_medium(endpoint, 1, COUNT, segment, AM_MEDIUM, NULL, 0), 0);
+		ping(id_of[1]); /* all have been matched */
+	}
 	barrier();
 	if (my_rank == 1)
 		await(&counted, SENT);
