@@ -34,6 +34,7 @@
 #include "transports/ofi/ofi_address.h"
 #include "transports/ofi/ofi_library.h"
 #include "transports/ofi/ofi_shm_page.h"
+#include "transports/ofi/ofi_table.h"
 #include "transports/ofi/ofi_watch.h"
 
 #define LOOPBACK   0x7f000001u
@@ -2147,6 +2148,140 @@ static void who_was_forgotten_is_nobody_until_it_is_resolved(void)
 	shut();
 }
 
+static struct {
+	struct fi_ops_av ops;
+	int (*insert)(struct fid_av *, const void *, size_t, fi_addr_t *, uint64_t, void *);
+	int left; /* insertions for which there is memory */
+} scarce;
+
+static int insert_scarcely(struct fid_av *av, const void *names, size_t count, fi_addr_t *numbers, uint64_t flags,
+			   void *context)
+{
+	return scarce.left-- > 0 ? scarce.insert(av, names, count, numbers, flags, context) : -FI_ENOMEM;
+}
+
+static void have_memory_for(int insertions)
+{
+	struct fid_av *av = ofi_of(transport)->av;
+
+	if (av->ops != &scarce.ops) {
+		scarce.ops = *av->ops;
+		scarce.insert = av->ops->insert;
+		scarce.ops.insert = insert_scarcely;
+		av->ops = &scarce.ops;
+	}
+	scarce.left = insertions;
+}
+
+/* So many more than are kept; pids may share a port. */
+static void have_unused(unsigned more)
+{
+	static uint32_t pid = 1u << 22;
+
+	while (ofi_of(transport)->unused_count < OFI_UNUSED_KEPT + more)
+		transport->ops->forget(transport, resolved(NEIGHBOUR, ++pid, 0));
+}
+
+/* The address of rank 1 is forgotten while there is memory for so many insertions only, and then others come. */
+static void forget_with_memory_for(int insertions)
+{
+	struct ofi *ofi = ofi_of(transport);
+	transport_address newcomer;
+
+	transport->ops->forget(transport, address_of[1]);
+	have_unused(1);
+	have_memory_for(insertions);
+	for (int i = 0; i < 100; i++)
+		drive();
+	CHECK_EQUAL(ofi->unused_count, OFI_UNUSED_KEPT + 1);
+	have_memory_for(INT32_MAX);
+	CHECK_EQUAL(transport->ops->resolve(transport, NEIGHBOUR, 1u << 20, 0, &newcomer), -ENOMEM);
+	drive_until("forget", only_few_are_unused, NULL);
+	for (uint32_t i = 0; i < 2; i++)
+		resolved(NEIGHBOUR, (1u << 20) + i, 0);
+}
+
+static void a_peer_forgotten_while_memory_has_run_out_is_taken_for_no_other(void)
+{
+	for (int insertions = 0; insertions < 2; insertions++) {
+		open_and_greet();
+		if (my_rank == 0 && ofi_of(transport)->grave == FI_ADDR_NOTAVAIL)
+			skip_test("this libfabric keeps addresses");
+		if (my_rank == 0)
+			forget_with_memory_for(insertions);
+		barrier();
+		if (my_rank == 1) {
+			send_message(address_of[0], 1, 40);
+		} else {
+			await_messages(1, 2);
+			CHECK_EQUAL(last_from, TRANSPORT_ADDRESS_UNKNOWN);
+		}
+		barrier();
+		shut();
+		memset(received, 0, sizeof received);
+	}
+}
+
+static int count_connections(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		struct sockaddr_in peer = {0};
+		socklen_t length = sizeof peer;
+		count += getpeername(fd, (struct sockaddr *)&peer, &length) == 0 && peer.sin_family == AF_INET;
+	}
+	return count;
+}
+
+/* A forgotten peer may live, and is to learn when we die. */
+static void a_forked_child_keeps_no_connection_to_forgotten_peers(void)
+{
+	open_and_meet();
+	greet_from(true);
+	if (my_rank == 0) {
+		CHECK_LESS(0, count_connections());
+		transport->ops->forget(transport, address_of[1]);
+		have_unused(1);
+		drive_until("forget", only_few_are_unused, NULL);
+		pid_t child = fork_child();
+		if (child == 0) {
+			transport->ops->forked(transport);
+			CHECK_EQUAL(count_connections(), 0);
+			_exit(0);
+		}
+		join_child(child);
+		CHECK_LESS(0, count_connections());
+	}
+	barrier();
+	shut();
+}
+
+static bool is_known(uint32_t pid)
+{
+	const struct ofi_address *address = ofi_find_address(ofi_of(transport), NEIGHBOUR, ofi_candidate_port(pid, 0));
+
+	return address && address->number != FI_ADDR_NOTAVAIL;
+}
+
+/* By when they were in use last, not by when they were forgotten first. */
+static void the_longest_unused_addresses_go_first(void)
+{
+	enum { FIRST = 1u << 20, AGAIN = FIRST + 3 };
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	if (ofi_of(transport)->grave == FI_ADDR_NOTAVAIL)
+		skip_test("this libfabric keeps addresses");
+	for (uint32_t pid = FIRST; pid < FIRST + 8; pid++)
+		transport->ops->forget(transport, resolved(NEIGHBOUR, pid, 0));
+	have_unused(0);
+	transport->ops->forget(transport, resolved(NEIGHBOUR, AGAIN, 0));
+	have_unused(8);
+	drive_until("forget", only_few_are_unused, NULL);
+	for (uint32_t pid = FIRST; pid < FIRST + 8; pid++)
+		CHECK_EQUAL(is_known(pid), pid == AGAIN);
+	shut();
+}
+
 /* Until nothing is taken any more: the provider holds some of it. */
 static uint32_t send_in_vain(transport_address to)
 {
@@ -2763,6 +2898,9 @@ static const struct test socket_tests[] = {
 static const struct test forgetting_tests[] = {
 	ROW(1, addresses_are_used_again),
 	ROW(3, who_was_forgotten_is_nobody_until_it_is_resolved),
+	ROW(2, a_peer_forgotten_while_memory_has_run_out_is_taken_for_no_other),
+	ROW(1, the_longest_unused_addresses_go_first),
+	ROW(2, a_forked_child_keeps_no_connection_to_forgotten_peers),
 	ROW(2, sends_under_way_keep_an_address),
 	{.name = NULL},
 };

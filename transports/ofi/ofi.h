@@ -112,23 +112,25 @@ struct ofi_address {
 	uint64_t rma_bytes; /* in flight */
 	uint64_t suspect;   /* cookie of the connection on which its reads may hang; 0: none */
 	uint32_t nid;
-	uint32_t probe;   /* number of the last probe sent */
-	uint32_t pid;     /* published addresses; else 0: a port may be several pids' */
-	uint32_t uses;    /* of resolve() that were not taken back; counted where transport_ofi resolves */
-	uint32_t next;    /* index + 1, in ofi.unused or among the free entries */
-	uint16_t port;    /* host byte order; published: of its claim, 0 until looked up */
-	uint8_t life;     /* likewise */
-	uint8_t sends;    /* held by the provider, at most ofi.peer_sends */
-	uint8_t injected; /* since the last send whose end we are told */
-	bool heard;       /* a message came since the last probe left */
-	bool refused;     /* the last probe was refused and nothing was heard since */
-	bool queued;      /* in ofi.unused; perhaps in use again */
+	uint32_t probe;    /* number of the last probe sent */
+	uint32_t pid;      /* published addresses; else 0: a port may be several pids' */
+	uint32_t uses;     /* of resolve() that were not taken back; counted where transport_ofi resolves */
+	uint32_t next;     /* index + 1, in ofi.unused or among the free entries */
+	uint32_t previous; /* likewise, in ofi.unused */
+	uint16_t port;     /* host byte order; published: of its claim, 0 until looked up */
+	uint8_t life;      /* likewise */
+	uint8_t sends;     /* held by the provider, at most ofi.peer_sends */
+	uint8_t injected;  /* since the last send whose end we are told */
+	bool heard;        /* a message came since the last probe left */
+	bool refused;      /* the last probe was refused and nothing was heard since */
+	bool queued;       /* in ofi.unused: in use no longer */
 };
 
 /* An entry of an epoll set of the provider's. */
 struct ofi_watched {
 	int set, fd;
 	uint64_t data;
+	uint64_t inode; /* of what is watched; 0: this kernel does not tell */
 };
 
 struct ofi {
@@ -185,6 +187,7 @@ struct ofi {
 
 	/* Forgetting (ofi_forget.c). */
 	fi_addr_t grave;                    /* FI_ADDR_NOTAVAIL: addresses are kept */
+	bool half_buried;                   /* the first unused one is, and nothing may be inserted */
 	uint32_t unused_first, unused_last; /* index + 1 */
 	uint32_t free_entries;              /* likewise */
 	uint32_t probes;                    /* sent so far */

@@ -24,6 +24,7 @@
 
 #include "transports/ofi/ofi.h"
 #include "transports/ofi/ofi_address.h"
+#include "transports/ofi/ofi_forget.h"
 #include "transports/ofi/ofi_table.h"
 
 #define PID_CHOOSE 0xffffffffu
@@ -209,6 +210,9 @@ int ofi_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigne
 
 	if (attempt >= OFI_CANDIDATES)
 		return -ENOENT;
+	if (unlikely(ofi->half_buried))
+		return report_error(-ENOMEM,
+				    "no memory for the address of a peer: that of one that has gone waits for it");
 	int error = ofi_make_address(ofi, nid, ofi_candidate_port(pid, attempt), out);
 	if (error)
 		return error;
@@ -216,6 +220,6 @@ int ofi_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigne
 		ofi_free_address(ofi, *out);
 		return error;
 	}
-	ofi->addresses[*out].uses++;
+	ofi_use(ofi, *out);
 	return 0;
 }

@@ -3,7 +3,7 @@
  * Addresses that the engine has taken back: when an entry and the provider's number are somebody else's.
  *
  * WHO OWNS WHAT.  The engine owns an entry from resolve() to its last forget() (`uses`).  After that the entry is ours: it
- * is queued in `unused`, oldest first, and resolve() may still find it.  Who is tried at one candidate port after the
+ * is queued in `unused` in the order of these, and resolve() may still find it and takes it out.  Who is tried at one candidate port after the
  * other, and an unverified peer that repeats itself, are resolved again soon; whoever comes from an address that we do
  * not know is refused in the name of a peer whose source has been shown, until it repeats itself within a second and
  * its source is known (introduce() in contact.c).  So OFI_UNUSED_KEPT of them stay, more than unverified peers are
@@ -23,6 +23,9 @@
  *
  *	remove the address; remove the grave's; insert the address: it has the number of the grave, and so have its
  *	connections; remove it; insert the grave's again.
+ *
+ * Should the provider have no memory for one of the two insertions, connections are left with a number that is free, and whatever
+ * is inserted next would have it.  So nothing is (`half_buried`): resolve() refuses, and poll() tries again.
  *
  * Now the former number means nobody.  What was read before with that number is in the completion queue, if anywhere: so
  * that is only done when the queue has been found empty and nothing of it is kept (`stash`).  A message that is half
@@ -63,65 +66,97 @@ void ofi_dig_grave(struct ofi *ofi)
 	ofi->grave = possible ? insert(ofi, ofi->nid, GRAVE_PORT) : FI_ADDR_NOTAVAIL;
 }
 
+/* --- the order in which they were forgotten --- */
+
+static uint32_t *link_to(struct ofi *ofi, uint32_t index_after)
+{
+	return index_after ? &ofi->addresses[index_after - 1].next : &ofi->unused_first;
+}
+
+static uint32_t *link_back_to(struct ofi *ofi, uint32_t index_after)
+{
+	return index_after ? &ofi->addresses[index_after - 1].previous : &ofi->unused_last;
+}
+
 static void append(struct ofi *ofi, uint32_t index)
 {
 	struct ofi_address *address = &ofi->addresses[index];
 
 	address->queued = true;
 	address->next = 0;
-	if (ofi->unused_first)
-		ofi->addresses[ofi->unused_last - 1].next = index + 1;
-	else
-		ofi->unused_first = index + 1;
+	address->previous = ofi->unused_last;
+	*link_to(ofi, address->previous) = index + 1;
 	ofi->unused_last = index + 1;
 	ofi->unused_count++;
 }
 
-static uint32_t take_first(struct ofi *ofi)
+static void take_out(struct ofi *ofi, uint32_t index)
 {
-	uint32_t index = ofi->unused_first - 1;
+	struct ofi_address *address = &ofi->addresses[index];
 
-	ofi->unused_first = ofi->addresses[index].next;
-	ofi->addresses[index].queued = false;
+	address->queued = false;
+	*link_to(ofi, address->previous) = address->next;
+	*link_back_to(ofi, address->next) = address->previous;
 	ofi->unused_count--;
-	return index;
+}
+
+void ofi_use(struct ofi *ofi, transport_address index)
+{
+	if (ofi->addresses[index].queued)
+		take_out(ofi, (uint32_t)index);
+	ofi->addresses[index].uses++;
 }
 
 void ofi_forget(struct transport *transport, transport_address index)
 {
 	struct ofi *ofi = ofi_of(transport);
-	struct ofi_address *address = &ofi->addresses[index];
 
-	if (--address->uses == 0 && !address->queued && ofi->grave != FI_ADDR_NOTAVAIL)
+	if (--ofi->addresses[index].uses == 0 && ofi->grave != FI_ADDR_NOTAVAIL)
 		append(ofi, (uint32_t)index);
 }
 
-/* Whether the address is in the grave, and the grave is the grave's own again. */
-static bool lay_in_grave(struct ofi *ofi, uint32_t index)
+/* --- the end of an entry --- */
+
+/*
+ * 0: the address has no number any more, and what comes over its connections is from nobody; -ENOMEM: not yet, it is half
+ * buried; -EIO: the provider numbers otherwise than we know it.
+ */
+static int bury(struct ofi *ofi, uint32_t index)
 {
 	const struct ofi_address *address = &ofi->addresses[index];
 	fi_addr_t former = address->number, grave = ofi->grave;
 
-	if (former == FI_ADDR_NOTAVAIL)
-		return true;
-	ofi_number_address(ofi, index, FI_ADDR_NOTAVAIL);
-	fi_av_remove(ofi->av, &former, 1, 0);
-	fi_av_remove(ofi->av, &grave, 1, 0);
+	if (!ofi->half_buried) {
+		if (former == FI_ADDR_NOTAVAIL)
+			return 0;
+		ofi_number_address(ofi, index, FI_ADDR_NOTAVAIL);
+		fi_av_remove(ofi->av, &former, 1, 0);
+		fi_av_remove(ofi->av, &grave, 1, 0);
+		ofi->half_buried = true;
+	}
 	fi_addr_t number = insert(ofi, address->nid, address->port);
 
-	if (number == grave)
-		fi_av_remove(ofi->av, &number, 1, 0);
-	else
+	if (number == FI_ADDR_NOTAVAIL)
+		return -ENOMEM;
+	if (number != grave) {
 		ofi_number_address(ofi, index, number);
-	ofi->grave = insert(ofi, ofi->nid, GRAVE_PORT);
-	return number == grave && ofi->grave == grave;
+		return -EIO;
+	}
+	fi_av_remove(ofi->av, &number, 1, 0);
+	number = insert(ofi, ofi->nid, GRAVE_PORT);
+	if (number == FI_ADDR_NOTAVAIL)
+		return -ENOMEM;
+	ofi->half_buried = false;
+	return number == grave ? 0 : -EIO;
 }
 
-/* The provider numbers otherwise than we know it: those that are queued stay so, and nothing is any more. */
+/* The provider numbers otherwise than we know it: nothing is forgotten any more. */
 static void keep_all(struct ofi *ofi)
 {
 	ofi->grave = FI_ADDR_NOTAVAIL;
-	ofi->unused_count = 0;
+	ofi->half_buried = false;
+	while (ofi->unused_first)
+		take_out(ofi, ofi->unused_first - 1);
 }
 
 static bool is_held(const struct ofi_address *address)
@@ -132,20 +167,24 @@ static bool is_held(const struct ofi_address *address)
 void ofi_reap_unused(struct ofi *ofi)
 {
 	for (int i = 0; i < REAPED_AT_A_TIME && ofi->unused_count > OFI_UNUSED_KEPT; i++) {
-		uint32_t index = take_first(ofi);
+		uint32_t index = ofi->unused_first - 1;
 
-		if (ofi->addresses[index].uses > 0)
-			continue;
 		if (is_held(&ofi->addresses[index])) {
+			take_out(ofi, index);
 			append(ofi, index);
 			continue;
 		}
 		if (ofi->suspicion && ofi->suspect == index)
 			ofi->suspicion = 0;
-		if (!lay_in_grave(ofi, index)) {
+		int error = bury(ofi, index);
+
+		if (error == -ENOMEM)
+			return;
+		if (error) {
 			keep_all(ofi);
 			return;
 		}
+		take_out(ofi, index);
 		ofi_free_address(ofi, index);
 	}
 }

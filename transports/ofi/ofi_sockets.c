@@ -38,6 +38,7 @@
 #include "transports/ofi/ofi_sleep.h"
 #include "transports/ofi/ofi_sockets.h"
 #include "transports/ofi/ofi_table.h"
+#include "transports/ofi/ofi_watch.h"
 
 #define EMPTY_LOOKS                                                                                                    \
 	64 /* rxm takes one completion at a look from the provider below it, also of what nobody asked for */
@@ -175,11 +176,30 @@ static void close_inherited(void *argument, int fd)
 		close(fd);
 }
 
+/*
+ * Connections that we made to peers that are forgotten lead nowhere known.  The provider watches them all the same: sockets in
+ * sets, and sets in these.  (The number under which it does may be another's, if a child keeps the socket alive.)
+ */
+static void close_watched(void *unused, const struct ofi_watched *entry)
+{
+	struct stat status;
+
+	if (!is_tcp(entry->fd))
+		ofi_for_each_watched(entry->fd, close_watched, unused);
+	else if (fstat(entry->fd, &status) == 0 && status.st_ino == entry->inode)
+		close(entry->fd);
+}
+
 /* To the others they would look as if we lived, for as long as the child does. */
 void ofi_close_sockets(struct ofi *ofi)
 {
-	if (ofi->listener_fd >= 0)
-		for_each_socket(close_inherited, ofi);
+	if (ofi->listener_fd < 0)
+		return;
+	for_each_socket(close_inherited, ofi);
+	if (ofi->cq_fd >= 0)
+		ofi_for_each_watched(ofi->cq_fd, close_watched, NULL);
+	for (unsigned i = 0; i < ofi->watched_count; i++)
+		close_watched(NULL, &ofi->watched[i]);
 	ofi->listener_fd = -1;
 }
 

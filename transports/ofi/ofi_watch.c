@@ -52,9 +52,12 @@ void ofi_for_each_watched(int set, void (*act)(void *, const struct ofi_watched 
 	FILE *file = fopen(path, "re");
 	if (!file)
 		return;
-	while (fgets(line, sizeof line, file))
-		if (sscanf(line, "tfd: %d events: %*x data: %lx", &entry.fd, &entry.data) == 2)
+	while (fgets(line, sizeof line, file)) {
+		entry.inode = 0;
+		if (sscanf(line, "tfd: %d events: %*x data: %lx pos:%*d ino:%lx", &entry.fd, &entry.data,
+			   &entry.inode) >= 2)
 			act(argument, &entry);
+	}
 	fclose(file);
 }
 
