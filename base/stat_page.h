@@ -24,7 +24,9 @@
 #define STAT_PAGE_TEXT       (252 << 10)
 
 struct stat_interface {
-	uint32_t open, nid, pid, entries, descriptors, queues, operations, peers;
+	uint32_t
+		life; /* 0: it is not open; else another number each time it is opened, when its counters begin again */
+	uint32_t nid, pid, entries, descriptors, queues, operations, peers;
 	uint64_t unread; /* events, in all queues */
 	ptl_nic_counters_t counters;
 	struct {
@@ -33,8 +35,8 @@ struct stat_interface {
 };
 
 struct stat_page {
-	uint64_t magic;
-	uint32_t unix_pid; /* as the process itself sees it */
+	_Atomic uint64_t magic; /* 0: PtlFini was called, and nothing is answered any more */
+	uint32_t unix_pid;      /* as the process itself sees it */
 	char version[16];
 	_Atomic uint32_t request;    /* a futex */
 	_Atomic uint32_t wants_text; /* the next answer is to have it */

@@ -128,6 +128,13 @@ static bool is_called(long pid, uint32_t name)
 	return found;
 }
 
+/* Nothing is answered any more: the process has called PtlFini, or is no more.  There may be another page. */
+static bool has_ended(const struct stat_page *page, long pid)
+{
+	return atomic_load_explicit(&page->magic, memory_order_acquire) != STAT_PAGE_MAGIC ||
+	       !is_called(pid, page->unix_pid);
+}
+
 /* Sealed, so that it cannot shrink under us; the memory of a user whose processes we may look at. */
 static struct stat_page *map_page(const char *path, long pid)
 {
@@ -146,7 +153,7 @@ static struct stat_page *map_page(const char *path, long pid)
 	close(fd);
 	if (page == MAP_FAILED)
 		return NULL;
-	if (page->magic == STAT_PAGE_MAGIC && is_called(pid, page->unix_pid))
+	if (!has_ended(page, pid))
 		return page;
 	munmap(page, sizeof(*page));
 	return NULL;
@@ -175,7 +182,7 @@ static struct stat_page *find_page(long pid)
 
 /* --- asking --- */
 
-/* True: the answer to this question, or to a later one, is there. */
+/* True: the answer to this question, or to a later one, is there.  False: not in time, or there will be none. */
 static bool ask(struct stat_page *page, const struct wish *wish)
 {
 	uint64_t until = monotonic_ns() + (uint64_t)(wish->timeout * 1e9);
@@ -192,7 +199,7 @@ static bool ask(struct stat_page *page, const struct wish *wish)
 
 		if ((int32_t)(answered - request) >= 0)
 			return true;
-		if (monotonic_ns() >= until)
+		if (monotonic_ns() >= until || has_ended(page, wish->pid))
 			return false;
 		stat_page_sleep(&page->answered, answered, &pause);
 	}
@@ -222,7 +229,7 @@ static bool any_open(const struct stat_page *copy)
 	bool open = false;
 
 	for (int i = 0; i < STAT_PAGE_INTERFACES; i++)
-		open |= copy->interfaces[i].open != 0;
+		open |= copy->interfaces[i].life != 0;
 	return open;
 }
 
@@ -258,6 +265,8 @@ static int show_queues(struct stat_page *page, const struct wish *wish)
 	copy_answer(page, &copy);
 	if (answered)
 		print_owners(&copy);
+	else if (has_ended(page, wish->pid))
+		printf("The process has finished with Portals, or has ended.\n");
 	else
 		print_age(&copy, copy.text_at);
 	for (uint32_t i = 0; i < copy.text_length; i++)
@@ -305,34 +314,49 @@ static void print_titles(void)
 	       "sleep/s", "host %", "entries", "unread", "op'tions", "peers", "dropped");
 }
 
-/* Rates since the answer before; the first row is of all the time since the interface was opened, and has no rates. */
+/* Rates since the answer before; an interface's first row is of all the time since it was opened, and has no rates. */
+static void show_interface(int i, const struct stat_page *now, const struct stat_page *before, bool stages)
+{
+	static const struct stat_interface unopened;
+	const struct stat_interface *then = &before->interfaces[i];
+	double seconds = INFINITY;
+
+	if (!now->interfaces[i].life)
+		return;
+	if (then->life != now->interfaces[i].life)
+		then = &unopened;
+	else if (now->at > before->at)
+		seconds = (double)(now->at - before->at) / 1e9;
+	print_row(i, &now->interfaces[i], then, seconds);
+	if (stages)
+		print_stages(&now->interfaces[i], then);
+}
+
 static int show_rows(struct stat_page *page, const struct wish *wish)
 {
 	static struct stat_page now, before;
 
 	print_titles();
-	for (unsigned long row = 0; wish->count == 0 || row < wish->count; row++) {
+	for (unsigned long row = 0; wish->count == 0 || row < wish->count;) {
 		rest(row ? wish->interval : 0);
 		bool answered = ask(page, wish);
 
-		if (!answered && !is_called(wish->pid, page->unix_pid))
-			return ANSWERED; /* it has ended */
+		if (!answered && has_ended(page, wish->pid)) {
+			munmap(page, sizeof(*page));
+			if (!(page = find_page(wish->pid)))
+				return ANSWERED;
+			continue;
+		}
 		copy_answer(page, &now);
 		if (!answered) {
 			print_age(&now, now.at);
 			return NO_ANSWER;
 		}
-		double seconds = before.at && now.at > before.at ? (double)(now.at - before.at) / 1e9 : INFINITY;
-
-		for (int i = 0; i < STAT_PAGE_INTERFACES; i++) {
-			if (!now.interfaces[i].open)
-				continue;
-			print_row(i, &now.interfaces[i], &before.interfaces[i], seconds);
-			if (wish->stages)
-				print_stages(&now.interfaces[i], &before.interfaces[i]);
-		}
+		for (int i = 0; i < STAT_PAGE_INTERFACES; i++)
+			show_interface(i, &now, &before, wish->stages);
 		fflush(stdout);
 		before = now;
+		row++;
 	}
 	return ANSWERED;
 }
@@ -349,6 +373,10 @@ static struct stat_page *await_page(const struct wish *wish)
 			page = find_page(wish->pid);
 		if (page && wish->wait > 0 && ask(page, wish))
 			copy_answer(page, &copy);
+		if (page && has_ended(page, wish->pid)) {
+			munmap(page, sizeof(*page));
+			page = NULL;
+		}
 		if ((page && (wish->wait == 0 || any_open(&copy))) || monotonic_ns() >= until)
 			return page;
 		rest(0.01);

@@ -4,7 +4,8 @@
  * thread or a host, runs them, or this thread if there is none, so the answer is one moment's state in every mode.  Who owns
  * each engine is written before it is asked: if it is never given back, this thread waits there, and that has told.
  *
- * As with the signal's thread (dump_signal.c), PtlFini waits for it under the process's lock, which it never wants.
+ * As with the signal's thread (dump_signal.c), PtlFini waits for it under the process's lock, which it never wants: for the
+ * end of an answer, that is for engines, whose ends PtlFini would wait for next, and for nothing that other processes do.
  */
 #include "portals/stat.h"
 
@@ -28,6 +29,8 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 
+#define WAKE_AGAIN_NS 10000000
+
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 _Static_assert(STAT_PAGE_INTERFACES == MAX_INTERFACES, "a place for each interface");
@@ -35,6 +38,8 @@ _Static_assert(STAT_PAGE_INTERFACES == MAX_INTERFACES, "a place for each interfa
 static struct {
 	struct stat_page *page; /* NULL: none */
 	int fd;
+	struct stat
+		identity; /* of what it was when it was made: the application may have closed it, and its number is another's */
 	pthread_t thread;
 	_Atomic bool over;
 	struct stat_interface answer[MAX_INTERFACES]; /* put together here; the thread's */
@@ -47,8 +52,7 @@ static int read_numbers(struct nic *nic, void *argument)
 	struct stat_interface *out = argument;
 	struct event_queue *eq;
 
-	*out = (struct stat_interface){.open = true,
-				       .nid = nic->self.id.nid,
+	*out = (struct stat_interface){.nid = nic->self.id.nid,
 				       .pid = nic->self.id.pid,
 				       .entries = nic->objects.entries.live,
 				       .descriptors = nic->objects.descriptors.live,
@@ -109,6 +113,7 @@ static char *ask_engines(struct stat_page *page, bool wants_text)
 		atomic_store_explicit(&page->asking, (uint32_t)i + 1, memory_order_relaxed);
 		if (nic_call(nic, read_numbers, &own.answer[i]))
 			continue;
+		own.answer[i].life = atomic_load_explicit(&process_table.lives[i], memory_order_relaxed) + 1;
 		read_stages(nic, &own.answer[i]);
 		if (out)
 			dump_interface(nic, out);
@@ -189,8 +194,8 @@ static int make_memory(void)
 static int publish(void)
 {
 	own.fd = make_memory();
-	if (own.fd < 0 || fchmod(own.fd, 0600) || ftruncate(own.fd, sizeof(struct stat_page)) ||
-	    fcntl(own.fd, F_ADD_SEALS, SEALS))
+	if (own.fd < 0 || fstat(own.fd, &own.identity) || fchmod(own.fd, 0600) ||
+	    ftruncate(own.fd, sizeof(struct stat_page)) || fcntl(own.fd, F_ADD_SEALS, SEALS))
 		return -errno;
 	void *start = mmap(NULL, sizeof(struct stat_page), PROT_READ | PROT_WRITE, MAP_SHARED, own.fd, 0);
 
@@ -204,15 +209,23 @@ static int publish(void)
 	int rc = nic_spawn(&own.thread, run, start, "serve PTL_STAT");
 
 	if (rc == 0)
-		own.page->magic = STAT_PAGE_MAGIC;
+		atomic_store_explicit(&own.page->magic, STAT_PAGE_MAGIC, memory_order_release);
 	return rc;
+}
+
+static bool is_still_ours(int fd)
+{
+	struct stat now;
+
+	return fd >= 0 && fstat(fd, &now) == 0 && now.st_ino == own.identity.st_ino &&
+	       now.st_dev == own.identity.st_dev;
 }
 
 static void deregister(void)
 {
 	if (own.page)
 		munmap(own.page, sizeof(*own.page));
-	if (own.fd >= 0)
+	if (is_still_ours(own.fd))
 		close(own.fd);
 	own.page = NULL;
 	own.fd = -1;
@@ -229,6 +242,24 @@ void stat_open(bool wanted)
 	deregister();
 }
 
+/*
+ * Any process of the user may set `request` back between our raising it and the thread's last look before it sleeps.  So the
+ * thread is woken until it has ended: when it has slept once more, it sees `over`.
+ */
+static void join_thread(void)
+{
+	struct timespec until;
+
+	do {
+		atomic_fetch_add_explicit(&own.page->request, 1, memory_order_release);
+		stat_page_wake(&own.page->request);
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += WAKE_AGAIN_NS;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+	} while (pthread_timedjoin_np(own.thread, NULL, &until) == ETIMEDOUT);
+}
+
 void stat_close(bool forked)
 {
 	UNCANCELLED;
@@ -237,9 +268,10 @@ void stat_close(bool forked)
 		return;
 	/* Release pairs with the acquire in run(). */
 	atomic_store_explicit(&own.over, true, memory_order_release);
-	atomic_fetch_add_explicit(&own.page->request, 1, memory_order_release);
-	stat_page_wake(&own.page->request);
-	pthread_join(own.thread, NULL);
+	join_thread();
+	/* ptlstat waits for an answer no longer. */
+	atomic_store_explicit(&own.page->magic, 0, memory_order_release);
+	stat_page_wake(&own.page->answered);
 	deregister();
 }
 
