@@ -3,7 +3,7 @@
  * The page that a process with PTL_STAT=1 has for ptlstat: sealed memory without a name (memfd), mode 0600, which is found among
  * the process's descriptors (/proc/PID/fd) and vanishes with it.
  *
- * Who wants to know raises `request` and wakes; the process answers, and writes down which request it has answered.  Nothing
+ * A reader raises `request` and wakes; the process answers, and writes down which request it has answered.  Nothing
  * else in the page is read by the process, and `request` decides nothing but whether it answers: any process of
  * the user can write here.  The answer is guarded by `sequence`, which is odd while it is being written.
  */

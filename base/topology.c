@@ -36,7 +36,7 @@ static int read_number(const char *sys, int cpu, const char *file)
 	return read_line(sys, "cpu/cpu", cpu, file, line) ? (int)strtol(line, NULL, 10) : TOPOLOGY_UNKNOWN;
 }
 
-/* The first of those who share the cache of the greatest level, whichever place that has. */
+/* The first of those that share the cache of the greatest level, whichever place that has. */
 static int read_cache(const char *sys, int cpu)
 {
 	char file[64], line[LINE];

@@ -15,7 +15,7 @@ static void target(FILE *address)
 	CHECK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));
 	CHECK(PtlEQAlloc(ni, 16, PTL_EQ_HANDLER_NONE, &queue));
 
-	/* A match entry says who may write with which bits; its memory descriptor says where, and that puts may. */
+	/* A match entry says which processes may write with which bits; its memory descriptor says where, and that puts may. */
 	char window[64] = "";
 	ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY}, self;
 	ptl_handle_me_t entry;

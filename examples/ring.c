@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A token goes once around all processes of a job, each of which puts it into the memory of the next.  Nothing but
- * PtlGetRank and PtlGetRankId says who they are; the launcher knows:
+ * PtlGetRank and PtlGetRankId says which they are; the launcher knows:
  *
  *     mpirun -n 4 --oversubscribe build/examples/ring
  *     srun --mpi=pmix -n 4 build/examples/ring

@@ -305,7 +305,7 @@ typedef enum { PTL_INS_BEFORE, PTL_INS_AFTER } ptl_ins_pos_t;
 
 /*
  * Creates a match entry, without a memory descriptor yet, at the head or tail of the match list of an index.
- *   match_id     who may match; nid and pid may be wildcards.  An id that names nobody is legal and matches nobody
+ *   match_id     the process that may match; nid and pid may be wildcards.  The id of no process is legal and matches none
  *   match_bits,  a request fits if ((its bits ^ match_bits) & ~ignore_bits) == 0
  *   ignore_bits
  *   unlink       PTL_UNLINK: the entry goes when its descriptor is unlinked; looked at only in that moment, so an entry
@@ -699,7 +699,7 @@ int PtlEQPoll(ptl_handle_eq_t *eq_handles, int size, ptl_time_t timeout, ptl_eve
 
 /*
  * Overwrites an entry; holds for requests that arrive later.
- *   match_id, user_id, job_id, pt_index  whom to admit, and where; wildcards are allowed in all
+ *   match_id, user_id, job_id, pt_index  which processes to admit, and where; wildcards are allowed in all
  *   PTL_OK
  *   PTL_NO_INIT
  *   PTL_NI_INVALID        ni_handle
@@ -737,8 +737,8 @@ int PtlACEntry(ptl_handle_ni_t ni_handle, ptl_ac_index_t ac_index, ptl_process_i
 typedef enum { PTL_ACK_REQ, PTL_NO_ACK_REQ, PTL_NOACK_REQ = PTL_NO_ACK_REQ } ptl_ack_req_t;
 
 /*
- * Sends the whole region of a descriptor.  Costs one of its threshold now and one when the ACK arrives: who wants the
- * ACK needs a threshold of 2, because an inactive descriptor drops it.  The memory must not change until SEND_END (or
+ * Sends the whole region of a descriptor.  Costs one of its threshold now and one when the ACK arrives: to get the
+ * ACK it needs a threshold of 2, because an inactive descriptor drops it.  The memory must not change until SEND_END (or
  * the ACK).
  *   ack_req  PTL_ACK_REQ asks for an ACK if the descriptor has an event queue.  The target grants it, once the data is
  *            in memory, unless the descriptor there has PTL_MD_ACK_DISABLE or the put was dropped

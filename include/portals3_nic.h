@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The instrument: where a NIC's time goes, who drove it, what it is made of.  Our own small addition to Portals 3.3.
+ * The instrument: where a NIC's time goes, which threads drove it, what it is made of.  Our own small addition to Portals 3.3.
  * Every call may be made from any thread after PtlInit, blocks no longer than any Portals call, and returns PTL_OK,
  * PTL_NO_INIT, PTL_NI_INVALID (bad handle) or PTL_SEGV (NULL result pointer).
  */
@@ -175,7 +175,7 @@ int PtlNicReadyToReceive(ptl_handle_ni_t ni);
  * who sleeps on it: take it out of the loop before.  Closed by exec; in a forked child it is gone.
  *
  *   PTL_EQ_INVALID  the queue
- *   PTL_FAIL        PTL_NIC_MODE=host: nobody would drive the interface while the program sleeps
+ *   PTL_FAIL        PTL_NIC_MODE=host: no thread would drive the interface while the program sleeps
  *   PTL_NO_SPACE    no descriptor left (RLIMIT_NOFILE)
  */
 int PtlNicEventFd(ptl_handle_eq_t eq, int *fd);
@@ -189,7 +189,7 @@ typedef enum {
 } ptl_nic_peer_state_t;
 
 /*
- * What is known of the process `id` now; asks nobody.  `evidence`, if not NULL, becomes why it is taken for dead ("its
+ * What is known of the process `id` now; asks no other process.  `evidence`, if not NULL, becomes why it is taken for dead ("its
  * process has ended", "its port is closed", "silent for PTL_PEER_TIMEOUT", ...), else "": a constant text, for people.
  *
  * A peer's end is certain to be noticed if something is under way with it, after PTL_PEER_TIMEOUT at the latest; without that
@@ -207,11 +207,11 @@ int PtlNicPeerState(ptl_handle_ni_t ni, ptl_process_id_t id, ptl_nic_peer_state_
  * Tells in an event queue of each peer that is given up from now on (PTL_EQ_NONE: no more; there is one such queue for an
  * interface),
  * by an event of the kind PTL_NIC_EVENT_PEER_DIED, which no program gets that has not asked for it:
- *   initiator, uid, jid  who it was
+ *   initiator, uid, jid  the process that it was
  *   ni_fail_type         PTL_NI_PEER_DIED
  *   md_handle            PTL_INVALID_HANDLE; there is no descriptor, and no other field means anything
  * What was under way with it fails before, except long messages whose bytes are just being moved.  A process that starts under
- * the id of another, or that closes its interface and opens it again, is another: if nobody noticed the end of the first one
+ * the id of another, or that closes its interface and opens it again, is another: if the end of the first one was not noticed
  * before, the event tells of it when the second greets, and PtlNicPeerState says PTL_NIC_PEER_CONNECTED at once.
  *   PTL_EQ_INVALID  not a queue of this interface
  */
@@ -220,7 +220,7 @@ int PtlNicPeerEvents(ptl_handle_ni_t ni, ptl_handle_eq_t eq);
 /*
  * Waits until every process of the interface's job has called it as often (a fence), at most `timeout` milliseconds
  * (PTL_TIME_FOREVER: for ever; 0: says that this process has come, and looks).  The launcher counts the processes, over PMIx.
- * It says nothing about messages under way; who has attached its match entries before it can be put to after it.
+ * It says nothing about messages under way; a process that has attached its match entries before it can be put to after it.
  * Messages go on arriving meanwhile, also in host mode, where this call drives.  Threads that call at the same time come
  * to one fence together.  Blocks.  Beyond Portals 3.3.
  *   PTL_OK          all have come; at once in a job of one, and without a job

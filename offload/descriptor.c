@@ -30,7 +30,7 @@ static int threshold_told(const struct nic *nic, const struct descriptor *md, pt
 	return info->threshold + (unlikely(nic->cray) && info->threshold != PTL_MD_THRESH_INF);
 }
 
-/* In the Cray XT's dialect, to those who ask for it. */
+/* In the Cray XT's dialect, to programs that ask for it. */
 static bool tells_unlink(const struct nic *nic, const struct descriptor *md)
 {
 	return likely(!nic->cray) || md->options & PTL_MD_EVENT_AUTO_UNLINK_ENABLE;

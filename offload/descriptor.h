@@ -4,7 +4,7 @@
  *
  * An operation on a descriptor is counted twice.  descriptor_start() takes one threshold unit at match or issue
  * time, which may make the descriptor inactive: it takes no new operation from then on.  Between start and end the
- * operation is pending and pins the descriptor; descriptor_end() comes before the END event, so that whoever has
+ * operation is pending and pins the descriptor; descriptor_end() comes before the END event, so that a thread that has
  * read an END can unlink.  An inactive descriptor that is to unlink itself goes when its last pending operation
  * ends, in whatever order they end, and its UNLINK event repeats the operation that made it inactive.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message arrives: who sent it, what is it, whose is it?  Responses find their operation by its token, requests go to their
+ * A message arrives: which peer sent it, what is it, which operation is it for?  Responses find their operation by its token, requests go to their
  * protocol, which has receive.c look for their memory; notices are between NICs.
  */
 #include <errno.h>
@@ -113,7 +113,7 @@ static bool belongs(const struct nic *nic, struct peer *peer, const struct wire_
 
 /*
  * What is checked and then believed must not change in between: a list in memory that its sender can still reach is
- * copied.  A message that leaves out who it is from must be from somebody.
+ * copied.  A message that leaves out its source must be from a peer that was met.
  */
 static int decode(const struct transport *transport, transport_address from, const void *bytes, size_t length,
 		  const void *body, size_t body_length, struct wire_message *message, uint8_t *segments)
@@ -180,7 +180,7 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 }
 
 /*
- * Several ids may share an address while they are being looked for there; only a peer that was met can be gone.  Whom we met
+ * Several ids may share an address while they are being looked for there; only a peer that was met can be gone.  The peer that we met
  * is found by its address where messages are compact; elsewhere among those with anything under way, which peer_met()
  * misses.
  */

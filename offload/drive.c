@@ -67,7 +67,7 @@ int nic_arm(struct nic *nic, uint64_t *until)
 {
 	UNCANCELLED;
 
-	/* Timers may post events: whoever has looked for some looks again. */
+	/* Timers may post events: a host that has looked for some looks again. */
 	if (nic->drive.timer != NIC_NEVER && run_timers(nic))
 		return -EAGAIN;
 	*until = nic->drive.timer;

@@ -5,7 +5,7 @@
 
 #include "offload/operation.h"
 
-/* Counts a message for which there is nobody. */
+/* Counts a message that nothing matches. */
 void drop_count(struct nic *, uint64_t length);
 
 /* Tells people, if any listen, why that request was dropped, or why something else was (drop.c). */

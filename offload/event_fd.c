@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Descriptors for event loops: an eventfd per queue that asks for one (PtlNicEventFd), in somebody's epoll or poll.
+ * Descriptors for event loops: an eventfd per queue that asks for one (PtlNicEventFd), in the program's epoll or poll.
  *
  * A queue is ANNOUNCED while its descriptor is readable, else ARMED.  Both changes are made under ownership, as all
  * posting is, so that none of this needs a fence:
  *     post     armed: announced, by one write; announced already: nothing.  A burst is one write.
  *     look     PtlEQGet that finds nothing in an announced queue empties the descriptor, which arms it, unless there is an
  *              event after all.
- * Hence, whenever nobody owns the engine, an event that nobody has taken implies a readable descriptor: who goes to sleep
+ * Hence, whenever no thread owns the engine, an event that was not taken implies a readable descriptor: a loop that goes to sleep
  * is woken, however few events it took before, and by whatever thread they are posted.  The reverse does not hold: other
  * threads, or PtlEQPoll, may have taken what was announced.
  *
- * What a loop does without a system call: taking events, and looking in vain at an armed queue.  Who looks so polls
- * (whoever sleeps has been announced to): only then PtlEQGet drives, as it does for queues without a descriptor, and
+ * What a loop does without a system call: taking events, and looking in vain at an armed queue.  A thread that looks so polls
+ * (one that sleeps has been announced to): only then PtlEQGet drives, as it does for queues without a descriptor, and
  * tells the NIC thread that hosts do.  What such a drive posts to the queue that is looked at needs no announcement
  * either: the caller takes it; what it leaves is announced before ownership is given back.
- * Who looks at an announced queue does not drive, and leaves no trace in host_drives: the NIC thread goes on at once, and
+ * A thread that looks at an announced queue does not drive, and leaves no trace in host_drives: the NIC thread goes on at once, and
  * need not wait for a tick until it sees that a host has gone to sleep in its own epoll.
  *
- * Somebody has to drive while the loop sleeps: the NIC thread, or another thread in PtlEQWait.  Mode `host` has none: it is refused.
+ * A thread has to drive while the loop sleeps: the NIC thread, or another thread in PtlEQWait.  Mode `host` has none: it is refused.
  * The looks are in wait.c.
  */
 #include <errno.h>

@@ -10,7 +10,7 @@ int event_fd_open(struct nic *, struct event_queue *);
 void event_fd_close(struct event_queue *);
 void event_fds_close(struct nic *);
 
-/* An event that nobody may have seen is there: the descriptor becomes readable, if it is not. */
+/* An event that may not have been seen is there: the descriptor becomes readable, if it is not. */
 void event_fd_announce(struct event_queue *);
 
 /* The caller has found the queue empty: its descriptor is readable no longer. */

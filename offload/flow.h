@@ -11,7 +11,7 @@ void flow_sent(const struct nic *, const struct peer *, const struct wire_messag
 /* It is what is being handled now. */
 void flow_arrived(const struct nic *, const struct peer *, const struct wire_message *);
 
-/* There is nobody whose it is. */
+/* It is for no operation. */
 void flow_dropped(const struct nic *);
 
 /* Of what is being handled now, to be remembered until its END.  0: there is no timeline. */

@@ -6,7 +6,7 @@
  *   <-  REPLY with payload;  END                                      (short answer)
  *   <-  REPLY_LONG with the segments, the initiator reads them,
  *       SOURCE_FREE  ->  END                                          (long answer)
- *   <-  DISCARDED                                                     (nobody matched)
+ *   <-  DISCARDED                                                     (nothing matched)
  *
  * Which one the target decides: only it knows how much there is.  The request pins nothing at the initiator: its
  * descriptor may be unlinked before the answer, which is then dropped (and a long one released by SOURCE_FREE).

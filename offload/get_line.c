@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The usual get, as put_line.c has the usual put.  At its initiator it goes at once, in one line; at its target it is of some bytes
- * that are in one piece, for a peer that takes answers at once.  START is told before the answer goes: whoever has that may know of
+ * that are in one piece, for a peer that takes answers at once.  START is told before the answer goes: a process that has that may know of
  * it.  An answer that is refused nevertheless waits as get.c has it.
  */
 #include "offload/get_line.h"

@@ -5,7 +5,7 @@
 
 #include "offload/nic.h"
 
-/* If PTL_HOLD wants it; before anybody can be met. */
+/* If PTL_HOLD wants it; before any peer can be met. */
 void hold_begin(struct nic *);
 static inline bool hold_in_force(const struct nic *nic)
 {

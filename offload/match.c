@@ -23,7 +23,7 @@ static void relabel(struct match_list *list)
 		me->label = label += LABEL_GAP;
 }
 
-/* Gives a linked entry a label between its neighbours' or, if none is left, everyone a new one. */
+/* Gives a linked entry a label between its neighbours' or, if none is left, every entry a new one. */
 static void label_entry(struct match_list *list, struct match_entry *entry)
 {
 	uint64_t below = entry->previous ? entry->previous->label : 0;

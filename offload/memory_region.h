@@ -10,7 +10,7 @@
  *
  *   Where it pins pages (limits.pins), a memory region belongs to the descriptor: a registration.  It is made by the first
  *   operation that needs it, not when the descriptor is bound, because most descriptors only ever move short messages,
- *   which are copied.  It covers the whole region, serves all later operations, and is deregistered before anybody can
+ *   which are copied.  It covers the whole region, serves all later operations, and is deregistered before any thread can
  *   know that the descriptor is gone: before PtlMDUnlink returns, before the UNLINK event is posted, when PtlMDUpdate
  *   states other memory (or the same anew: it may have been unmapped in between), and when the interface closes.
  *   Nothing outlives the descriptor, so there is no cache that has to guess whether an address still means the same

@@ -101,7 +101,7 @@ static int choose_transports(const struct nic *nic, struct choice *choice)
 			"PTL_REQUIRE_VERIFIED_UID is set, but PTL_TRANSPORT=%s cannot prove user ids: use "
 			"self, node or auto, which is node then",
 			wanted);
-	/* Nobody who is not on this node can reach the loopback, and opening libfabric costs 100 ms. */
+	/* No process of another node can reach the loopback, and opening libfabric costs 100 ms. */
 	if (choice->node && (nic->settings->verified_uid || nic->self.id.nid >> 24 == LOOPBACK_NET))
 		choice->network = false;
 	if (nic->settings->verified_uid)
@@ -237,7 +237,7 @@ void nic_await_opening(struct nic *nic)
 		futex_wait(&nic->opening.done, false, NIC_NEVER);
 }
 
-/* Who can reach nobody before the network is open waits for it: its first message would, too. */
+/* An interface that can reach no peer before the network is open waits for it: its first message would, too. */
 bool nic_opens_first(const struct nic *nic)
 {
 	enum open_time when = nic->settings->open_time;
@@ -290,7 +290,7 @@ static int open_doorbells(struct nic *nic)
 	return 0;
 }
 
-/* Wishes are hints; resources are reserved and not allocated, so everybody gets the greatest. */
+/* Wishes are hints; resources are reserved and not allocated, so all get the greatest. */
 static void set_limits(struct nic *nic)
 {
 	nic->limits = (ptl_ni_limits_t){

@@ -17,7 +17,7 @@ struct settings;
 /* Opening the network in the background: written by the opener, read after `done`, which is a futex. */
 struct opening {
 	pthread_t opener;
-	_Atomic bool running; /* written by whoever opens and closes, read by anybody */
+	_Atomic bool running; /* written by threads that open and close, read by any */
 	_Atomic uint32_t done;
 	int error;
 	char text[512];
@@ -40,7 +40,7 @@ int nic_open(const struct nic_request *, struct nic **);
 /* Sends what was accepted, for at most PTL_LINGER. */
 void nic_flush(struct nic *);
 
-/* Fails what is left, and waits until all have left who wait for events; new ones do not stay. */
+/* Fails what is left, and waits until all threads that wait for events have left; new ones do not stay. */
 void nic_dismiss(struct nic *);
 
 /* Stops the threads, and fails what has come meanwhile.  Later calls get -ESHUTDOWN. */
@@ -49,13 +49,13 @@ void nic_close(struct nic *);
 /* At exit: stops the threads, closes nothing. */
 void nic_stop_threads(struct nic *);
 
-/* Unmaps; nobody may be inside any more. */
+/* Unmaps; no thread may be inside any more. */
 void nic_free(struct nic *);
 
 /* In a forked child: forgets everything without touching what the parent shares. */
 void nic_abandon(struct nic *);
 
-/* Waits for transports that open in the background, unless it is them who call.  With nic_ready(): 0 or their error, with a report. */
+/* Waits for transports that open in the background, unless these call.  With nic_ready(): 0 or their error, with a report. */
 void nic_await_opening(struct nic *);
 /* Is an interface that has just been opened to be waited for (PTL_OPEN)? */
 bool nic_opens_first(const struct nic *);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * WHO MAY HOLD HOW MANY.  An engine always consumes: an arrival that cannot be served is lost, and its sender has no way
+ * HOW MANY EACH MAY HOLD.  An engine always consumes: an arrival that cannot be served is lost, and its sender has no way
  * to know.  So requests of ours take at most NIC_MAX_REQUESTS of the pool, and the rest is for what others ask: pulling a
  * long put, an answer to a get, an ACK that its transport does not take at once.  How much that can be is bounded for each
  * peer: it keeps to PEER_WINDOW, and one that does not is refused at PEER_OWED_MAX; an answer for which there is no place then is
  * missed by its next question, and ends the conversation (WHAT IS MISSING in peer.c).  Should all peers together hold more than there
  * is, the conversation with the next one is broken (peer_break): it fails at both ends, and nothing of it is lost without a word.
- * Notices break nothing: whoever says them repeats them, or is asked again.
+ * Notices break nothing: their sender repeats them, or is asked again.
  *
  * Requests wait for a peer that does not come as long as PTL_CONNECT_TIMEOUT.  What may wait for one is what is left for
  * all others (a dynamic threshold, as switches use for shared buffers): the first to be waited for gets half of all,

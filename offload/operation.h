@@ -16,7 +16,7 @@
 enum operation_event {
 	OP_SENT,        /* its message has been accepted by the transport */
 	OP_ACK,         /* ACK arrived */
-	OP_SOURCE_FREE, /* SOURCE_FREE arrived: nobody reads the exposed memory any more */
+	OP_SOURCE_FREE, /* SOURCE_FREE arrived: the exposed memory is not read any more */
 	OP_REPLY,       /* REPLY arrived, with the data */
 	OP_REPLY_LONG,  /* REPLY_LONG arrived: the data waits to be read */
 	OP_DISCARDED,   /* DISCARDED arrived: no other answer will come */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who owns the engine, who drives it, who sleeps, and why no wake-up is lost.
+ * Which thread owns the engine, which drives it, which sleeps, and why no wake-up is lost.
  *
  * OWNERSHIP.  One thread at a time owns an engine and everything in it: match lists, descriptors, peers, transports.
  * `own` is one word: a state, and the newest of the commands that wait for the owner (an intrusive stack; commands
@@ -16,16 +16,16 @@
  *     hand on  the owner leaves without passing through FREE: it tells the thread of the oldest command that it owns
  *              now, and commands taken but not run (`backlog`) pass on with everything else.
  *
- * Whoever releases serves others meanwhile, and they may come back faster than he can leave: after PTL_SPIN of this he
+ * An owner that releases serves others meanwhile, and they may come back faster than it can leave: after PTL_SPIN of this it
  * hands on.  It is the time that a thread waits awake because to sleep and be woken costs about as much, and handing on to
  * one that sleeps costs just that; so calls are held up for no longer, and at worst half of the time is lost.  A thread
  * that wants the engine itself, and not something done in it, pushes a command without a function, a claim: the owner hands on when
  * its turn comes (fork, the end, a dedicated NIC thread that has lost it so).
  *
- * Critical sections are bounded: a drive handles at most POLL_BUDGET arrivals of each transport.  Nobody blocks while
+ * Critical sections are bounded: a drive handles at most POLL_BUDGET arrivals of each transport.  No thread blocks while
  * owning.  A thread that is inside finds itself there again only in a signal handler: that call fails (-EDEADLK).
  *
- * DRIVING.  Something must poll the transports.  In `shared` mode it is whoever has nothing better to do: hosts that
+ * DRIVING.  Something must poll the transports.  In `shared` mode it is a thread with nothing better to do: hosts that
  * wait in PtlEQWait or poll with PtlEQGet, else the NIC thread.  In `dedicated` mode the NIC thread takes ownership
  * once and keeps it; hosts hand it commands and read events.  In `host` mode there is no NIC thread.
  *
@@ -36,16 +36,16 @@
  *     - else the NIC thread (`nic_asleep`).
  * The NIC thread may still be asleep when a host takes the role; then both wake for an arrival, and the NIC thread
  * parks.  The two have a doorbell each, because a wake-up must reach the one it is meant for.  They use poll() on the
- * doorbell and the transports' descriptors: an epoll object, in the kernel's way even while everybody polls, costs
+ * doorbell and the transports' descriptors: an epoll object, in the kernel's way even while all threads poll, costs
  * every message of tcp;ofi_rxm another walk through nested wait queues.  No wake-up is lost:
- *     (1) arrivals: arm() and the decision to sleep are one critical section.  Whoever drives after it, while the
+ *     (1) arrivals: arm() and the decision to sleep are one critical section.  A thread that drives after it, while the
  *         sleeper is still in poll(), may consume what the descriptor announced and leave the transport unarmed; it
  *         therefore arms again before it releases, and wakes the sleeper if that fails (rearm_sleeper()).  The same
  *         goes for what we send to ourselves, which no descriptor announces, and a transport that attaches wakes
  *         both, because neither sleeper watches its descriptor yet.
  *     (2) timers: each sleeper's `..._sleeps_until` is what it believes; a thread that sets an earlier timer wakes it.
  *         Timers that arm() finds due may post events, so it then says "drive again".
- *     (3) commands: the engine is FREE while somebody sleeps for it, so callers run their commands themselves.  Only
+ *     (3) commands: the engine is FREE while a thread sleeps for it, so callers run their commands themselves.  Only
  *         in dedicated mode the sleeping NIC thread still owns: state SLEEPING.  It enters it by compare-and-swap
  *         from NIC_THREAD without commands, so either a push came first and the thread does not sleep, or the pusher
  *         finds SLEEPING, changes it to NIC_THREAD with its command, and wakes: exactly one wake-up for one sleep.
@@ -53,12 +53,12 @@
  *         ownership.  So either it sees the event, or the poster sees the waiter.
  *
  * LEASES.  While hosts drive, the NIC thread would only be in their way: on two cores every wake-up of it costs the
- * host 30 us.  It parks and looks after PTL_NIC_TICK whether hosts still drive: nobody inside PtlEQWait and no drive
+ * host 30 us.  It parks and looks after PTL_NIC_TICK whether hosts still drive: no thread inside PtlEQWait and no drive
  * since the last look (asked a second time after LEASE_GLANCE_NS, because a host that polls with PtlEQGet leaves no
  * other trace) means that they compute, and it takes over.  That bounds how long a message waits for a host that has
  * just begun to compute.
  *
- * It need not wait so long on a transport with a late doorbell, whose descriptor becomes readable for what nobody has
+ * It need not wait so long on a transport with a late doorbell, whose descriptor becomes readable for what has not been
  * looked at for a while (limits.late_doorbell): while parked the NIC thread watches the descriptors of these, and if
  * one becomes readable with no host inside PtlEQWait it takes over at once.  (A host may have driven meanwhile and emptied the descriptor:
  * then there is nothing to do, no harm.)  If a host is inside, it will look, and the thread watches again a tick
@@ -175,7 +175,7 @@ static struct command *oldest_command(struct nic *nic, enum nic_owner owner)
 	return nic->backlog;
 }
 
-/* There is a command.  Whoever is pushing one meanwhile leaves the state as it is. */
+/* There is a command.  A thread that pushes one meanwhile leaves the state as it is. */
 static void hand_on(struct nic *nic, enum nic_owner owner)
 {
 	struct command *successor = oldest_command(nic, owner);
@@ -211,7 +211,7 @@ int own_serve(struct nic *nic, enum nic_owner owner)
 
 	if (likely(!own_wanted(nic)))
 		return 0;
-	UNCANCELLED; /* whoever asked may have forbidden it in its own thread only */
+	UNCANCELLED; /* the caller may have forbidden it in its own thread only */
 	oldest_command(nic, owner);
 	for (; (command = nic->backlog); count++) {
 		if (!command->run) {
@@ -281,7 +281,7 @@ void own_wake_waiters(struct nic *nic)
 		wake(words, waiters_collect(nic, words, WAKE_BATCH));
 }
 
-/* Serves whoever waits, but not for ever.  False: somebody else owns now. */
+/* Serves the threads that wait, but not for ever.  False: another thread owns now. */
 static bool serve_patiently(struct nic *nic, enum nic_owner owner, uint64_t *until)
 {
 	uint64_t now = monotonic_ns();
@@ -295,8 +295,8 @@ static bool serve_patiently(struct nic *nic, enum nic_owner owner, uint64_t *unt
 	return own_serve(nic, owner) >= 0;
 }
 
-/* Nobody wants anything of us: nobody has pushed a command, sleeps for the engine, or waits to be woken. */
-static inline bool nobody_asks(const struct nic *nic)
+/* No thread wants anything of us: none has pushed a command, sleeps for the engine, or waits to be woken. */
+static inline bool nothing_asked(const struct nic *nic)
 {
 	return !own_wanted(nic) && !nic->waiting.first &&
 	       atomic_load_explicit(&nic->sleep.sleeper, memory_order_relaxed) != SLEEPER_HOST &&
@@ -337,7 +337,7 @@ static __attribute__((noinline)) void settle_and_give_back(struct nic *nic, enum
 
 void own_give_back(struct nic *nic, enum nic_owner owner)
 {
-	if (unlikely(!nobody_asks(nic) || !let_go(nic, owner)))
+	if (unlikely(!nothing_asked(nic) || !let_go(nic, owner)))
 		settle_and_give_back(nic, owner);
 }
 

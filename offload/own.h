@@ -8,10 +8,10 @@
 /* Takes ownership as `owner` if it is free. */
 bool own_try(struct nic *, enum nic_owner owner);
 
-/* The same, waiting for it in turn with those who wait for commands.  False: the engine is dead. */
+/* The same, waiting for it in turn with threads that wait for commands.  False: the engine is dead. */
 bool own_take(struct nic *, enum nic_owner owner);
 
-/* Does anybody wait for something to be done?  Owner only. */
+/* Does any thread wait for something to be done?  Owner only. */
 bool own_wanted(const struct nic *);
 
 /*
@@ -23,7 +23,7 @@ int own_serve(struct nic *, enum nic_owner owner);
 /* Wakes the waiters chosen so far without giving ownership back. */
 void own_wake_waiters(struct nic *);
 
-/* Runs the last commands, settles with whoever sleeps, lets go, wakes; or hands on to one who wants it. */
+/* Runs the last commands, settles with sleepers, lets go, wakes; or hands on to a thread that wants it. */
 void own_give_back(struct nic *, enum nic_owner owner);
 
 /* Writes to one of the two doorbells (doorbell.c). */

@@ -7,7 +7,7 @@
 #include "offload/nic.h"
 
 /*
- * Pinning touches every page: memory that nobody has touched is committed, and whoever drives the engine does nothing
+ * Pinning touches every page: memory that was never touched is committed, and the thread that drives the engine does nothing
  * else meanwhile (240 us for 1 MiB over soft-RoCE in an emulated machine).  Peers cause it, by messages as short as
  * they please.  So a whole region is registered if that is little, or not much more than the operation moves anyway.
  */

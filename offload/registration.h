@@ -11,7 +11,7 @@ struct registration {
 	struct transport *transport;
 	enum memory_region_use use;
 	unsigned users;                       /* operations that rely on it */
-	bool given_up;                        /* somebody who knows its key was: nobody takes it any more */
+	bool given_up;                        /* a peer that knows its key was: it is not taken any more */
 	struct memory_regions memory_regions; /* nothing: the region cannot be registered as a whole */
 };
 

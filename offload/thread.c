@@ -156,7 +156,7 @@ static bool park(struct nic *nic, unsigned *ticks, bool listen)
 			 monotonic_ns() + nic->settings->tick);
 }
 
-/* Hosts drive.  Returns when they have stopped to, when a peer finds that nobody does, or the interface closes. */
+/* Hosts drive.  Returns when they have stopped to, when a peer finds that none does, or the interface closes. */
 static void lease(struct nic *nic, struct hearing *hearing)
 {
 	uint64_t seen = atomic_load_explicit(&nic->hosts.drives, memory_order_relaxed);

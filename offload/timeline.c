@@ -52,7 +52,7 @@ static unsigned find_track(struct timeline *timeline)
 	if (track >= TIMELINE_TRACKS)
 		return TIMELINE_TRACKS;
 	prctl(PR_GET_NAME, timeline->tracks[track].name);
-	/* Publishes the name; pairs with the acquire of whoever prints it. */
+	/* Publishes the name; pairs with the acquire of the thread that prints it. */
 	atomic_store_explicit(&timeline->tracks[track].thread, thread, memory_order_release);
 	return track;
 }

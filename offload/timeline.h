@@ -27,7 +27,7 @@ enum timeline_kind {
 	TIMELINE_STAGE,  /* from `start` to `end`; of PTL_STAGE_MESSAGE also the message that it was */
 	TIMELINE_SENT,   /* a transport has taken a message; `start` is that of the stage "queued send" */
 	TIMELINE_LANDED, /* a put has had its PUT_END */
-	TIMELINE_DROPPED /* a message for which there was nobody */
+	TIMELINE_DROPPED /* a message that was dropped */
 };
 
 /* A message of a conversation, as one side of it sees it. */

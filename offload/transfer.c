@@ -11,7 +11,7 @@
  * for, or that we ask for when we go on: to read well proves nothing.  So if either can be, because the transfer took
  * NIC_DOUBT_NS or because we had stood still so long before, the source is asked by a PING whether it still takes part in
  * the conversation, before the END.  If it does, PONG says so, and until then it had not let go of the memory; if not, STALE
- * ends the conversation here too.  Nobody gives up a peer without a NIC thread for its silence; and we do not part from
+ * ends the conversation here too.  A peer without a NIC thread is not given up for its silence; and we do not part from
  * ourselves.
  */
 #include <errno.h>

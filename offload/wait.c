@@ -29,7 +29,7 @@
 
 #define CLOCK_LOOPS 16 /* fruitless polls between readings of the clock */
 
-/* What a thread knows of others who want its core, longer than one wait; it is in more than one only in signal handlers. */
+/* What a thread knows of others that want its core, longer than one wait; it is in more than one only in signal handlers. */
 static HOT_THREAD_LOCAL struct yielder yielder;
 
 /* --- engine side: under ownership --- */
@@ -49,7 +49,7 @@ static bool any_ready(const struct waiter *waiter)
 	return false;
 }
 
-/* Who drives without waiting, in PtlEQGet or PtlProgress: for no queue. */
+/* A host that drives without waiting, in PtlEQGet or PtlProgress: for no queue. */
 static struct waiter passer_by;
 
 /* Of a host that looks at its queues afterwards, unless what it wants is handed over (`wanted`). */
@@ -68,7 +68,7 @@ static int wait_enter(struct nic *nic, void *argument)
 	struct waiter *waiter = argument;
 	bool drives = nic_hosts_drive(nic);
 
-	/* Set under ownership, after which all that are registered are woken: nobody sleeps through the end. */
+	/* Set under ownership, after which all that are registered are woken: none sleeps through the end. */
 	if (atomic_load_explicit(&nic->sleep.closing, memory_order_relaxed))
 		return -ESHUTDOWN;
 	if (any_ready(waiter) || (drives && (drive_and_look(nic, waiter) > 0 || any_ready(waiter))))
@@ -99,7 +99,7 @@ static void pass_on(struct nic *nic, const struct waiter *waiter)
 
 /*
  * A waiter returns to its caller.  Only then and not in wait_leave(), because the leaver may well block again, and
- * because whoever was chosen there could find an event of its own and return without sleeping.
+ * because a waiter that was chosen there could find an event of its own and return without sleeping.
  */
 static int wait_return(struct nic *nic, void *argument)
 {
@@ -121,7 +121,7 @@ static int wait_leave(struct nic *nic, void *argument)
 			waiter->queues[i]->waiters--;
 	if (waiter->sleeper)
 		atomic_store(&nic->sleep.sleeper, SLEEPER_NONE);
-	nic->drive.needs_rearm = true; /* the transports are armed no longer for anybody */
+	nic->drive.needs_rearm = true; /* the transports are not armed any more */
 	waiter->others_blocked = nic->waiting.first != NULL;
 	return 0;
 }
@@ -177,7 +177,7 @@ static void note_host(struct nic *nic)
 enum driven { DRIVEN_BY_OTHERS, DRIVEN_IN_VAIN, DRIVEN, DRIVEN_TO_EVENT };
 
 /*
- * `waiter`: who looks at its queues afterwards, unless (DRIVEN_TO_EVENT) it got the event that it wanted of this one.  A
+ * `waiter`: the one that looks at its queues afterwards, unless (DRIVEN_TO_EVENT) it got the event that it wanted of this one.  A
  * queue that was freed wants none: its memory may be another one's by now.
  */
 static inline enum driven drive_once(struct nic *nic, struct waiter *waiter, struct event_queue *eq,
@@ -201,7 +201,7 @@ static inline enum driven drive_once(struct nic *nic, struct waiter *waiter, str
 	return got ? DRIVEN_TO_EVENT : work > 0 ? DRIVEN : DRIVEN_IN_VAIN;
 }
 
-/* Whom a drive in vain waits for.  Behind one that others had to make it is those: any thread here, and it may want this core. */
+/* The place of the process that a drive in vain waits for.  If others drove, it is these: any thread here, which may want this core. */
 static uint32_t partner(const struct nic *nic, enum driven driven)
 {
 	return driven == DRIVEN_BY_OTHERS ? 0 : atomic_load_explicit(&nic->hosts.partner_place, memory_order_relaxed);
@@ -367,7 +367,7 @@ int nic_wait(struct nic *nic, struct event_queue **queues, const uint32_t *gener
 	else
 		waiter.deadline = timeout_ns ? monotonic_ns() + timeout_ns : 0;
 	yielder.waits++;
-	/* Tells the NIC thread that somebody drives; pairs with nothing: it is looked at now and then. */
+	/* Tells the NIC thread that a host drives; pairs with nothing: it is looked at now and then. */
 	atomic_fetch_add_explicit(&nic->hosts.waiting, 1, memory_order_relaxed);
 	rc = wait_inside(nic, &waiter, event, which);
 	if (rc == -EAGAIN)

@@ -15,7 +15,7 @@ int nic_wait(struct nic *, struct event_queue **queues, const uint32_t *generati
 /* PtlEQGet's way: one look, one bounded step of driving if ownership is free, one more look. */
 int nic_look(struct nic *, struct event_queue *, uint32_t generation, ptl_event_t *event);
 
-/* PtlProgress's: one bounded step, if nobody else is at work.  Returns how much was done; -1: somebody else does it. */
+/* PtlProgress's: one bounded step, if no other thread is at work.  Returns how much was done; -1: another thread does it. */
 int nic_step(struct nic *);
 
 /* Is the calling thread inside nic_wait() (it runs a signal handler then)?  It may call Portals, but not close. */

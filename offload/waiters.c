@@ -53,14 +53,14 @@ void waiters_wake_all(struct nic *nic)
 		waiter->notified = true;
 }
 
-/* Only one of them is here, if any: nobody has to be woken, but the system call goes on after a signal handler. */
+/* Only one of them is here, if any: none has to be woken, but the system call goes on after a signal handler. */
 void waiters_abandon(struct nic *nic)
 {
 	for (struct waiter *waiter = nic->waiting.first; waiter; waiter = waiter->next)
 		atomic_store_explicit(&waiter->woken, 1, memory_order_relaxed);
 }
 
-/* If nobody sleeps for the engine, one of those who are blocked has to; one that is about to wake up will. */
+/* If no thread sleeps for the engine, one of those that are blocked has to; one that is about to wake up will. */
 int waiters_hand_on(struct nic *nic, void *unused)
 {
 	(void)unused;

@@ -24,7 +24,7 @@ void waiters_notify(struct nic *, struct event_queue *);
 int waiters_collect(struct nic *, _Atomic uint32_t **words, int room);
 void waiters_wake_all(struct nic *);
 
-/* In a forked child: nobody sleeps on. */
+/* In a forked child: no thread sleeps on. */
 void waiters_abandon(struct nic *);
 
 /* Sees to it that one of the blocked hosts sleeps for the engine, if hosts have to.  nic_call's. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a yield costs that finds nobody differs by a factor of three among machines and by more under a hypervisor, so
+ * What a yield costs that finds no other thread differs by a factor of three among machines and by more under a hypervisor, so
  * all times here are multiples of it.  It is the least that a yield has taken in this process of those that the kernel
  * says have not changed threads (its count of involuntary switches, which is where a yield counts); it is asked for the
- * first few only, being a system call itself.  A yield that did run somebody contains two changes of threads more.
+ * first few only, being a system call itself.  A yield that did run another thread contains two changes of threads more.
  *
- * Processors become slower, too.  So after DOUBT yields in a row that seem to have run somebody the kernel is asked about one
- * more: if it found nobody, that is what a yield costs now, until another one costs less.
+ * Processors become slower, too.  So after DOUBT yields in a row that seem to have run another the kernel is asked about one
+ * more: if it found none, that is what a yield costs now, until another one costs less.
  */
 #include "offload/yield.h"
 
@@ -14,16 +14,16 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-#define SAMPLES 16  /* yields known to have found nobody, before the least of them is believed */
-#define QUICK   2   /* at most so many times the least: found nobody */
-#define DOUBT   128 /* yields in a row that seem to have run somebody */
-#define SOON    1   /* in multiples of the least: while somebody else wants the core, half the time is for polling, */
-#define RARELY  64  /* and a sixty-fourth of it for yields while nobody does */
+#define SAMPLES 16  /* yields known to have found no other thread, before the least of them is believed */
+#define QUICK   2   /* at most so many times the least: found none */
+#define DOUBT   128 /* yields in a row that seem to have run another thread */
+#define SOON    1   /* in multiples of the least: while another thread wants the core, half the time is for polling, */
+#define RARELY  64  /* and a sixty-fourth of it for yields while none does */
 
 /*
  * Shares and delays that need no tuning: what they lose is bounded by themselves, and a quarter of them, or four times as
  * much, makes no difference that can be seen.  SPARE: a thirty-second of the time goes into yields past a partner that has another
- * core, so that is all they can cost who needs none; a third process that needs this core gets it the later the less that is.
+ * core, so that is all they can cost a thread that needs none; a third process that needs this core gets it the later the less that is.
  * LOOK_NS: a partner that has come to this CPU is noticed so much later, once for each time that the scheduler moves it; to look
  * is a load.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers for people: who they are, what is under way with them, and what that waits for. */
+/* Peers for people: their ids, what is under way with them, and what that waits for. */
 #include <inttypes.h>
 
 #include "base/report.h"
@@ -77,7 +77,7 @@ void dump_peers(const struct nic *nic, FILE *out)
 
 	fprintf(out, "%" PRIu32 " peers, %" PRIu32 " operations under way, %" PRIu32 " of them requested here\n",
 		nic->peers.count, nic->objects.operations.live, nic->requests);
-	/* Those first with whom anything is under way. */
+	/* Those first with which anything is under way. */
 	for (int idle = 0; idle < 2; idle++)
 		for (uint32_t bucket = 0; nic->peers.buckets && bucket <= nic->peers.mask; bucket++)
 			for (const struct peer *peer = nic->peers.buckets[bucket]; peer; peer = peer->next)

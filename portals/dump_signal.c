@@ -9,10 +9,10 @@
  * The handler stays when the library has finished, and does nothing then: a person cannot know that a program has done with
  * Portals, and the default action would kill it.  (To have it ignored instead would be passed on to what it executes.)
  *
- * PtlFini waits for the thread under the process's lock, which the thread never wants: it takes engines only, and whoever
+ * PtlFini waits for the thread under the process's lock, which the thread never wants: it takes engines only, and a thread that
  * holds one of these and wants the lock is refused, or held it before (fork).
  *
- * Who owns an engine is printed before it is asked for its state: if it is never given back, the thread waits there, and that
+ * The owner of an engine is printed before it is asked for its state: if it is never given back, the thread waits there, and that
  * line has told.
  */
 #include "portals/dump_signal.h"

@@ -107,7 +107,7 @@ static int nothing_there(ptl_event_t *event)
 }
 
 /*
- * Once a queue, by whoever takes the first event behind the gap: the engine has no time to print.  Programs that do not
+ * Once a queue, by the thread that takes the first event behind the gap: the engine has no time to print.  Programs that do not
  * expect PTL_EQ_DROPPED wait for what is lost.
  */
 static void tell_overflow(struct event_queue *eq, ptl_handle_eq_t handle)

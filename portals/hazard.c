@@ -3,8 +3,8 @@
  * When a closed interface is freed, and why under no caller.
  *
  * Calls find an interface in the process's table without a lock, and use it then.  A thread may be preempted in between
- * for any time, and others close the interface meanwhile.  nic_close() waits for whoever has come inside; it cannot know
- * who is about to.  So closed interfaces are kept, and freed by hazard pointers (Michael 2004):
+ * for any time, and others close the interface meanwhile.  nic_close() waits for threads that have come inside; it cannot know
+ * which are about to.  So closed interfaces are kept, and freed by hazard pointers (Michael 2004):
  *
  *     caller   writes the address it has read into its own record (`names`, by interface number), and reads the table again.
  *              If the address still stands there the caller may use it; else it names the other one.
@@ -13,7 +13,7 @@
  * Both have a sequentially consistent fence between their write and their read: the one in hazard_name(), its partner in
  * is_named().  So either the closer sees the name, or the caller sees that the interface is gone from the table.
  *
- * Names stay when the call is over.  Who finds in the table what it has named already needs neither fence nor store: name
+ * Names stay when the call is over.  A caller that finds in the table what it has named already needs neither fence nor store: name
  * and fence were before, so a closer that takes the interface out after this look sees them.  That holds for the address alone,
  * also if it was freed and is another interface by now; a stale name is never followed.  The price is that a thread keeps
  * one closed interface of each number until it calls the next one of that number, or ends.
@@ -28,7 +28,7 @@
  * otherwise or locks, for handlers come here too.  `owner` is the thread's id (0: free, and without names), and above it a count
  * that grows whenever it changes.  No destructor tells of a thread's end, for that would have to
  * be registered, with memory, by each: the system is asked instead whether the thread lives.  A closer disregards names
- * of threads that have ended.  Whoever finds no free record frees theirs, and if these were few doubles the records; so
+ * of threads that have ended.  A thread that finds no free record frees theirs, and if these were few doubles the records; so
  * there are at most a few times as many as there ever were threads at a time, and asking costs each of them little.
  * A thread that has the id of one that ended takes that one's record, with its names, which do no harm.  So does a
  * handler that interrupts its thread while that takes one: both have the same then.
@@ -49,7 +49,7 @@
 #define LOOKS       2 /* at interfaces that were named, at each close: more than are added */
 #define BLOCK_FIRST 4096
 #define FREE        0    /* no thread's id */
-#define SWEPT       (-1) /* nor this: somebody is taking the names away */
+#define SWEPT       (-1) /* nor this: a thread is taking the names away */
 
 struct block {
 	struct block *next;

@@ -33,7 +33,7 @@ static inline struct nic *hazard_find(_Atomic(struct nic *) *table, uint32_t int
 /* An interface that was closed, and is in no table: frees it, or another of them, in time.  Under the process's lock. */
 void hazard_retire(struct nic *);
 
-/* Frees all that were retired; nobody may call any more. */
+/* Frees all that were retired; no thread may call any more. */
 void hazard_free_all(void);
 
 /* In a forked child: the calling thread has a new id. */

@@ -36,7 +36,7 @@ static void each_interface(void (*act)(struct nic *))
 
 /*
  * What a child is to find whole is taken before, in this order: the process's lock, each engine, and the locks that an
- * owner takes.  Then nobody is in the middle of anything: no table of peers is being moved, no descriptor has been closed
+ * owner takes.  Then no thread is in the middle of anything: no table of peers is being moved, no descriptor has been closed
  * whose number is still written down, no lock of libfabric's is held by a thread that the child has not.  A thread that
  * opens libfabric holds such locks for long: it is waited for.  So is one that closes libfabric, which holds our own lock.
  * Owners are waited for in turn, and leave within microseconds, whatever their peers do.
@@ -95,8 +95,8 @@ static void after_fork_in_child(void)
 		unlocked_forks--;
 		return;
 	}
-	process_table.ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* whoever waited for it is not here */
-	process_table.finishing = false;                                /* nor is who finished */
+	process_table.ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* threads that waited for it are not here */
+	process_table.finishing = false;                                /* nor is the one that finished */
 	event_rings_lock(false);
 	nic_leave();
 	process_unlock();

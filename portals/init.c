@@ -84,7 +84,7 @@ static void end_in_peace(struct nic *nic)
 
 /*
  * Lets go of the lock while the interface sends what it has accepted, for as long as PTL_LINGER: other threads want to
- * fork meanwhile, or to open another interface.  And until nobody waits for its events: signal handlers of those who do
+ * fork meanwhile, or to open another interface.  And until no thread waits for its events: signal handlers of those that do
  * may want to fork, too, and cannot leave before.
  */
 static void close_interface(unsigned interface)
@@ -106,7 +106,7 @@ static void close_interface(unsigned interface)
 	pthread_cond_broadcast(&process_table.ended);
 }
 
-/* In a child nobody is left who would end anything. */
+/* In a child no thread is left that would end anything. */
 static void forget_interface(unsigned interface)
 {
 	take_out(interface);
@@ -136,7 +136,7 @@ static void forget_everything(void)
 	atomic_store_explicit(&process_table.ready, false, memory_order_release);
 }
 
-/* As process_lock(); nor may this thread wait for events: the end waits until all have left who do. */
+/* As process_lock(); nor may this thread wait for events: the end waits until all that do have left. */
 static bool lock_to_close(void)
 {
 	if (nic_waits()) {
@@ -207,7 +207,7 @@ static int refuse_job(uint32_t interface, int error)
 	return PTL_FAIL;
 }
 
-/* Its text has been printed by who tried to open it. */
+/* Its text has been printed by the thread that tried to open it. */
 static int refuse_network(uint32_t interface, struct nic *nic, int error)
 {
 	int code = process_code(error, PTL_IFACE_INVALID);

@@ -29,7 +29,7 @@ struct process_table {
 };
 extern struct process_table process_table;
 
-/* process_lock() for who knows that this thread is not inside a Portals call already. */
+/* process_lock() for callers that know that this thread is not inside a Portals call already. */
 void process_lock_outside(void);
 bool process_holds_lock(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Answers ptlstat, in a thread of its own that sleeps until it is asked.  It makes ordinary calls: an engine's owner, its NIC
- * thread or a host, runs them, or this thread if there is none, so the answer is one moment's state in every mode.  Who owns
+ * thread or a host, runs them, or this thread if there is none, so the answer is one moment's state in every mode.  The owner of
  * each engine is written before it is asked: if it is never given back, this thread waits there, and that has told.
  *
  * As with the signal's thread (dump_signal.c), PtlFini waits for it under the process's lock, which it never wants: for the
@@ -130,7 +130,7 @@ static void write_answer(struct stat_page *page, const char *text)
 	uint32_t sequence = atomic_load_explicit(&page->sequence, memory_order_relaxed);
 
 	atomic_store_explicit(&page->sequence, sequence | 1, memory_order_relaxed);
-	/* Pairs with the acquire fence of whoever has read it, before it looks again whether that was odd. */
+	/* Pairs with the acquire fence of a reader, before it looks again whether that was odd. */
 	atomic_thread_fence(memory_order_release);
 	uint64_t now = monotonic_ns();
 
@@ -167,7 +167,7 @@ static void *run(void *argument)
 
 	cancel_forbid();
 	while (!atomic_load_explicit(&own.over, memory_order_acquire)) {
-		/* Acquire pairs with the release of who asks: what it wants is there. */
+		/* Acquire pairs with the release of the process that asks: what it wants is there. */
 		uint32_t request = atomic_load_explicit(&page->request, memory_order_acquire);
 
 		if (request == done) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Can this process still read, or write, memory that its application has named?  Whoever asks does so before a copy that
+ * Can this process still read, or write, memory that its application has named?  A caller asks before a copy that
  * would otherwise be a SIGSEGV, a SIGBUS, or a message that breaks off in the middle of a stream.  The answer is about now:
  * the application may unmap it in the next instant, which is its own fault (portals3.h).
  */
@@ -13,7 +13,7 @@
 
 /*
  * Every page is there and may be read; what a read would fault in is faulted in, files from disk too.  Of more than 16 MiB the first
- * and the last 8 are looked at, so that nobody waits for long: 6 us a MiB in pages of 4 KiB on a Xeon at 2.3 GHz.
+ * and the last 8 are looked at, so that no caller waits for long: 6 us a MiB in pages of 4 KiB on a Xeon at 2.3 GHz.
  */
 bool memory_readable(const void *base, size_t length);
 /*

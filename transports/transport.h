@@ -52,11 +52,11 @@ struct transport_limits {
 	bool pins;         /* register_memory() pins pages by a system call: worth doing once in a descriptor's life */
 	bool verified_uid; /* the transport proves the peer's uid */
 	bool sleepable;    /* wait_fd() works; otherwise the engine polls with a back-off */
-	bool compact;      /* arrivals name their sender beyond doubt: messages may leave out who they are from */
+	bool compact;      /* arrivals name their sender beyond doubt: messages may leave out their source */
 	uint32_t poll_interval; /* sleepers look again after so many microseconds whatever wait_fd() says; 0: no need */
 	uint64_t ping_pause;    /* ns between two PINGs at least: what answers may put off a lost packet's repetition */
-	bool tells_gone;        /* peer_gone() is called for whoever ends, though nothing is under way with it */
-	bool late_doorbell; /* wait_fd() becomes readable for whatever nobody has looked at for a while, armed or not */
+	bool tells_gone;    /* peer_gone() is called for every peer that ends, though nothing is under way with it */
+	bool late_doorbell; /* wait_fd() becomes readable for what has not been looked at for a while, armed or not */
 };
 
 /* What poll() hands to the engine, with the `owner` given to open().  Called under ownership, from poll() only. */
@@ -76,7 +76,7 @@ struct transport_sink {
 	/* Does a thread of the application do nothing but wait for events, so that its core is ours to spend on a peer's transfer? */
 	bool (*host_waits)(void *owner);
 	/*
-	 * Whom the last message was exchanged with polled last on that CPU (and 1; 0: nobody knows): a hint, for whoever waits
+	 * The process that the last message was exchanged with polled last on that CPU (and 1; 0: not known): a hint, for a thread that waits
 	 * for it.  Told when it changes.  Optional.
 	 */
 	void (*partner_seen)(void *owner, uint32_t place);
@@ -97,7 +97,7 @@ struct address_book {
 	/*
 	 * Where (nid, pid) said that time to be: the length of what is now in `address`, which has room for
 	 * ADDRESS_LENGTH_MAX bytes.  Never waits: -EAGAIN means that the job has been asked, ask again later; it is all
-	 * that is said of a process that has not come yet.  -EHOSTUNREACH: nobody in the job has that id.
+	 * that is said of a process that has not come yet.  -EHOSTUNREACH: no process of the job has that id.
 	 */
 	int (*look_up)(struct address_book *, uint32_t nid, uint32_t pid, unsigned attempt, void *address);
 };
@@ -107,10 +107,10 @@ struct transport_config {
 	const char *provider;      /* part after "ofi:", or NULL for the best */
 	const char *iface;         /* device name, for messages to humans */
 	uint32_t nid, pid;         /* pid 0xffffffff: claim() chooses */
-	struct address_book *book; /* NULL: nobody launched this process */
-	bool host_polled; /* hosts drive in turn with the NIC thread: at times nobody looks, though nobody sleeps */
+	struct address_book *book; /* NULL: this process was not launched */
+	bool host_polled; /* hosts drive in turn with the NIC thread: at times none looks, though none sleeps */
 	unsigned
-		home; /* NUMA node, plus one, for memory that others write and we read; 0: whoever touches it first decides */
+		home; /* NUMA node, plus one, for memory that others write and we read; 0: the thread that touches it first decides */
 	const struct transport_sink *sink;
 	void *owner;
 };
@@ -176,7 +176,7 @@ struct transport_ops {
 	 * after the other, resolves it again soon: keep what is connecting) or never, and while it keeps it, resolve()
 	 * may yield it as before.  The engine remembers nothing of it and asks nothing of it.
 	 *
-	 * What the transport still says of an address in use no longer is legal and finds nobody: messages may arrive
+	 * What the transport still says of an address in use no longer is legal and finds no peer: messages may arrive
 	 * from it, to be answered within that call, and peer_gone() may name it.  But all that it has to say of one
 	 * owner is said before the number is another's: what was on the way from the former is never said to be from
 	 * the latter.
@@ -212,7 +212,7 @@ struct transport_ops {
 
 	/*
 	 * Has the peer yet to consume data that were sent to it?  Then it is busy: it gains nothing by reading the next message itself,
-	 * and nobody waits while we copy it.  Needed if limits.behind_max is set.
+	 * and no process waits while we copy it.  Needed if limits.behind_max is set.
 	 */
 	bool (*behind)(struct transport *, transport_address);
 
@@ -230,7 +230,7 @@ struct transport_ops {
 
 	/*
 	 * Registers memory for the uses (enum memory_region_use).  0, -ENOMEM (RLIMIT_MEMLOCK), -EFAULT (not mapped)
-	 * ..., but never -EAGAIN, which would be taken for a full queue.  Whoever asks reports the failure, because it
+	 * ..., but never -EAGAIN, which would be taken for a full queue.  The caller reports the failure, because it
 	 * may try with less.
 	 */
 	int (*register_memory)(struct transport *, void *base, size_t length, unsigned uses, struct memory_region *);
@@ -254,13 +254,13 @@ struct transport_ops {
 
 	/*
 	 * Is the process that (nid, pid, attempt) named still there?  Needs no help of its CPU, never blocks, may
-	 * answer from the previous call's evidence.  0: it is, or nobody knows; -ECONNREFUSED: certainly not.
+	 * answer from the previous call's evidence.  0: it is, or that is not known; -ECONNREFUSED: certainly not.
 	 */
 	int (*probe)(struct transport *, transport_address);
 
 	/*
 	 * The engine has given up a peer: breaks whatever is known to connect us with it, so that reads of its memory
-	 * end and whoever comes after it at that address is connected anew.  What may belong to somebody who lives is
+	 * end and whoever comes after it at that address is connected anew.  What may belong to a process that lives is
 	 * never touched; sever_unheard(), to be called again and again, breaks of it what the peers' hosts have long
 	 * ceased to acknowledge.  Both are optional: without them nothing connects that could stay.
 	 */

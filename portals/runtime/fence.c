@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The launcher runs the fence, as part of which it counts processes, not calls: whoever has come cannot take that back.  So
+ * The launcher runs the fence, as part of which it counts processes, not calls: a process that has come cannot take that back.  So
  * a caller that gave up waiting has come all the same, and its next call goes on with that fence, also if it is over
  * by then.  Fences are numbered: `begun` by us, `ended` by a thread of the launcher's library, `told` to a caller.  At most
  * one is under way, begun <= told + 1; threads that call at the same time come to the same one.
  *
- * No wake-up is lost: who waits sleeps on `ended` itself, unless it has changed.
+ * No wake-up is lost: a waiter sleeps on `ended` itself, unless it has changed.
  */
 #include "portals/runtime/fence.h"
 
@@ -21,7 +21,7 @@
 #include "offload/futex.h"
 #include "portals/runtime/launcher.h"
 
-#define POLL_INTERVAL_NS 1000000u /* between two steps of an engine that nobody else drives */
+#define POLL_INTERVAL_NS 1000000u /* between two steps of an engine that no other thread drives */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of begun and told; not held while the launcher is called */
 static uint32_t begun, told;

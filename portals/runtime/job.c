@@ -2,11 +2,11 @@
 /*
  * Ids and addresses of a launched job's processes.
  *
- * There is no fence: every process publishes when it opens an interface, and who wants to know asks.  So PtlNIInit is not
+ * There is no fence: every process publishes when it opens an interface, and others ask when they need it.  So PtlNIInit is not
  * collective, and a job may come up in any order.
  *
- * ADDRESSES.  A transport knows a peer as (nid, pid), the launcher as a rank.  Whoever asked PtlGetRankId has taught us
- * which rank that is; who is greeted by a process of which it knows no rank has not: then all ranks are asked who they are, once, some at a
+ * ADDRESSES.  A transport knows a peer as (nid, pid), the launcher as a rank.  A call of PtlGetRankId tells us
+ * which rank that is; a greeting by a process whose rank is unknown does not: then all ranks are asked for their ids, once, some at a
  * time.  The NIC asks, and must not wait: a question goes to the launcher, its answer comes on one of the launcher's
  * threads, and the NIC, which repeats itself anyway, finds it the next time.  A launcher may keep a question until the
  * rank has said what is asked for (seen on one host), or answer at once that it has not (seen between hosts): then it
@@ -49,15 +49,15 @@ struct member {
 	ptl_process_id_t id;    /* once that is answered */
 	struct question *where; /* ADDRESS_LIVES of them, since it was first looked for */
 };
-_Static_assert(sizeof(struct member) <= 64, "a rank that nobody looks for costs at most 64 bytes");
+_Static_assert(sizeof(struct member) <= 64, "a rank that is never looked for costs at most 64 bytes");
 
 struct book {
 	struct address_book base;
 	uint32_t interface;
 	unsigned size, lives;   /* of the job; published by us */
 	struct member *members; /* by rank */
-	unsigned unknown;       /* members that have not said who they are */
-	unsigned next;          /* to be asked who it is */
+	unsigned unknown;       /* members that have not told their ids */
+	unsigned next;          /* to be asked for its id */
 };
 
 static struct book books[MAX_INTERFACES];
@@ -169,7 +169,7 @@ static void said_who(void *context, const void *bytes, size_t length)
 	ask_some(member->book, 1);
 }
 
-/* The next member to be asked who it is, ASKED from now on, or NULL.  Under the lock. */
+/* The next member to be asked for its id, ASKED from now on, or NULL.  Under the lock. */
 static struct member *choose(struct book *book)
 {
 	uint64_t now = monotonic_ns();

@@ -9,10 +9,10 @@
 
 #include <portals3.h>
 
-/* Tells the job who this process is: the id of its interface.  0 or a negative errno value, reported. */
+/* Tells the job the id of the interface of this process.  0 or a negative errno value, reported. */
 int job_publish_id(uint32_t interface, ptl_process_id_t);
 
-/* Who a rank is; waits until it has said so.  0, -ETIMEDOUT or another negative errno value, reported. */
+/* The id of a rank; waits until the rank has published it.  0, -ETIMEDOUT or another negative errno value, reported. */
 int job_look_up_id(uint32_t interface, unsigned rank, unsigned timeout_s, ptl_process_id_t *);
 
 /* The addresses in a job of `size`; they last as long as the process.  NULL: no memory.  Under process_lock(). */

@@ -16,7 +16,7 @@ struct launcher_job {
 };
 
 /*
- * 1: joined, now or before.  0: nobody launched this process, or PTL_LAUNCH=none.  Negative errno, reported: the
+ * 1: joined, now or before.  0: this process was not launched, or PTL_LAUNCH=none.  Negative errno, reported: the
  * environment says that it is one of several, but the launcher cannot be asked.
  */
 int launcher_join(struct launcher_job *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PMIx, loaded when a launcher's environment asks for it, like libfabric: a process that nobody launched never sees it.
+ * PMIx, loaded when a launcher's environment asks for it, like libfabric: a process that was not launched never sees it.
  * Values are put together and taken apart by hand: the types are PMIx's ABI, the macros for them change.
  */
 #include "portals/runtime/launcher.h"
@@ -17,7 +17,7 @@
 
 /*
  * What launchers say of a job without PMIx: sizes, and, of those that may leave the size out, ranks.  A process of a job of
- * one needs nobody's help.
+ * one needs no help.
  */
 static const struct {
 	const char *variable;

@@ -336,7 +336,7 @@ static int get_known_map(ptl_handle_ni_t ni_handle, enum map which, uint32_t *ma
 	if (own)
 		memcpy(map, own, map_size * sizeof *map);
 	else if (group->source != LAUNCHER)
-		return report_error(PTL_NO_INIT, "nobody has set the map");
+		return report_error(PTL_NO_INIT, "the map has not been set");
 	*launched = !own;
 	return PTL_OK;
 }
@@ -384,7 +384,7 @@ static int get_id(ptl_handle_ni_t ni_handle, unsigned rank, ptl_process_id_t *id
 	if (*launched)
 		return PTL_OK;
 	if (!nids || !pids)
-		return report_error(PTL_NO_INIT, "rank %u: nobody has set both maps", rank);
+		return report_error(PTL_NO_INIT, "rank %u: not both maps have been set", rank);
 	*id = (ptl_process_id_t){nids[rank], pids[rank]};
 	return PTL_OK;
 }

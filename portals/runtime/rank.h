@@ -20,7 +20,7 @@ struct address_book *rank_addresses(uint32_t interface);
 /* The interface has been opened with that group: tells the job, if need be.  0 or a negative errno value, reported. */
 int rank_adopt(uint32_t interface, ptl_process_id_t id);
 
-/* A line for humans: what its group is and who says so.  Returns its length, as snprintf(). */
+/* A line for humans: what its group is and what told it.  Returns its length, as snprintf(). */
 int rank_describe(uint32_t interface, char *text, size_t size);
 
 /* The interface has been closed. */

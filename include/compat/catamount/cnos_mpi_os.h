@@ -31,10 +31,10 @@ int cnos_get_nidpid_map(cnos_nidpid_map_t **map);
 /* Remembers the interface.  0. */
 int cnos_barrier_init(ptl_handle_ni_t ni_handle);
 
-/* The runtime knows who we are: nothing happens.  0. */
+/* The runtime knows this process: nothing happens.  0. */
 int cnos_register_ptlid(ptl_process_id_t id);
 
-/* PtlNicFence, for as long as it takes.  0; -1: it failed, or no interface is open, or nobody launched a job of several. */
+/* PtlNicFence, for as long as it takes.  0; -1: it failed, or no interface is open, or a job of several was not launched. */
 int cnos_barrier(void);
 
 #ifdef __cplusplus

@@ -50,7 +50,7 @@ int PtlGetRank(ptl_handle_ni_t ni_handle, unsigned *rank, unsigned *group_size);
  * PTL_CONNECT_TIMEOUT.  Open does not mean ready: what is put to it before it has attached its match entries is dropped,
  * unless it runs with PTL_HOLD=1, or both have been to a fence since (portals3_nic.h: PtlNicReadyToReceive, PtlNicFence).
  *   PTL_OK
- *   PTL_NO_INIT      ... or no group, or nobody has said who that rank is
+ *   PTL_NO_INIT      ... or no group, or the id of that rank is not known
  *   PTL_NI_INVALID   ni_handle
  *   PTL_FAIL         rank is not below the size of the group
  *   PTL_SEGV         id is NULL
