@@ -202,9 +202,9 @@ static void forget_stage(struct timing *timing, struct timing_histograms *histog
 	atomic_store_explicit(&clock->ticks, 0, memory_order_relaxed);
 	atomic_store_explicit(&clock->greatest, 0, memory_order_relaxed);
 	atomic_store_explicit(&clock->least, UINT64_MAX, memory_order_relaxed);
-	for (unsigned i = 0; i < TIMING_BUCKETS; i++)
-		if (atomic_load_explicit(&histograms->buckets[stage][i], memory_order_relaxed))
-			atomic_store_explicit(&histograms->buckets[stage][i], 0, memory_order_relaxed);
+	for (unsigned i = 0; i < TIMING_BUCKETS;
+	     i++) /* also where nothing is yet: recording shall meet no page fault */
+		atomic_store_explicit(&histograms->buckets[stage][i], 0, memory_order_relaxed);
 }
 
 int timing_set(struct timing *timing, bool on)
