@@ -571,6 +571,29 @@ static void nobody_helps_unless_a_host_waits(void)
 	barrier();
 }
 
+static void who_reads_alone_reads_as_much_at_a_time_as_it_may(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct memory_region all[MAX_PROCESSES];
+	int result = PENDING;
+
+	meet();
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	if (my_rank == 0) {
+		go(node, NODE_ALONE);
+		start(1, to, NODE_CHUNK_MAX, &all[1], 0, &result);
+		CHECK_EQUAL(drive(), 1);
+		CHECK_EQUAL(result, 0);
+		CHECK_EQUAL(stage->reads, 1);
+		start(1, to, LONG, &all[1], 0, &result);
+		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(stage->reads, 1 + LONG / NODE_CHUNK_MAX);
+		check_filled(to, LONG, 1);
+	}
+	barrier();
+}
+
 static void helpers_begin_with_the_newest_message(void)
 {
 	enum { LENGTH = 1u << 20, PART = 128u << 10 };
@@ -1849,6 +1872,7 @@ static const struct test tests[] = {
 	ROW(1, together_both_ends_take_every_chunk_once),
 	ROW(2, a_message_of_any_length_arrives_whole_from_both_ends),
 	ROW(2, nobody_helps_unless_a_host_waits),
+	ROW(2, who_reads_alone_reads_as_much_at_a_time_as_it_may),
 	ROW(2, helpers_begin_with_the_newest_message),
 	ROW(2, a_stopped_helper_is_waited_for_asleep_and_writes_nothing_later),
 	ROW(2, the_death_of_a_helper_that_holds_a_chunk_ends_the_read),

@@ -11,7 +11,10 @@
 #define CHUNK_MEDIUM (128u * 1024)
 #define LONG_MESSAGE (1024u * 1024)
 
-/* Half a message, so that both ends have one to copy; then what takes some 20 us at most.  By measurement. */
+/*
+ * Of a message that is split: half of it, so that both ends have one to copy; then what takes some 20 us at most.  By
+ * measurement.
+ */
 static uint64_t chunk_size(uint64_t length)
 {
 	if (length < NODE_SPLIT_MIN)
@@ -34,16 +37,21 @@ static int find_read(const struct node *node, const struct node_peer *peer, stru
 	return 0;
 }
 
+static void cut(struct node_read *read, uint64_t chunk)
+{
+	read->chunk = chunk;
+	read->total = read->length ? (read->length - 1) / chunk + 1 : 0;
+}
+
 static void prepare(struct node_read *read, struct node_peer *peer, uint64_t length, void *context)
 {
 	*read = (struct node_read){.peer = peer,
 				   .length = length,
-				   .chunk = chunk_size(length),
 				   .context = context,
 				   .generation = read->generation + 1,
 				   .claim_generation = read->claim_generation,
 				   .state = READ_READY};
-	read->total = read->length ? (read->length - 1) / read->chunk + 1 : 0;
+	cut(read, chunk_size(length));
 }
 
 static void begin(struct node *node, struct node_read *read)
@@ -51,6 +59,8 @@ static void begin(struct node *node, struct node_read *read)
 	node->copies->read_count++;
 	node_choose(node, read);
 	read->split = read->way == NODE_SPLIT && node_split_open(node, read);
+	if (!read->split) /* as much at a time as may hold up others: each has the price of a system call */
+		cut(read, NODE_CHUNK_MAX);
 }
 
 int node_read(struct transport *transport, const struct transport_read *wanted)
