@@ -157,10 +157,10 @@ static const char *set_depths(struct options *options, const char *value)
 
 static const char *set_format(struct options *options, const char *value)
 {
-	int format = choose(value, "text|csv|json");
+	int format = choose(value, "text|csv|json|markdown");
 
 	options->format = (enum output_format)format;
-	return format >= 0 ? NULL : "text, csv or json";
+	return format >= 0 ? NULL : "text, csv, json or markdown";
 }
 
 static const char *set_raw(struct options *options, const char *value)
@@ -307,7 +307,7 @@ static const struct option_row {
 	[OPTION_AGAINST] = {"--against", "FILE", VALUE(set_against),
 			    "the ptlbench of another build, to take turns with this one"},
 	[OPTION_STRICT] = {"--strict", NULL, FLAG(strict), "goals: status 1 if one is missed"},
-	[OPTION_FORMAT] = {"--format", "F", VALUE(set_format), "text, csv or json"},
+	[OPTION_FORMAT] = {"--format", "F", VALUE(set_format), "text, csv, json or markdown"},
 	[OPTION_QUICK] = {"--quick", NULL, FLAG(load.quick), "fewer sizes, less time"},
 	[OPTION_PLOT] = {"--plot", "FILE", VALUE(set_plot), "a picture of the table: FILE.svg, or FILE.png by gnuplot"},
 	[OPTION_HIST] = {"--hist", "FILE", VALUE(set_hist),

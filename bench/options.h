@@ -14,7 +14,7 @@
 
 enum raw_kind { RAW_NONE, RAW_MSG, RAW_TAGGED, RAW_RMA, RAW_SLOTS };
 enum wait_call { WAIT_EQWAIT, WAIT_EQGET };
-enum output_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON };
+enum output_format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON, FORMAT_MARKDOWN };
 
 /* What both sides of a run must agree on: the initiator sends it to the target as it is. */
 struct workload {

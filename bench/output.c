@@ -40,6 +40,8 @@ static void go_to(enum section section)
 		out.separate = false;
 		if (out.format == FORMAT_JSON)
 			printf("%s", opening[out.section]);
+		else if (out.format == FORMAT_MARKDOWN)
+			putchar('\n'); /* what begins without one goes on with what is before */
 	}
 }
 
@@ -49,7 +51,7 @@ void output_open(enum output_format format, const char *test)
 	if (format == FORMAT_JSON)
 		printf("{\n  \"test\": \"%s\",\n  \"environment\": {", test);
 	else
-		printf("# ptlbench %s\n", test);
+		printf(format == FORMAT_MARKDOWN ? "## ptlbench %s\n\n" : "# ptlbench %s\n", test);
 }
 
 static void print_pair(const char *name, const char *format, va_list arguments)
@@ -58,7 +60,7 @@ static void print_pair(const char *name, const char *format, va_list arguments)
 
 	vsnprintf(value, sizeof value, format, arguments);
 	if (out.format != FORMAT_JSON) {
-		printf("# %s: %s\n", name, value);
+		printf(out.format == FORMAT_MARKDOWN ? "- %s: %s\n" : "# %s: %s\n", name, value);
 		return;
 	}
 	json_next();
@@ -92,7 +94,7 @@ static void print_line(const char *line, bool first)
 		printf(first ? "\n      " : ",\n      ");
 		json_write_text(stdout, line);
 	} else {
-		printf("# %s\n", line);
+		printf(out.format == FORMAT_MARKDOWN ? "%s\n" : "# %s\n", line);
 	}
 }
 
@@ -104,7 +106,7 @@ void output_block(const char *name, const char *lines)
 		json_write_text(stdout, name);
 		printf(": [");
 	} else {
-		printf("#\n# %s\n", name);
+		printf(out.format == FORMAT_MARKDOWN ? "\n%s:\n```\n" : "#\n# %s\n", name);
 	}
 	for (bool first = true; *lines; first = false) {
 		char line[512];
@@ -115,6 +117,8 @@ void output_block(const char *name, const char *lines)
 	}
 	if (out.format == FORMAT_JSON)
 		printf("]");
+	else if (out.format == FORMAT_MARKDOWN)
+		printf("```\n");
 }
 
 static int column_width(const struct column *column)
@@ -141,13 +145,27 @@ static void print_field(size_t index, const char *text, bool title)
 		printf("%-*s", index + 1 < out.count ? width : 0, text);
 }
 
+/* The line below a table's titles: text to the left, numbers to the right. */
+static void print_rule(void)
+{
+	printf("|\n");
+	for (size_t i = 0; i < out.count; i++)
+		if (out.columns[i].title)
+			printf(out.columns[i].decimals < 0 ? "|---" : "|---:");
+	putchar('|');
+}
+
 static void print_titles(void)
 {
 	for (size_t i = 0; i < out.count; i++)
 		if (out.format == FORMAT_CSV)
 			printf("%s%s", i ? "," : "", out.columns[i].key);
+		else if (out.columns[i].title && out.format == FORMAT_MARKDOWN)
+			printf("| %s ", out.columns[i].title);
 		else if (out.columns[i].title)
 			print_field(i, out.columns[i].title, true);
+	if (out.format == FORMAT_MARKDOWN)
+		print_rule();
 	putchar('\n');
 }
 
@@ -180,6 +198,20 @@ static void text_cell(size_t index, union cell cell)
 		print_field(index, "-", false);
 	else if (snprintf(text, sizeof text, "%.*f", column->decimals, cell.number))
 		print_field(index, text, false);
+}
+
+static void markdown_cell(size_t index, union cell cell)
+{
+	const struct column *column = &out.columns[index];
+
+	if (!column->title)
+		return;
+	if (column->decimals < 0)
+		printf("| %s ", cell.text);
+	else if (isnan(cell.number))
+		printf("| ");
+	else
+		printf("| %.*f ", column->decimals, cell.number);
 }
 
 static void csv_cell(size_t index, union cell cell)
@@ -250,8 +282,10 @@ static void keep_row(const union cell *cells)
 
 void output_row(const union cell *cells)
 {
-	static void (*const print_cell[])(size_t, union cell) = {
-		[FORMAT_TEXT] = text_cell, [FORMAT_CSV] = csv_cell, [FORMAT_JSON] = json_cell};
+	static void (*const print_cell[])(size_t, union cell) = {[FORMAT_TEXT] = text_cell,
+								 [FORMAT_CSV] = csv_cell,
+								 [FORMAT_JSON] = json_cell,
+								 [FORMAT_MARKDOWN] = markdown_cell};
 	if (out.kept)
 		keep_row(cells);
 	if (out.format == FORMAT_JSON) {
@@ -262,7 +296,7 @@ void output_row(const union cell *cells)
 		print_cell[out.format](i, cells[i]);
 	if (out.format == FORMAT_JSON)
 		close_objects(out.columns[out.count - 1].key);
-	printf(out.format == FORMAT_JSON ? "}" : "\n");
+	printf("%s", out.format == FORMAT_JSON ? "}" : out.format == FORMAT_MARKDOWN ? "|\n" : "\n");
 	fflush(stdout);
 }
 

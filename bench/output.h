@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What ptlbench prints: facts about the environment, one table whose rows appear as they are measured, notes.  Text for
- * people ('#' in front of all but the rows), CSV with the facts as comments, or one JSON object.
+ * people ('#' in front of all but the rows), CSV with the facts as comments, one JSON object, or a section in Markdown.
  */
 #ifndef PTLBENCH_OUTPUT_H
 #define PTLBENCH_OUTPUT_H

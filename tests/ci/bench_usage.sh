@@ -42,6 +42,8 @@ says "goals may be strict" 0 '^$' "$ptlbench" goals --strict --dry-run
 says "a candidate is started by compare alone" 1 'ptlbench compare starts this' "$ptlbench" rival --transport node
 says "a dry run measures nothing" 0 '^$' "$ptlbench" put-latency --sizes 8 --dry-run
 says "a dry run refuses" 2 'pairs does not take --sizes' "$ptlbench" pairs --sizes 8 --dry-run
+says "a table in Markdown has its rule below the titles" 0 '^\|---:\|---:' "$ptlbench" self-latency --sizes 8 --quick --format markdown
+says "and a row" 0 '^\| 8 \| [0-9.]+ \|' "$ptlbench" self-latency --sizes 8 --quick --format markdown
 
 # Every test takes what its help shows, and goals' commands are understood.
 for test in $("$ptlbench" --help | sed -n '/^Tests:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
