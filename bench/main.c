@@ -15,6 +15,7 @@
 #include "picture.h"
 #include "plan.h"
 #include "report.h"
+#include "reproduces.h"
 #include "tests.h"
 #include "trace_merge.h"
 
@@ -32,17 +33,22 @@ static const struct {
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
+static void print_tests(void)
+{
+	printf("usage: ptlbench TEST [options]\n\nTests:\n");
+	tests_print(stdout);
+	printf("\nNo test, with a help of its own:\n");
+	for (size_t i = 0; i < COMMANDS; i++)
+		printf("  %-20s %s\n", commands[i].usage, commands[i].text);
+}
+
 static int help(const struct bench_test *test)
 {
-	printf("usage: ptlbench %s [options]\n\n%s:\n", test ? test->name : "TEST", test ? test->name : "Tests");
-	if (test)
-		printf("  %s\n", test->text);
-	else
-		tests_print(stdout);
-	if (!test) {
-		printf("\nNo test, with a help of its own:\n");
-		for (size_t i = 0; i < COMMANDS; i++)
-			printf("  %-20s %s\n", commands[i].usage, commands[i].text);
+	if (test) {
+		printf("usage: ptlbench %s [options]\n\n%s:\n  %s\n", test->name, test->name, test->text);
+		reproduces_print(stdout, test->name);
+	} else {
+		print_tests();
 	}
 	printf("\nOptions:\n");
 	options_print(stdout, test ? test->takes : UINT64_MAX);

@@ -172,6 +172,13 @@ static void begin_document(struct page *page, const struct fields *fields)
 	fprintf(page->out, "</p>\n");
 }
 
+static void write_setting(struct page *page, const struct fields *fields)
+{
+	fprintf(page->out, "<p class=\"work\">Measured there: ");
+	html_text(page->out, fields->field[0]);
+	fprintf(page->out, "</p>\n");
+}
+
 static void begin_exhibit(struct page *page, const struct fields *fields)
 {
 	end_exhibit(page);
@@ -431,14 +438,15 @@ static const struct {
 	const char *word;
 	void (*write)(struct page *, const struct fields *);
 } words[] = {
-	{"document", begin_document}, {"exhibit", begin_exhibit}, {"source", begin_source}, {"row", add_source_row},
-	{"given", say_given},         {"picture", draw_all},      {"pictures", draw_each},  {"listing", list},
+	{"document", begin_document}, {"setting", write_setting}, {"exhibit", begin_exhibit},
+	{"source", begin_source},     {"row", add_source_row},    {"given", say_given},
+	{"picture", draw_all},        {"pictures", draw_each},    {"listing", list},
 };
 
 static void write_line(struct page *page, const char *line)
 {
 	size_t length = strcspn(line, " ");
-	struct fields fields;
+	struct fields fields = {0};
 
 	if (!*line || *line == '#')
 		return;
@@ -456,8 +464,7 @@ static void write_line(struct page *page, const char *line)
 	fail("the template has a line that is none: %s", line);
 }
 
-/* Lines of all templates, in their order. */
-static void each_line(void (*handle)(void *, const char *), void *with)
+void template_each_line(void (*handle)(void *, const char *), void *with)
 {
 	char line[LINE_MAX_];
 
@@ -483,14 +490,14 @@ void template_write(FILE *out, const struct results *results)
 	struct page page = {.out = out, .results = results};
 
 	fprintf(out, "<section>\n");
-	each_line(handle_line, &page);
+	template_each_line(handle_line, &page);
 	end_exhibit(&page);
 	fprintf(out, "</section>\n");
 }
 
 static void link_line(void *out, const char *line)
 {
-	struct fields fields;
+	struct fields fields = {0};
 
 	if (strncmp(line, "document ", 9) != 0)
 		return;
@@ -504,5 +511,5 @@ static void link_line(void *out, const char *line)
 
 void template_write_links(FILE *out)
 {
-	each_line(link_line, out);
+	template_each_line(link_line, out);
 }

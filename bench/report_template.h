@@ -4,6 +4,7 @@
  * separated by bars.
  *
  *   document NAME | FULL NAME         begins a section
+ *   setting TEXT                      the machines and the way of measuring of the document
  *   text TEXT                         a paragraph
  *   exhibit NUMBER | WHAT             begins a table or figure of the document
  *   source HEADING | ...              what the document prints: the headings of a table,
@@ -29,6 +30,9 @@ const char *template_file(const char *name);
 /* Writes what all templates say of the results, and what leads to each section, for the head of the page. */
 void template_write(FILE *out, const struct results *results);
 void template_write_links(FILE *out);
+
+/* Lines of all templates, in their order. */
+void template_each_line(void (*handle)(void *, const char *), void *with);
 
 /* A table of HTML; "-" where there is no value. */
 void template_write_table(FILE *out, const struct table *table);

@@ -142,7 +142,7 @@ double results_figure(const struct results *results, const char *reference)
 	if (sscanf(reference, "%63s %63s %127s %95s", name, transport, where, key) != 4)
 		return NAN;
 	for (char *at = where; *at; at++)
-		if (*at == ',')
+		if (*at == '&')
 			*at = ' ';
 	const struct result *result = results_find(results, name, strcmp(transport, "-") ? transport : "");
 	int column = result ? table_column(&result->table, key) : -1;

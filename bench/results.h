@@ -29,7 +29,7 @@ const struct json *result_section(const struct result *result, const char *secti
 
 /*
  * The number that "NAME TRANSPORT WHERE KEY" names (a transport or conditions may be "-"); conditions are separated by
- * commas instead of blanks.  NaN if there is none.  The first row that meets them counts.
+ * "&" instead of blanks.  NaN if there is none.  The first row that meets them counts.
  */
 double results_figure(const struct results *results, const char *reference);
 

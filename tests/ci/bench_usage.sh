@@ -24,6 +24,7 @@ says() # WHAT STATUS PATTERN COMMAND...
 says "the version is told" 0 '^ptlbench [0-9]+\.[0-9]+' "$ptlbench" --version
 says "-h is --help" 0 '^  put-latency' "$ptlbench" -h
 says "a test's help shows what it takes" 0 '^  --window N' "$ptlbench" put-bandwidth --help
+says "a test's help names what it measures" 0 '^    Figures 3\.1, 4\.1: Latency' "$ptlbench" put-latency --help
 says "a test's help comes before what is wrong with its options" 0 '^  --depths' "$ptlbench" match-depth -h --sizes 8
 ! "$ptlbench" put-latency --help | grep -qe --window || { echo "put-latency --help shows --window" >&2; exit 1; }
 says "an unknown test" 2 'unknown test put-latncy; did you mean put-latency\?' "$ptlbench" put-latncy
