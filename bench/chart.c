@@ -32,6 +32,21 @@ void chart_point(struct chart_curve *curve, double x, double y)
 	curve->points[curve->count++] = (struct chart_point){x, y};
 }
 
+static int compare_points(const void *a, const void *b)
+{
+	const struct chart_point *one = a, *other = b;
+
+	return (one->x > other->x) - (one->x < other->x);
+}
+
+void chart_sort(struct chart *chart)
+{
+	for (size_t i = 0; i < chart->count; i++)
+		if (chart->curves[i].count)
+			qsort(chart->curves[i].points, chart->curves[i].count, sizeof *chart->curves[i].points,
+			      compare_points);
+}
+
 void chart_free(struct chart *chart)
 {
 	for (size_t i = 0; i < chart->count; i++)

@@ -28,6 +28,7 @@ struct chart {
 /* Points without a value are left out.  `curve` is one that chart_curve() returned. */
 struct chart_curve *chart_curve(struct chart *chart, const char *name); /* NULL: there are as many as can be */
 void chart_point(struct chart_curve *curve, double x, double y);
+void chart_sort(struct chart *chart); /* by x */
 void chart_free(struct chart *chart);
 
 /* Whether there is anything to be seen: a curve with two points. */

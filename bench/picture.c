@@ -152,6 +152,7 @@ void picture_draw(const struct picture *picture, const struct table *table, cons
 	while ((list = next_key(list, table, &column, name, sizeof name)))
 		if (column >= 0)
 			draw_column(picture, table, prefix, strchr(picture->y, ' ') ? name : "", column, chart);
+	chart_sort(chart); /* a bisection takes its rows in another order */
 }
 
 static bool is_png(const char *path)
@@ -202,7 +203,7 @@ static void save_sequence(const struct table *table, const char *path)
 
 	if (!file)
 		fail("--plot %s: %s", path, strerror(errno));
-	sequence_write_svg(table, file);
+	sequence_write_svg(table, NULL, file, true);
 	if (fclose(file))
 		fail("--plot %s: %s", path, strerror(errno));
 }

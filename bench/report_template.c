@@ -10,6 +10,7 @@
 #include "fail.h"
 #include "html.h"
 #include "picture.h"
+#include "sequence_svg.h"
 
 #define FIELDS_MAX 10
 #define LINE_MAX_  2048
@@ -329,6 +330,24 @@ static void draw_each(struct page *page, const struct fields *fields)
 	write_picture(page, fields, true);
 }
 
+static void draw_sequence(struct page *page, const struct fields *fields)
+{
+	begin_ours(page);
+	for (size_t i = 0; i < page->results->count; i++) {
+		const struct result *result = &page->results->result[i];
+		if (strcmp(result->name, fields->field[0]) != 0 || !result->table.row_count)
+			continue;
+		fprintf(page->out, "<figure><figcaption>");
+		html_text(page->out, fields->field[1]);
+		fprintf(page->out, " over ");
+		html_text(page->out, result->transport);
+		fprintf(page->out, "</figcaption>\n");
+		sequence_write_svg(&result->table, fields->field[1], page->out, false);
+		fprintf(page->out, "</figure>\n");
+	}
+	write_commands(page, fields->field[0]);
+}
+
 /* Takes a word of a list, "key" or "key:title"; returns what follows, or NULL if there was none. */
 static const char *take_key(const char *list, char *key, char *title, size_t size)
 {
@@ -358,6 +377,17 @@ static void label_of(const struct table *table, size_t row, const char *labels, 
 			length += (size_t)snprintf(label + length, size - length, "%s%s", length ? ", " : "",
 						   table_cell_text(table_cell(table, row, column), room, sizeof room));
 	}
+}
+
+/* "bytes initiator" as "bytes, initiator". */
+static void label_of_columns(const char *labels, char *whole, size_t size)
+{
+	char key[64], title[64];
+	size_t length = 0;
+
+	*whole = '\0';
+	while (length < size && (labels = take_key(labels, key, title, sizeof key)))
+		length += (size_t)snprintf(whole + length, size - length, "%s%s", length ? ", " : "", title);
 }
 
 static struct table_cell *row_called(struct table *table, const char *label)
@@ -414,10 +444,12 @@ static size_t add_rows(struct table *listing, const struct result *result, const
 static void list(struct page *page, const struct fields *fields)
 {
 	struct table listing = {0};
+	char title[96];
 	size_t place = 1;
 
 	begin_ours(page);
-	table_add_column(&listing, "");
+	label_of_columns(fields->field[1], title, sizeof title);
+	table_add_column(&listing, title);
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < page->results->count; i++) {
 			const struct result *result = &page->results->result[i];
@@ -441,6 +473,7 @@ static const struct {
 	{"document", begin_document}, {"setting", write_setting}, {"exhibit", begin_exhibit},
 	{"source", begin_source},     {"row", add_source_row},    {"given", say_given},
 	{"picture", draw_all},        {"pictures", draw_each},    {"listing", list},
+	{"sequence", draw_sequence},
 };
 
 static void write_line(struct page *page, const char *line)

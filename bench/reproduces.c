@@ -66,7 +66,7 @@ static void look(void *with, const char *line)
 		keep(search->setting, rest, "");
 	} else if (!strncmp(line, "exhibit ", 8)) {
 		keep(search->exhibit, rest, "");
-	} else if ((!strncmp(line, "picture", 7) || !strncmp(line, "listing ", 8)) &&
+	} else if ((!strncmp(line, "picture", 7) || !strncmp(line, "listing ", 8) || !strncmp(line, "sequence ", 9)) &&
 		   is_of(rest, strcspn(rest, " |"), search->test) && strcmp(search->document, "beyond") != 0) {
 		say(search);
 	}

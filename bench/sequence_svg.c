@@ -151,23 +151,30 @@ static size_t end_of_protocol(const struct panel *panel, size_t row)
 	return row;
 }
 
-static double height_of(struct panel *panel)
+static bool is_wanted(const struct panel *panel, size_t row, const char *protocol)
+{
+	return !protocol || !strcmp(text_of(panel, row, panel->at.protocol), protocol);
+}
+
+static double height_of(const struct panel *panel, const char *protocol)
 {
 	double height = 0;
 
 	for (size_t row = 0; row < panel->table->row_count; row = end_of_protocol(panel, row))
-		height += PANEL;
+		height += is_wanted(panel, row, protocol) ? PANEL : 0;
 	return height;
 }
 
 static const char style[] =
 	"<style>svg{background:#fff;font:11px sans-serif}text{fill:#333}.title{font-size:14px;font-weight:bold}"
 	".axis{stroke:#999}.slice{fill:#1d4ed8;fill-opacity:.35;stroke:#1d4ed8;stroke-width:.5}"
-	".arrow{stroke:#b91c1c;stroke-width:1.3}.message{fill:#b91c1c}</style>\n"
-	"<defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
-	"orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#b91c1c\"/></marker></defs>\n";
+	".arrow{stroke:#b91c1c;stroke-width:1.3}.message,.head{fill:#b91c1c}</style>\n";
 
-void sequence_write_svg(const struct table *table, FILE *out)
+static const char head[] =
+	"<defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
+	"orient=\"auto\"><path class=\"head\" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n";
+
+void sequence_write_svg(const struct table *table, const char *protocol, FILE *out, bool document)
 {
 	struct panel panel = {.table = table,
 			      .at = {table_column(table, "protocol"), table_column(table, "us"),
@@ -177,11 +184,14 @@ void sequence_write_svg(const struct table *table, FILE *out)
 			      .out = out};
 
 	fprintf(out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n"
-		"<title>ptlbench sequence</title>\n%s",
-		WIDTH, height_of(&panel), style);
+		"<svg class=\"chart sequence\" viewBox=\"0 0 %.0f %.0f\" role=\"img\"%s>\n"
+		"<title>ptlbench sequence</title>\n%s%s",
+		WIDTH, height_of(&panel, protocol), document ? " xmlns=\"http://www.w3.org/2000/svg\"" : "",
+		document ? style : "", head);
 	for (panel.first = 0; panel.first < table->row_count; panel.first = panel.end) {
 		panel.end = end_of_protocol(&panel, panel.first);
+		if (!is_wanted(&panel, panel.first, protocol))
+			continue;
 		write_panel(&panel);
 		panel.top += PANEL;
 	}

@@ -58,7 +58,7 @@ class Page(html.parser.HTMLParser):
             self.tables[-1] += 1
         elif tag == "svg":
             self.pictures.append(0)
-        elif tag == "circle":
+        elif tag in ("circle", "rect") and self.pictures:
             self.pictures[-1] += 1
 
     def handle_startendtag(self, tag, attributes):
