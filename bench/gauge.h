@@ -11,7 +11,7 @@
 
 /*
  * What two processes share for it.  Odd numbers ask, even ones answer, and no number is used twice.  One of them asks, while
- * the other one answers until it is over.  Who is not heard does not wait for it.
+ * the other one answers until it is over.  A side that gets no answer gives up.
  */
 struct gauge_line {
 	struct word line, over;
