@@ -27,8 +27,8 @@ usage()
 
 	groups:
 	  unit         one part of the library at a time; release build, address+undefined and thread sanitizers
-	  behaviour    what this implementation promises beyond Portals 3.3, over self, node, ofi:tcp and ofi:net in every
-	               NIC mode; release, address+undefined
+	  behaviour    what this implementation promises beyond Portals 3.3, over self, node and ofi:net in every NIC
+	               mode, over ofi:tcp in shared mode (in every one with --nightly); release, address+undefined
 	  conformance  each sentence of Portals 3.3, likewise (\`build/tests/conformance --list\`: which test proves which);
 	               its core over ofi:udp and ofi:shm (over ofi:verbs: rxe)
 	  clients      programs written for other implementations of Portals 3.3, likewise
@@ -44,9 +44,9 @@ usage()
 	  hosts        processes on two or three hosts (network namespaces; needs root): conformance over the network
 	               between them, node and network at once, delay, loss, a link that fails, a host that vanishes
 	  spin         models: nobody sleeps through work, whoever owns the NIC, nothing in shared memory is lost;
-	               and the same broken on purpose
+	               and the same broken on purpose; a third a day and what has changed, all with --nightly
 	  fuzz         malformed bytes against the decoders of messages, shared memory, control messages, settings and tuning files, well-formed
-	               lies against the engine, half a minute each, ten with --nightly (libFuzzer)
+	               lies against the engine, 12 s each, ten minutes with --nightly (libFuzzer)
 	  lint         format, clang-tidy, cppcheck, shellcheck, licences, settings and documentation
 	  install      an installed library found by pkg-config, shared and static, and the examples; Debian packages
 	  portability  aarch64 and s390x under emulation, musl, messages between byte orders; the library loaded and unloaded,
@@ -265,11 +265,12 @@ compile() # NAME
 {
 	local name=$1 dir=$builds/$1 log=$logs/build-$1.txt began=$SECONDS options bench=enabled targets
 	# Warnings that only instrumented code gets are about the instruments: fences, flow of values.
-	# The address sanitizer's takes half as long to compile with little optimisation.
-	options=(-Dbuildtype=debugoptimized -Dwerror=false -Db_lundef=false -Dsanitize="$name")
+	# The address sanitizer's takes half as long to compile with little optimisation.  Reports need lines, nothing else of
+	# what debuggers are told (meson.build); manual pages are one build's business.
+	options=(-Dbuildtype=debugoptimized -Ddebug=false -Dwerror=false -Db_lundef=false -Ddocs=disabled -Dsanitize="$name")
 	[ "$name" != address ] || options+=(-Doptimization=1)
 	[ "$name" != release ] || options=(-Dbuildtype=release -Dwerror=true -Dcnos=true)
-	[ "$name" != faults ] || options=(-Dbuildtype=release -Dwerror=true -Dfaults=true)
+	[ "$name" != faults ] || options=(-Dbuildtype=release -Dwerror=true -Ddocs=disabled -Dfaults=true)
 	[ "$name" = release ] || [ $nightly = yes ] || bench=disabled
 	[ ! -f "$dir/build.ninja" ] || options+=(--reconfigure)
 	if meson setup "$dir" "$source" "${options[@]}" -Dtests=enabled -Dexamples=enabled -Dbench=$bench >"$log" 2>&1 &&
@@ -449,7 +450,7 @@ group_fuzz()
 {
 	need clang=clang "/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a=libclang-rt-dev" ||
 		{ skip fuzz "no clang with libFuzzer"; return; }
-	local seconds=30
+	local seconds=12
 	[ $nightly = no ] || seconds=600
 	ASAN_OPTIONS=${ASAN_OPTIONS%:symbolize=0} limit=$((seconds * 10 + 600)) program fuzz tests/fuzz/run.sh "$builds/fuzz" $seconds
 }

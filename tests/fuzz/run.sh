@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.."
 mkdir -p "$directory"
 rm -f "$directory"/broke-*
 
-flags=(-std=gnu11 -D_GNU_SOURCE '-DPORTALS_VERSION="fuzz"' -g -O1 -Wall -Wextra -Werror -I. -Iinclude -Iinclude/compat "-fsanitize=address,undefined" -fno-sanitize-recover=all)
+flags=(-std=gnu11 -D_GNU_SOURCE '-DPORTALS_VERSION="fuzz"' -g1 -O1 -Wall -Wextra -Werror -I. -Iinclude -Iinclude/compat "-fsanitize=address,undefined" -fno-sanitize-recover=all)
 
 # What a target is linked with besides tests/fuzz/fuzz_TARGET.c, and the length of its longest input.
 sources_of() # TARGET

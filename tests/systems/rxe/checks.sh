@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # What scripts in a guest share.  Lines that begin with ok, FAIL or skip count; run.sh adds them up.
-# From outside: $build, the compiled library; $net, the network interface of the device; $transport, if not ofi:verbs.
+# From outside: $build, the compiled library; $net, the network interface of the device; $transport, if not ofi:verbs; $nightly, yes or no.
 cd "${build:?}" || exit 1
 export PTL_IFACE=${net:?}
 transport=${transport:-ofi:verbs}

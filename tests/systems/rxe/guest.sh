@@ -141,7 +141,7 @@ script() # FILE NAME=VALUE...
 {
 	local file=$1
 	shift
-	printf '%s\n' "build='$build' here='$here'" "$@"
+	printf '%s\n' "build='$build' here='$here' nightly=${PORTALS_TEST_NIGHTLY:-yes}" "$@"
 	cat "$file" || tell FAIL "$file" "is not there" >&2
 }
 
