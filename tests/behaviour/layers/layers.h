@@ -5,5 +5,6 @@
 #include "tests/support/peers.h"
 
 extern const struct test am_tests[];
+extern const struct test splitc_tests[];
 
 #endif
