@@ -34,16 +34,20 @@ struct stat_interface {
 	} stages[PTL_STAGE_COUNT]; /* while the clocks are on */
 };
 
+/* What the text of an answer is to be. */
+enum stat_text { STAT_NONE, STAT_QUEUES, STAT_TRACE };
+
 struct stat_page {
 	_Atomic uint64_t magic; /* 0: PtlFini was called, and nothing is answered any more */
 	uint32_t unix_pid;      /* as the process itself sees it */
 	char version[16];
 	_Atomic uint32_t request;    /* a futex */
-	_Atomic uint32_t wants_text; /* the next answer is to have it */
+	_Atomic uint32_t wants_text; /* the next answer is to have it: enum stat_text */
 	/* Written before the engines are asked, so that it is there if one never answers. */
 	_Atomic uint32_t owners[STAT_PAGE_INTERFACES]; /* enum nic_owner + 1; 0: not open */
 	_Atomic uint32_t hosts_waiting[STAT_PAGE_INTERFACES];
-	_Atomic uint32_t asking; /* the interface that is being asked + 1; 0: none */
+	_Atomic uint32_t asking;   /* the interface that is being asked + 1; 0: none */
+	_Atomic uint64_t asked_at; /* since when, CLOCK_MONOTONIC ns */
 
 	_Atomic uint32_t answered; /* a futex */
 	_Atomic uint32_t sequence;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * usage: ptlstat [--queues] PID
+ * usage: ptlstat [--queues|--trace] PID
  * What the interfaces of a process of this user with PTL_STAT=1 do: base/stat_page.h says how.  The page is believed to be of
  * that layout, but not to be honest: whose it is may be less than who looks (root).
  */
@@ -35,6 +35,7 @@ static const char usage_text[] =
 	"\n"
 	"Options:\n"
 	"  --queues       what is there, once, instead of rows\n"
+	"  --trace        has it write its timelines as they are now, and says where; it runs with PTL_TRACE=FILE\n"
 	"  --stages       the mean time of each stage too, where the stage clocks are on (PTL_NIC_TIMING=1)\n"
 	"  --wait S       wait so long for the process to publish and to open an interface (0)\n"
 	"  --timeout S    wait so long for an answer (1)\n"
@@ -45,7 +46,7 @@ struct wish {
 	long pid;
 	double wait, timeout, interval;
 	unsigned long count;
-	bool queues, stages;
+	bool queues, trace, stages;
 };
 
 /* --- arguments --- */
@@ -76,6 +77,8 @@ static struct wish parse(char **at)
 			exit(0);
 		} else if (!strcmp(*at, "--queues")) {
 			wish.queues = true;
+		} else if (!strcmp(*at, "--trace")) {
+			wish.trace = true;
 		} else if (!strcmp(*at, "--stages")) {
 			wish.stages = true;
 		} else if (!strcmp(*at, "--wait")) {
@@ -188,8 +191,8 @@ static bool ask(struct stat_page *page, const struct wish *wish)
 	uint64_t until = monotonic_ns() + (uint64_t)(wish->timeout * 1e9);
 	const struct timespec pause = {.tv_nsec = 20000000};
 
-	if (wish->queues)
-		atomic_store_explicit(&page->wants_text, 1, memory_order_relaxed);
+	if (wish->queues || wish->trace)
+		atomic_store_explicit(&page->wants_text, wish->trace ? STAT_TRACE : STAT_QUEUES, memory_order_relaxed);
 	/* Release: what is wanted is there when it is seen. */
 	uint32_t request = atomic_fetch_add_explicit(&page->request, 1, memory_order_release) + 1;
 
@@ -247,7 +250,8 @@ static void print_owners(const struct stat_page *copy)
 static void print_age(const struct stat_page *copy, uint64_t at)
 {
 	if (copy->asking && copy->asking <= STAT_PAGE_INTERFACES)
-		printf("interface %u does not answer.\n", copy->asking - 1);
+		printf("interface %u does not answer: it has been owned for %.1f s at least.\n", copy->asking - 1,
+		       (double)(monotonic_ns() - copy->asked_at) / 1e9);
 	else
 		printf("The process does not answer: is it stopped?\n");
 	print_owners(copy);
@@ -396,5 +400,5 @@ int main(int argc, char **argv)
 			wish.pid);
 		return NO_PAGE;
 	}
-	return wish.queues ? show_queues(page, &wish) : show_rows(page, &wish);
+	return wish.queues || wish.trace ? show_queues(page, &wish) : show_rows(page, &wish);
 }

@@ -248,7 +248,7 @@ static void note_released(struct nic *nic, uint64_t start)
 	else
 		timing_record(&nic->timing, PTL_STAGE_OWN, nic->own_times.ticks);
 	timing_record_span(&nic->timing, PTL_STAGE_RELEASE, start, start + ticks);
-	nic->timing.outside += ticks + nic->own_times.ticks;
+	timing_add_outside(&nic->timing, ticks + nic->own_times.ticks);
 	nic->own_times.ticks = 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "offload/results.h"
 
+#include <errno.h>
 #include <p3utils.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,14 +78,26 @@ static void write_timing(const struct nic *nic)
 	private_file_close(&file);
 }
 
-static void write_timeline(const struct nic *nic)
+/* 0, or a negative errno value, reported. */
+static int write_timeline(const struct nic *nic, struct private_file *file)
+{
+	if (!open_file(nic, file, "PTL_TRACE", nic->settings->timeline))
+		return -EIO;
+	timeline_write(nic, file->out);
+	return private_file_close(file);
+}
+
+void results_trace(const struct nic *nic, FILE *told)
 {
 	struct private_file file;
 
-	if (!open_file(nic, &file, "PTL_TRACE", nic->settings->timeline))
-		return;
-	timeline_write(nic, file.out);
-	private_file_close(&file);
+	if (!nic->timing.timeline)
+		fprintf(told, "interface %u: no timeline: the process was not started with PTL_TRACE=FILE\n",
+			nic->index);
+	else if (write_timeline(nic, &file))
+		fprintf(told, "interface %u: its timeline cannot be written; its stderr says why\n", nic->index);
+	else
+		fprintf(told, "interface %u: %s\n", nic->index, file.path);
 }
 
 void results_write(struct nic *nic)
@@ -98,8 +111,10 @@ void results_write(struct nic *nic)
 		print_timing(nic);
 	else if (timing && *timing)
 		write_timing(nic);
+	struct private_file file;
+
 	if (nic->timing.timeline)
-		write_timeline(nic);
+		write_timeline(nic, &file);
 }
 
 void results_free(struct nic *nic)

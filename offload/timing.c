@@ -123,6 +123,11 @@ static inline void record(struct timing *timing, ptl_stage_t stage, uint64_t tic
 		atomic_store_explicit(&clock->least, ticks, memory_order_relaxed);
 }
 
+void timing_add_outside(struct timing *timing, uint64_t ticks)
+{
+	add(&timing->outside, ticks, true);
+}
+
 void timing_record(struct timing *timing, ptl_stage_t stage, uint64_t ticks)
 {
 	record(timing, stage, ticks, false);
@@ -148,10 +153,12 @@ void timing_record_lap(struct timing *timing, ptl_stage_t stage)
 
 void timing_record_message(struct timing *timing)
 {
-	record(timing, PTL_STAGE_MESSAGE, timing->lap - timing->started + timing->outside, true);
+	uint64_t outside = atomic_load_explicit(&timing->outside, memory_order_relaxed);
+
+	record(timing, PTL_STAGE_MESSAGE, timing->lap - timing->started + outside, true);
 	if (timing->timeline)
 		timeline_stage(timing->timeline, PTL_STAGE_MESSAGE, timing->started, timing->lap);
-	timing->outside = 0;
+	atomic_store_explicit(&timing->outside, 0, memory_order_relaxed);
 	timing->lap = 0;
 	add(&timing->messages, 1, true);
 }
@@ -217,7 +224,7 @@ int timing_set(struct timing *timing, bool on)
 	if (!histograms && !(histograms = calloc(1, sizeof(*histograms))))
 		return -ENOMEM;
 	timing_ns_per_tick();
-	timing->outside = 0;
+	atomic_store_explicit(&timing->outside, 0, memory_order_relaxed);
 	atomic_store_explicit(&timing->messages, 0, memory_order_relaxed);
 	atomic_store_explicit(&timing->walked, 0, memory_order_relaxed);
 	for (unsigned stage = 0; stage < PTL_STAGE_COUNT; stage++)
@@ -289,7 +296,9 @@ static void read_stage(const struct timing *timing, unsigned stage, ptl_stage_ti
 	if (times->count == 0)
 		return;
 	/* What is outside waits for the next message, so that its stages have it already. */
-	times->total = ns * (double)(ticks + (stage == PTL_STAGE_MESSAGE ? timing->outside : 0));
+	times->total = ns * (double)(ticks + (stage == PTL_STAGE_MESSAGE
+						      ? atomic_load_explicit(&timing->outside, memory_order_relaxed)
+						      : 0));
 	times->mean = times->total / (double)times->count;
 	times->p50 = ns * percentile(timing, stage, times->count, 0.50);
 	times->p99 = ns * percentile(timing, stage, times->count, 0.99);

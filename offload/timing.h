@@ -41,7 +41,8 @@ struct timing {
 	_Atomic uint64_t since; /* when it was switched on last, ticks */
 	uint64_t lap;           /* end of the last lap, ticks; 0: no message is being handled; engine only */
 	uint64_t started;       /* when the current message began; engine only */
-	uint64_t outside;       /* ticks that belong to messages but to no single one: taking and releasing ownership */
+	/* Ticks that belong to messages but to no single one: taking and releasing ownership.  Written by the owner. */
+	_Atomic uint64_t outside;
 	struct timeline *timeline; /* where laps and stages are recorded besides, or NULL */
 	_Atomic uint64_t messages, walked;
 	struct stage_clock stages[PTL_STAGE_COUNT];
@@ -70,6 +71,8 @@ void timing_record(struct timing *, ptl_stage_t, uint64_t ticks);
 void timing_record_span(struct timing *, ptl_stage_t, uint64_t start, uint64_t end);
 void timing_record_lap(struct timing *, ptl_stage_t);
 void timing_record_message(struct timing *);
+/* For the next message, and for the total until there is one. */
+void timing_add_outside(struct timing *, uint64_t ticks);
 
 static inline bool timing_on(const struct timing *timing)
 {

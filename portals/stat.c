@@ -21,6 +21,7 @@
 #include "base/private_file.h"
 #include "base/report.h"
 #include "base/stat_page.h"
+#include "offload/results.h"
 #include "offload/spawn.h"
 #include "portals/dump.h"
 #include "portals/process_table.h"
@@ -97,12 +98,26 @@ static void show_owners(struct stat_page *page)
 	}
 }
 
+static int write_trace(struct nic *nic, void *told)
+{
+	results_trace(nic, told);
+	return 0;
+}
+
+static void write_text(struct nic *nic, uint32_t wanted, FILE *out)
+{
+	if (wanted == STAT_TRACE)
+		nic_call(nic, write_trace, out);
+	else
+		dump_interface(nic, out);
+}
+
 /* NULL: no memory. */
-static char *ask_engines(struct stat_page *page, bool wants_text)
+static char *ask_engines(struct stat_page *page, uint32_t wanted)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = wants_text ? open_memstream(&text, &size) : NULL;
+	FILE *out = wanted != STAT_NONE ? open_memstream(&text, &size) : NULL;
 
 	memset(own.answer, 0, sizeof(own.answer));
 	for (int i = 0; i < MAX_INTERFACES; i++) {
@@ -110,13 +125,14 @@ static char *ask_engines(struct stat_page *page, bool wants_text)
 
 		if (!nic)
 			continue;
+		atomic_store_explicit(&page->asked_at, monotonic_ns(), memory_order_relaxed);
 		atomic_store_explicit(&page->asking, (uint32_t)i + 1, memory_order_relaxed);
 		if (nic_call(nic, read_numbers, &own.answer[i]))
 			continue;
 		own.answer[i].life = atomic_load_explicit(&process_table.lives[i], memory_order_relaxed) + 1;
 		read_stages(nic, &own.answer[i]);
 		if (out)
-			dump_interface(nic, out);
+			write_text(nic, wanted, out);
 	}
 	atomic_store_explicit(&page->asking, 0, memory_order_relaxed);
 	if (out && fclose(out) == 0)
@@ -148,10 +164,10 @@ static void write_answer(struct stat_page *page, const char *text)
 
 static void answer(struct stat_page *page, uint32_t request)
 {
-	bool wants_text = atomic_exchange_explicit(&page->wants_text, 0, memory_order_relaxed) != 0;
+	uint32_t wanted = atomic_exchange_explicit(&page->wants_text, STAT_NONE, memory_order_relaxed);
 
 	show_owners(page);
-	char *text = ask_engines(page, wants_text);
+	char *text = ask_engines(page, wanted);
 
 	write_answer(page, text);
 	free(text);

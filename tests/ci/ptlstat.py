@@ -4,12 +4,15 @@
 
     ptlstat.py PTLSTAT HELLO_PUT
 """
+import json
 import os
 import pathlib
+import re
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 
 PATIENCE = ["--timeout", "120"]  # of a machine that is busy
@@ -63,6 +66,21 @@ def check_stopped(ptlstat, pid):
     look(0, ptlstat, *PATIENCE, "--queues", pid)
 
 
+def check_trace(ptlstat, hello_put):
+    """A timeline on request, of a process that goes on."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(ENVIRONMENT, PTL_TRACE=f"{folder}/t")
+        with subprocess.Popen([hello_put, "listen"], env=environment, stdout=subprocess.PIPE, text=True) as target:
+            try:
+                target.stdout.readline()
+                said = look(0, ptlstat, "--wait", 120, *PATIENCE, "--trace", target.pid)
+                path = re.search(r"interface 0: (.*\.json)$", said, re.MULTILINE).group(1)
+                document = json.loads(pathlib.Path(path).read_text())
+                assert document["otherData"]["recorded"] > 0 and target.poll() is None, said
+            finally:
+                target.kill()
+
+
 def check_hang(ptlstat, hello_put):
     with subprocess.Popen([hello_put, "127.0.0.1:123456789"], env=ENVIRONMENT, stdout=subprocess.DEVNULL) as lonely:
         try:
@@ -81,8 +99,10 @@ def main(ptlstat, hello_put):
             check_waiting(ptlstat, target.pid)
             check_page_is_private(ptlstat, target.pid)
             check_stopped(ptlstat, target.pid)
+            assert "no timeline: the process was not started with PTL_TRACE" in look(0, ptlstat, *PATIENCE, "--trace", target.pid)
         finally:
             target.kill()
+    check_trace(ptlstat, hello_put)
     check_hang(ptlstat, hello_put)
     assert "publishes nothing" in look(1, ptlstat, os.getpid())
     assert "usage" in look(2, ptlstat) and "usage" in look(2, ptlstat, "--nonsense", os.getpid())
