@@ -13,7 +13,7 @@
 #define WIDTH      640.0
 #define HEIGHT     360.0
 #define LEFT       64.0
-#define RIGHT      16.0
+#define RIGHT      30.0
 #define TOP        14.0
 #define BOTTOM     46.0
 #define LEGEND_ROW 20.0

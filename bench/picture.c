@@ -40,7 +40,9 @@ static const struct {
 	 {"fragment_bytes", "fragment, bytes", "one_by_one_us pipelined_us model_us", "us", "bytes=max", ""}},
 	{"match-depth",
 	 {"entries_in_front", "entries in front",
-	  "latency_us:exact wildcards_latency_us prefixes_latency_us different_masks_latency_us", "us", "", ""}},
+	  "latency_us:exact wildcards_latency_us:wildcards prefixes_latency_us:prefixes "
+	  "different_masks_latency_us:different_masks",
+	  "us", "", ""}},
 	{"attach", {"entries", "entries", "ns", "ns", "", "where"}},
 	{"bypass", {BYTES, "complete_us", "us", "", "operation"}},
 };
