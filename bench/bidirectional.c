@@ -59,16 +59,19 @@ static void compute_ns(uint64_t nanoseconds)
 
 /*
  * A window each way, then an empty put each way that says that the other's window is there: no iteration is shorter because
- * the other side was ahead of us.  run.depth: so many nanoseconds the host computes when it has posted its window.
+ * the other side was ahead of us, and nothing comes between the last message of a window and the look at it, nor is the
+ * source filled anew while it is still read.  run.depth: so many nanoseconds the host computes when it has posted its window.
  */
 static void both_window_once(struct session *session, const struct run *run, uint32_t iteration)
 {
 	const uint64_t before = (uint64_t)iteration * (run->window + 1);
 
+	payload_fill(session, session->source, run->size, iteration);
 	for (uint32_t slot = 0; slot < run->window; slot++)
 		session_put(session, source_md, BITS_DATA);
 	compute_ns(run->depth);
 	session_wait(session, PTL_EVENT_PUT_END, before + run->window);
+	payload_check(session, session->sink, run->size, iteration);
 	PTL(PtlPutRegion(source_md, 0, 0, PTL_NO_ACK_REQ, session->other, BENCH_PT_INDEX, 0, BITS_DATA, 0, 0));
 	session_wait(session, PTL_EVENT_PUT_END, before + run->window + 1);
 }

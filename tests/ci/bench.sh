@@ -58,6 +58,7 @@ suite node buffer-reuse "^64,2,1024,50,($figure),($figure)" "${sized[@]}"
 suite node segments "^64,64,($figure),($figure),($figure)" "${sized[@]}"
 for transport in node ofi:tcp; do
 	suite $transport bidirectional-latency "^64,($figure)," "${sized[@]}" --check
+	suite $transport bidirectional-bandwidth "^65536,($figure)," --row-time 20 --sizes 65536:65536 --check
 	suite $transport hot-spot "^64,8,($figure),($figure)" "${sized[@]}"
 	suite $transport peers "^64,16,($figure),($figure)" "${sized[@]}"
 	suite $transport operations "^\"first contact, to its ACK\",($figure)"
