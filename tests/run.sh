@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 source=$PWD
 builds=${PORTALS_TEST_BUILD:-$source/build-tests}
 # In the order in which they begin: those that take long first.
-daily="unit portability behaviour conformance threads stress security lint clients fuzz hosts rxe crash containers launch spin model install"
+daily="unit portability behaviour conformance threads stress security lint clients layers fuzz hosts rxe crash containers launch spin model install"
 groups="$daily mutants"
 # Each keeps every processor busy by itself: one at a time.  Of the others, which wait most of the time, so many.
 computing="portability lint fuzz rxe spin model mutants"
@@ -32,6 +32,8 @@ usage()
 	  conformance  each sentence of Portals 3.3, likewise (\`build/tests/conformance --list\`: which test proves which);
 	               its core over ofi:udp and ofi:shm (over ofi:verbs: rxe)
 	  clients      programs written for other implementations of Portals 3.3, likewise
+	  layers       the MPI subset of examples/minimpi: each call over node and ofi:tcp, programs beside another MPI; with
+	               --nightly address+undefined
 	  threads      calls, waiters and handlers in many threads, closing under traffic, fork, two interfaces, exit; release,
 	               address+undefined, thread
 	  model        random programs against a reference model, 40 s; address+undefined
@@ -352,6 +354,12 @@ group_clients()
 {
 	suite release clients
 	suite_sanitized address clients
+}
+
+group_layers()
+{
+	suite release layers
+	[ $nightly = no ] || suite address layers
 }
 
 group_threads()

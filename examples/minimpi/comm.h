@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MINIMPI_COMM_H
+#define MINIMPI_COMM_H
+
+#include <mpi.h>
+#include <stdbool.h>
+
+#include "group.h"
+
+struct attribute;
+struct topology;
+
+struct minimpi_comm {
+	int context; /* of its messages; the next one is that of its collective operations */
+	int rank;    /* = group->rank */
+	MPI_Group group;
+	MPI_Errhandler handler;
+	int users;            /* the program's handle, and requests */
+	unsigned collectives; /* how many were begun: their tag, so that messages of two are not mixed up */
+	struct attribute *attributes;
+	struct topology *topology;
+	char name[MPI_MAX_OBJECT_NAME];
+};
+
+/* Makes MPI_COMM_WORLD and MPI_COMM_SELF. */
+void comm_open(void);
+void comm_close(void);
+/* A communicator of a group, which it takes over, or MPI_COMM_NULL if this process is not in it.  All of `parent` call it. */
+int comm_new(MPI_Comm parent, MPI_Group group, MPI_Comm *result);
+void comm_release(MPI_Comm comm);
+
+#endif

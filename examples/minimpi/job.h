@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The job: this process's interface, its rank, and what it keeps of every other rank. */
+#ifndef MINIMPI_JOB_H
+#define MINIMPI_JOB_H
+
+#include <portals3.h>
+#include <portals3_nic.h>
+
+#include <mpi.h>
+#include <stdbool.h>
+
+/* Portal table entries. */
+enum {
+	INDEX_MESSAGES = 4, /* match list: posted receives, marker, blocks, headers (receive.c, unexpected.c) */
+	INDEX_LONG = 5,     /* what receivers fetch: long messages, and short ones that found no block (send.c) */
+	INDEX_WINDOWS = 6   /* memory of one-sided communication */
+};
+
+/*
+ * Most match entries of each purpose, out of the 65536 that an interface has.  What is beyond waits in lists of ours, so a
+ * program may have as many requests as it has memory.
+ */
+#define JOB_POSTED 24576u /* receives */
+#define JOB_SENT   32768u /* messages that no receiver has answered yet, to all ranks together */
+
+struct peer {
+	ptl_process_id_t id;
+	unsigned unanswered;     /* messages whose ACK, or whose fetching, has yet to come */
+	MPI_Request first, last; /* sends that wait until there are fewer, in their order */
+	bool dead;               /* its process ended: whatever is under way with it fails */
+};
+
+struct job {
+	ptl_handle_ni_t ni;
+	int rank, size;
+	enum { JOB_BEFORE, JOB_OPEN, JOB_CLOSING, JOB_CLOSED } state;
+	int threads;        /* MPI_THREAD_* */
+	struct peer *peers; /* by rank in MPI_COMM_WORLD */
+	unsigned window;    /* most unanswered messages to one peer */
+};
+extern struct job job;
+
+/* Opens the interface and finds the other ranks.  Arrivals are held back (PTL_HOLD) until job_ready. */
+void job_open(void);
+void job_ready(void);
+void job_close(void);
+/* The rank of a process, or -1. */
+int job_find(ptl_process_id_t id);
+/* Ends this process, and with it the job: the launcher sees to the others. */
+_Noreturn void job_abort(int code);
+_Noreturn void job_fail(const char *what, const char *why);
+
+/* For calls of Portals that can only fail if this library is wrong, or memory has run out. */
+#define PORTALS(call)                                                                                                  \
+	do {                                                                                                           \
+		int code_ = (call);                                                                                    \
+		if (code_ != PTL_OK)                                                                                   \
+			job_fail(#call, PtlErrorStr((unsigned)code_));                                                 \
+	} while (0)
+
+void *job_memory(size_t size); /* malloc that does not fail */
+
+#endif

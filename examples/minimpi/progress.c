@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "progress.h"
+
+#include <stdbool.h>
+
+#include "job.h"
+
+ptl_handle_eq_t progress_done, progress_unexpected;
+
+static void (*tell_died)(ptl_process_id_t);
+
+void progress_open(unsigned events, void (*died)(ptl_process_id_t))
+{
+	tell_died = died;
+	/* A request has one event, or three when it is long; room that is never used costs address space only. */
+	PORTALS(PtlEQAlloc(job.ni, 4ull * (JOB_POSTED + JOB_SENT), PTL_EQ_HANDLER_NONE, &progress_done));
+	PORTALS(PtlEQAlloc(job.ni, events, PTL_EQ_HANDLER_NONE, &progress_unexpected));
+	PORTALS(PtlNicPeerEvents(job.ni, progress_done));
+}
+
+static void handle(const ptl_event_t *event)
+{
+	if (event->type == PTL_NIC_EVENT_PEER_DIED) {
+		tell_died(event->initiator);
+	} else {
+		struct listener *listener = event->md.user_ptr;
+		listener->hear(listener, event);
+	}
+}
+
+static bool take(ptl_handle_eq_t queue)
+{
+	ptl_event_t event;
+	const int code = PtlEQGet(queue, &event);
+	if (code == PTL_EQ_EMPTY)
+		return false;
+	PORTALS(code); /* PTL_EQ_DROPPED too: the queues are as long as what can be under way */
+	handle(&event);
+	return true;
+}
+
+void progress_poll(void)
+{
+	while (take(progress_done) || take(progress_unexpected))
+		;
+}
+
+void progress_take_unexpected(void)
+{
+	take(progress_unexpected);
+}
+
+void progress_wait(void)
+{
+	ptl_handle_eq_t queues[] = {progress_done, progress_unexpected};
+	ptl_event_t event;
+	int which;
+	PORTALS(PtlEQPoll(queues, 2, PTL_TIME_FOREVER, &event, &which));
+	handle(&event);
+}

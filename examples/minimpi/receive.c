@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receives.  One that finds no message in the list is posted: a match entry for one message, in front of the marker, over
+ * the program's memory.  The NIC does the rest, and its UNLINK event, which tells all that END would, is the only one.
+ *
+ * Between the look into the list and the posting a message could arrive, go into a block, and be overtaken by the next.  So
+ * both are one step: PtlMEMDPost posts only if the queue of unexpected messages is empty.
+ *
+ * Of more receives than there are entries the youngest wait in a list.  All that are posted are older, so a message that
+ * meets none of them is for the first in that list that it fits.
+ */
+#include "receive.h"
+
+#include <string.h>
+
+#include "envelope.h"
+#include "send.h"
+
+static unsigned posted;                          /* receives that have an entry */
+static MPI_Request first_waiting, *last_waiting; /* the younger ones, which have none */
+
+static const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
+
+static void end(MPI_Request request, ptl_ni_fail_t failure)
+{
+	int error = MPI_SUCCESS;
+	if (failure != PTL_NI_OK)
+		error = MPI_ERR_OTHER;
+	else if ((size_t)request->status.minimpi_bytes > request->length)
+		error = MPI_ERR_TRUNCATE;
+	if (error == MPI_ERR_TRUNCATE)
+		request->status.minimpi_bytes = (MPI_Count)request->length;
+	request_not_under_way(request);
+	request_complete(request, error);
+}
+
+static void set_status(MPI_Request request, uint64_t bits, size_t length)
+{
+	request->status.MPI_SOURCE = envelope_source(bits);
+	request->status.MPI_TAG = envelope_tag(bits);
+	request->status.minimpi_bytes = (MPI_Count)length;
+}
+
+/* ---- the message came first ---- */
+
+static void hear_fetched(struct listener *self, const ptl_event_t *event)
+{
+	if (event->type == PTL_EVENT_UNLINK)
+		end((MPI_Request)self, event->ni_fail_type);
+}
+
+static void fetch(MPI_Request request, const struct minimpi_message *message)
+{
+	const bool is_long = message->bits & ENVELOPE_LONG;
+	const size_t length = message->length < request->length ? message->length : request->length;
+	request->listener.hear = hear_fetched;
+	PORTALS(PtlMDBind(job.ni,
+			  (ptl_md_t){.start = request->bytes,
+				     .length = length,
+				     .threshold = 1,
+				     .options = PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE,
+				     .user_ptr = request,
+				     .eq_handle = progress_done},
+			  PTL_UNLINK, &request->md));
+	PORTALS(PtlGet(request->md, message->sender, INDEX_LONG, 0, is_long ? message->where : SEND_SLOTS,
+		       is_long ? 0 : message->where));
+}
+
+/* The message is whole, or a header. */
+static void deliver(struct minimpi_message *message)
+{
+	MPI_Request request = message->wanted;
+	const size_t length = message->length < request->length ? message->length : request->length;
+	request->message = NULL;
+	if (message->block) {
+		if (length > 0 && !message->failed)
+			memcpy(request->bytes, message->bytes, length);
+		end(request, message->failed ? PTL_NI_PEER_DIED : PTL_NI_OK);
+	} else {
+		fetch(request, message);
+	}
+	unexpected_free(message);
+}
+
+void receive_message(MPI_Request request, struct minimpi_message *message)
+{
+	set_status(request, message->bits, message->length);
+	message->wanted = request;
+	request->message = message;
+	request_under_way(request);
+	if (message->whole)
+		deliver(message);
+}
+
+/* ---- the receive came first ---- */
+
+static void hear_posted(struct listener *self, const ptl_event_t *event)
+{
+	MPI_Request request = (MPI_Request)self;
+	if (event->type != PTL_EVENT_UNLINK)
+		return;
+	posted--;
+	request->posted = false;
+	set_status(request, event->match_bits, event->rlength);
+	end(request, event->ni_fail_type);
+}
+
+/* False if something has arrived meanwhile: it may be the message. */
+static bool post(MPI_Request request)
+{
+	request->listener.hear = hear_posted;
+	const int code = PtlMEMDPost(job.ni, unexpected_marker, anyone, request->bits, request->ignore, PTL_UNLINK,
+				     PTL_INS_BEFORE,
+				     (ptl_md_t){.start = request->bytes,
+						.length = request->length,
+						.threshold = 1,
+						.options = PTL_MD_OP_PUT | PTL_MD_TRUNCATE |
+							   PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE,
+						.user_ptr = request,
+						.eq_handle = progress_done},
+				     PTL_UNLINK, &request->me, &request->md, progress_unexpected);
+	if (code == PTL_MD_NO_UPDATE)
+		return false;
+	PORTALS(code);
+	posted++;
+	request->posted = true;
+	request_under_way(request);
+	return true;
+}
+
+static void wait_for_entry(MPI_Request request)
+{
+	request->next = NULL;
+	*(first_waiting ? last_waiting : &first_waiting) = request;
+	last_waiting = &request->next;
+}
+
+static void leave_waiting(MPI_Request *place)
+{
+	MPI_Request request = *place;
+	*place = request->next;
+	if (last_waiting == &request->next)
+		last_waiting = place;
+}
+
+void receive_start(MPI_Request request)
+{
+	struct minimpi_message *message;
+	request_stage(request);
+	for (;;) {
+		receive_serve_waiting();
+		message = unexpected_find(request->bits, request->ignore);
+		if (message) {
+			unexpected_remove(message);
+			receive_message(request, message);
+			return;
+		}
+		if (first_waiting || posted == JOB_POSTED) {
+			wait_for_entry(request);
+			return;
+		}
+		if (post(request))
+			return;
+		progress_take_unexpected();
+	}
+}
+
+static void offer_to_waiting(struct minimpi_message *message)
+{
+	for (MPI_Request *place = &first_waiting; *place; place = &(*place)->next) {
+		MPI_Request request = *place;
+		if (!envelope_matches(message->bits, request->bits, request->ignore))
+			continue;
+		leave_waiting(place);
+		unexpected_remove(message);
+		receive_message(request, message);
+		return;
+	}
+}
+
+void receive_serve_waiting(void)
+{
+	struct minimpi_message *message;
+	for (;;) {
+		while ((message = unexpected_first_new()))
+			offer_to_waiting(message);
+		MPI_Request request = first_waiting;
+		if (!request || posted == JOB_POSTED)
+			return;
+		leave_waiting(&first_waiting);
+		if (post(request))
+			continue;
+		request->next = first_waiting;
+		if (!first_waiting)
+			last_waiting = &request->next;
+		first_waiting = request;
+		progress_take_unexpected();
+	}
+}
+
+/* ---- before its time ---- */
+
+static bool cancel_waiting(MPI_Request request)
+{
+	for (MPI_Request *place = &first_waiting; *place; place = &(*place)->next) {
+		if (*place == request) {
+			leave_waiting(place);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* An entry that a message is just being written through is in use; one that has had its message is gone. */
+bool receive_cancel(MPI_Request request)
+{
+	if (request->posted) {
+		if (PtlMEUnlink(request->me) != PTL_OK)
+			return false;
+		posted--;
+		request->posted = false;
+		request_not_under_way(request);
+		return true;
+	}
+	return cancel_waiting(request);
+}
+
+void receive_fail(MPI_Request request)
+{
+	if (!receive_cancel(request))
+		return; /* its END comes, with a reason */
+	request->status.MPI_SOURCE = request->rank;
+	request->status.MPI_TAG = request->tag;
+	request_complete(request, MPI_ERR_OTHER);
+}
+
+void receive_open(void)
+{
+	unexpected_open(deliver);
+}

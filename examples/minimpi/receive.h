@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MINIMPI_RECEIVE_H
+#define MINIMPI_RECEIVE_H
+
+#include "unexpected.h"
+
+void receive_open(void);
+/* Takes a message that is already there, or posts the receive. */
+void receive_start(MPI_Request request);
+/* Gives a message that the caller has taken out of the list to a receive. */
+void receive_message(MPI_Request request, struct minimpi_message *message);
+/* Gives new messages to receives that wait for an entry, and entries to those.  After each event that was handled. */
+void receive_serve_waiting(void);
+/* Takes back a receive that no message has met; false if it is too late. */
+bool receive_cancel(MPI_Request request);
+/* Ends a receive whose peer has died. */
+void receive_fail(MPI_Request request);
+
+#endif

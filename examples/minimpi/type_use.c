@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a program asks of data types: sizes, bounds, packing, counts. */
+#include <limits.h>
+
+#include "errors.h"
+#include "type.h"
+
+#define CHECKED(condition, error)                                                                                      \
+	do {                                                                                                           \
+		if (!(condition))                                                                                      \
+			return errors_check(MPI_COMM_WORLD, error, __func__);                                          \
+	} while (0)
+
+int MPI_Type_size(MPI_Datatype type, int *size)
+{
+	CHECKED(type, MPI_ERR_TYPE);
+	CHECKED(size, MPI_ERR_ARG);
+	*size = type->size > INT_MAX ? MPI_UNDEFINED : (int)type->size;
+	return MPI_SUCCESS;
+}
+
+int MPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lower, MPI_Aint *extent)
+{
+	CHECKED(type, MPI_ERR_TYPE);
+	CHECKED(lower && extent, MPI_ERR_ARG);
+	*lower = type->lower;
+	*extent = type->extent;
+	return MPI_SUCCESS;
+}
+
+int MPI_Type_get_true_extent(MPI_Datatype type, MPI_Aint *lower, MPI_Aint *extent)
+{
+	CHECKED(type, MPI_ERR_TYPE);
+	CHECKED(lower && extent, MPI_ERR_ARG);
+	*lower = type->true_lower;
+	*extent = type->true_extent;
+	return MPI_SUCCESS;
+}
+
+int MPI_Type_extent(MPI_Datatype type, MPI_Aint *extent)
+{
+	CHECKED(type, MPI_ERR_TYPE);
+	CHECKED(extent, MPI_ERR_ARG);
+	*extent = type->extent;
+	return MPI_SUCCESS;
+}
+
+int MPI_Type_lb(MPI_Datatype type, MPI_Aint *lower)
+{
+	CHECKED(type, MPI_ERR_TYPE);
+	CHECKED(lower, MPI_ERR_ARG);
+	*lower = type->lower;
+	return MPI_SUCCESS;
+}
+
+int MPI_Type_ub(MPI_Datatype type, MPI_Aint *upper)
+{
+	CHECKED(type, MPI_ERR_TYPE);
+	CHECKED(upper, MPI_ERR_ARG);
+	*upper = type->lower + type->extent;
+	return MPI_SUCCESS;
+}
+
+int MPI_Type_commit(MPI_Datatype *type)
+{
+	CHECKED(type && *type, MPI_ERR_TYPE);
+	(*type)->committed = true;
+	return MPI_SUCCESS;
+}
+
+int MPI_Type_free(MPI_Datatype *type)
+{
+	CHECKED(type && *type && !(*type)->predefined, MPI_ERR_TYPE);
+	type_release(*type);
+	*type = MPI_DATATYPE_NULL;
+	return MPI_SUCCESS;
+}
+
+int MPI_Get_address(const void *place, MPI_Aint *address)
+{
+	CHECKED(address, MPI_ERR_ARG);
+	*address = (MPI_Aint)place;
+	return MPI_SUCCESS;
+}
+
+int MPI_Address(void *place, MPI_Aint *address)
+{
+	return MPI_Get_address(place, address);
+}
+
+MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint displacement)
+{
+	return base + displacement;
+}
+
+MPI_Aint MPI_Aint_diff(MPI_Aint address, MPI_Aint base)
+{
+	return address - base;
+}
+
+int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count)
+{
+	CHECKED(type && type->committed, MPI_ERR_TYPE);
+	CHECKED(status && count, MPI_ERR_ARG);
+	const MPI_Count bytes = status->minimpi_bytes, size = (MPI_Count)type->size;
+	if (bytes == 0)
+		*count = 0;
+	else if (size == 0 || bytes % size || bytes / size > INT_MAX)
+		*count = MPI_UNDEFINED;
+	else
+		*count = (int)(bytes / size);
+	return MPI_SUCCESS;
+}
+
+/* How many basic elements the bytes are, in the order in which the type's pieces are filled. */
+static MPI_Count elements(MPI_Datatype type, MPI_Count bytes)
+{
+	MPI_Count all = 0, count = 0;
+	for (size_t i = 0; i < type->piece_count; i++)
+		all += (MPI_Count)type->pieces[i].count;
+	if (type->size > 0) {
+		count = bytes / (MPI_Count)type->size * all;
+		bytes %= (MPI_Count)type->size;
+	}
+	for (size_t i = 0; i < type->piece_count && bytes > 0; i++) {
+		const MPI_Count size = (MPI_Count)type->pieces[i].basic->size;
+		const MPI_Count run = (MPI_Count)type->pieces[i].count * size;
+		const MPI_Count taken = bytes < run ? bytes : run;
+		if (taken % size)
+			return MPI_UNDEFINED;
+		count += taken / size;
+		bytes -= taken;
+	}
+	return bytes > 0 || count > INT_MAX ? MPI_UNDEFINED : count;
+}
+
+int MPI_Get_elements(const MPI_Status *status, MPI_Datatype type, int *count)
+{
+	CHECKED(type && type->committed, MPI_ERR_TYPE);
+	CHECKED(status && count, MPI_ERR_ARG);
+	*count = (int)elements(type, status->minimpi_bytes);
+	return MPI_SUCCESS;
+}
+
+/* The packed form is the data alone, as all processes of a job have the same representation of it. */
+int MPI_Pack(const void *in, int count, MPI_Datatype type, void *out, int size, int *position, MPI_Comm comm)
+{
+	int error = errors_check_data(in, count, type);
+	if (!comm)
+		error = MPI_ERR_COMM;
+	else if (!error && (!position || *position < 0 || size < 0))
+		error = MPI_ERR_ARG;
+	else if (!error && (size_t)count * type->size > (size_t)(size - *position))
+		error = MPI_ERR_TRUNCATE;
+	if (error)
+		return errors_check(comm, error, __func__);
+	type_pack(type, in, count, (char *)out + *position);
+	*position += (int)((size_t)count * type->size);
+	return MPI_SUCCESS;
+}
+
+int MPI_Unpack(const void *in, int size, int *position, void *out, int count, MPI_Datatype type, MPI_Comm comm)
+{
+	int error = errors_check_data(out, count, type);
+	if (!comm)
+		error = MPI_ERR_COMM;
+	else if (!error && (!position || *position < 0 || size < 0))
+		error = MPI_ERR_ARG;
+	else if (!error && (size_t)count * type->size > (size_t)(size - *position))
+		error = MPI_ERR_TRUNCATE;
+	if (error)
+		return errors_check(comm, error, __func__);
+	type_unpack(type, (const char *)in + *position, (size_t)count * type->size, out, count);
+	*position += (int)((size_t)count * type->size);
+	return MPI_SUCCESS;
+}
+
+int MPI_Pack_size(int count, MPI_Datatype type, MPI_Comm comm, int *size)
+{
+	CHECKED(comm, MPI_ERR_COMM);
+	CHECKED(count >= 0, MPI_ERR_COUNT);
+	CHECKED(type && type->committed, MPI_ERR_TYPE);
+	CHECKED(size, MPI_ERR_ARG);
+	const size_t bytes = (size_t)count * type->size;
+	*size = bytes > INT_MAX ? MPI_UNDEFINED : (int)bytes;
+	return MPI_SUCCESS;
+}
