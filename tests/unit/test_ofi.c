@@ -1243,6 +1243,8 @@ static void connections_are_taken_as_fast_as_we_poll(void)
 
 	if (listener.fd < 0)
 		lose_race("another process holds our first port");
+	if (ofi_of(transport)->library->version() != FI_VERSION(1, 17))
+		skip_test("fi_trywait() takes connections in libfabric 1.17 (ofi_sleep.c)");
 	for (int i = 0; i < CONNECTIONS; i++)
 		near[i] = connect_to(port_of(transport));
 	for (; poll(&listener, 1, 0) == 1; polls++)
@@ -2083,9 +2085,16 @@ static void forget_many_others(void)
 	drive_until("forget", only_few_are_unused, NULL);
 }
 
+static void skip_where_addresses_are_kept(void)
+{
+	if (ofi_of(transport)->grave == FI_ADDR_NOTAVAIL)
+		skip_test("this version of libfabric's addresses are kept (ofi_forget.c)");
+}
+
 static void addresses_are_used_again(void)
 {
 	CHECK_EQUAL(open_as(ANY_PID), 0);
+	skip_where_addresses_are_kept();
 	struct ofi *ofi = ofi_of(transport);
 	transport_address held = resolved(NEIGHBOUR, 1u << 20, 0), regained = resolved(NEIGHBOUR, 1u << 21, 0);
 
@@ -2107,6 +2116,7 @@ static void addresses_are_used_again(void)
 static void who_was_forgotten_is_nobody_until_it_is_resolved(void)
 {
 	open_and_greet();
+	skip_where_addresses_are_kept();
 	struct ofi *ofi = ofi_of(transport);
 	fi_addr_t former = ofi->addresses[address_of[1]].number;
 
@@ -2546,11 +2556,12 @@ static void reads_of_memory_that_is_not_there_fail(void)
 		await_aside();
 		stop_process(1); /* such an error is reported by our own call: ofi_shm_reap() relies on it */
 		for (int i = 0; i < 3; i++) {
-			CHECK_EQUAL(
-				start_read(address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status),
-				0);
-			drive_until("wait for a read", has_ended, &status);
-			CHECK_LESS(status, 0);
+			int refused =
+				start_read(address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &status);
+			if (!refused) /* libfabric 2.1 refuses it */
+				drive_until("wait for a read", has_ended, &status);
+			CHECK_LESS(refused ? refused : status, 0);
+			CHECK(refused != -EAGAIN);
 		}
 		atomic_store(over, 1);
 		continue_process(1);

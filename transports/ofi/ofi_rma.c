@@ -45,6 +45,15 @@ static bool window_is_full(const struct ofi *ofi, const struct ofi_address *peer
 	       (ofi->rma_window && peer->rma_bytes && peer->rma_bytes + length > ofi->rma_window);
 }
 
+/*
+ * shm of libfabric 2.1 answers -FI_EAGAIN both where it has no room and where its process_vm_readv() has failed
+ * (smr_generic_rma: "error doing fast RMA"), at each try again.  The kernel's answer is still in errno, which is cleared before.
+ */
+static ssize_t cause_of(const struct ofi *ofi, ssize_t code)
+{
+	return code == -FI_EAGAIN && ofi->profile.lone_rma && errno == EFAULT ? -EFAULT : code;
+}
+
 static int start(struct ofi *ofi, struct fi_msg_rma *message, void *context)
 {
 	size_t length = message->msg_iov->iov_len;
@@ -69,6 +78,7 @@ static int start(struct ofi *ofi, struct fi_msg_rma *message, void *context)
 	ofi_clear_errno();
 	ssize_t code = fi_readmsg(ofi->ep, message, FI_COMPLETION);
 	if (code) {
+		code = cause_of(ofi, code);
 		operation->posted = false;
 		give_operation(ofi, operation);
 		return ofi_post_error(ofi, "a read", to, code);

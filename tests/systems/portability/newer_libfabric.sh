@@ -79,10 +79,10 @@ echo "libfabric $there of $suite; here $here"
 if check "configure" configure && check "build" inside 900 ninja -C /build; then
 	check "net is libfabric's own tcp" opens_as ofi:net "tcp (libfabric ${there%.*})"
 	check "tcp is rxm over it" opens_as ofi:tcp "tcp;ofi_rxm (libfabric ${there%.*})"
-	check "unit tests" inside 1200 meson test -C /build --no-rebuild --num-processes 1 --suite unit --timeout-multiplier 4
+	check "unit tests" inside 2400 meson test -C /build --no-rebuild --num-processes 1 --suite unit --timeout-multiplier 4
 	for provider in tcp net udp; do
 		for mode in shared dedicated host; do
-			check "conformance, core, over ofi:$provider, $mode" inside 300 \
+			check "conformance, core, over ofi:$provider, $mode" inside 900 \
 				/build/tests/conformance --core --transport "ofi:$provider" --mode "$mode"
 		done
 	done
