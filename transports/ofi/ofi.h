@@ -187,7 +187,7 @@ struct ofi {
 
 	/* Forgetting (ofi_forget.c). */
 	fi_addr_t grave;                    /* FI_ADDR_NOTAVAIL: addresses are kept */
-	bool half_buried;                   /* the first unused one is, and nothing may be inserted */
+	bool half_reaped;                   /* the first unused one is, and nothing may be inserted */
 	uint32_t unused_first, unused_last; /* index + 1 */
 	uint32_t free_entries;              /* likewise */
 	uint32_t probes;                    /* sent so far */

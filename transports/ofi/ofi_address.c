@@ -210,7 +210,7 @@ int ofi_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigne
 
 	if (attempt >= OFI_CANDIDATES)
 		return -ENOENT;
-	if (unlikely(ofi->half_buried))
+	if (unlikely(ofi->half_reaped))
 		return report_error(-ENOMEM,
 				    "no memory for the address of a peer: that of one that has gone waits for it");
 	int error = ofi_make_address(ofi, nid, ofi_candidate_port(pid, attempt), out);

@@ -25,7 +25,7 @@
  *	connections; remove it; insert the grave's again.
  *
  * Should the provider have no memory for one of the two insertions, connections are left with a number that is free, and whatever
- * is inserted next would have it.  So nothing is (`half_buried`): resolve() refuses, and poll() tries again.
+ * is inserted next would have it.  So nothing is (`half_reaped`): resolve() refuses, and poll() tries again.
  *
  * Now the former number means nobody.  What was read before with that number is in the completion queue, if anywhere: so
  * that is only done when the queue has been found empty and nothing of it is kept (`stash`).  A message that is half
@@ -119,20 +119,20 @@ void ofi_forget(struct transport *transport, transport_address index)
 
 /*
  * 0: the address has no number any more, and what comes over its connections is from nobody; -ENOMEM: not yet, it is half
- * buried; -EIO: the provider numbers otherwise than we know it.
+ * reaped; -EIO: the provider numbers otherwise than we know it.
  */
-static int bury(struct ofi *ofi, uint32_t index)
+static int reap_number(struct ofi *ofi, uint32_t index)
 {
 	const struct ofi_address *address = &ofi->addresses[index];
 	fi_addr_t former = address->number, grave = ofi->grave;
 
-	if (!ofi->half_buried) {
+	if (!ofi->half_reaped) {
 		if (former == FI_ADDR_NOTAVAIL)
 			return 0;
 		ofi_number_address(ofi, index, FI_ADDR_NOTAVAIL);
 		fi_av_remove(ofi->av, &former, 1, 0);
 		fi_av_remove(ofi->av, &grave, 1, 0);
-		ofi->half_buried = true;
+		ofi->half_reaped = true;
 	}
 	fi_addr_t number = insert(ofi, address->nid, address->port);
 
@@ -146,7 +146,7 @@ static int bury(struct ofi *ofi, uint32_t index)
 	number = insert(ofi, ofi->nid, GRAVE_PORT);
 	if (number == FI_ADDR_NOTAVAIL)
 		return -ENOMEM;
-	ofi->half_buried = false;
+	ofi->half_reaped = false;
 	return number == grave ? 0 : -EIO;
 }
 
@@ -154,7 +154,7 @@ static int bury(struct ofi *ofi, uint32_t index)
 static void keep_all(struct ofi *ofi)
 {
 	ofi->grave = FI_ADDR_NOTAVAIL;
-	ofi->half_buried = false;
+	ofi->half_reaped = false;
 	while (ofi->unused_first)
 		take_out(ofi, ofi->unused_first - 1);
 }
@@ -176,7 +176,7 @@ void ofi_reap_unused(struct ofi *ofi)
 		}
 		if (ofi->suspicion && ofi->suspect == index)
 			ofi->suspicion = 0;
-		int error = bury(ofi, index);
+		int error = reap_number(ofi, index);
 
 		if (error == -ENOMEM)
 			return;
