@@ -155,7 +155,7 @@ def declarations(comment, behind, codes):
 
 # What a code says that a call lists without a text.
 MEANINGS = {"PTL_OK": "success", "PTL_NO_INIT": "the library is not initialised, see portals3(7)"}
-TITLES = {"portals3.h": "Portals 3.3", "portals3_nic.h": "The instrument", "p3rt.h": "Ranks"}
+TITLES = {"portals3.h": "Portals 3.3", "portals3_ext.h": "Calls of other implementations", "portals3_nic.h": "The instrument", "p3rt.h": "Ranks"}
 
 
 def codes_beside(header):

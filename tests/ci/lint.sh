@@ -157,7 +157,7 @@ manual()
 	mandoc -T lint -W warning "$pages"/*.[37] || return
 	while read -r call; do
 		[ -s "$pages/$call.3" ] || { echo "$call has no manual page"; return 1; }
-	done < <(sed -n 's/^[a-z].* \**\(Ptl[A-Za-z0-9]*\)(.*/\1/p' include/portals3.h include/portals3_nic.h include/compat/p3rt/p3rt.h)
+	done < <(sed -n 's/^[a-z].* \**\(Ptl[A-Za-z0-9]*\)(.*/\1/p' include/portals3.h include/portals3_ext.h include/portals3_nic.h include/compat/p3rt/p3rt.h)
 }
 
 # One term for a concept; and which words of old are still there, and which are not.
