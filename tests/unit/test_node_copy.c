@@ -1105,8 +1105,8 @@ static void a_deregistered_key_is_refused_even_in_the_middle(void)
 	if (my_rank == 0) {
 		DRIVE_UNTIL(result != PENDING);
 		CHECK_EQUAL(result, -EACCES);
-		check_filled(to, NODE_SLAB_SIZE, 1);
-		check_only(to + NODE_SLAB_SIZE, LONG - NODE_SLAB_SIZE, 0);
+		check_filled(to, NODE_PIECE_MAX, 1);
+		check_only(to + NODE_PIECE_MAX, LONG - NODE_PIECE_MAX, 0);
 	}
 	barrier();
 }

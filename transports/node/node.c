@@ -42,9 +42,9 @@
 #define RMA_DEPTH       4
 #define WAITS_LONG_NS   2000000 /* longer than node_recover() needs where it can help */
 
-/* What goes with its header, unless PTL_SHORT_MAX says otherwise: half a slab, and room for the header, which goes beside it. */
+/* What goes with its header, unless PTL_SHORT_MAX says otherwise: a quarter of a slab, and room for the header, which goes beside it. */
 #define HEADER_ROOM CACHE_LINE
-#define SHORT_MAX   (NODE_SLAB_SIZE / 2 + HEADER_ROOM)
+#define SHORT_MAX   (NODE_SLAB_SIZE / 4 + HEADER_ROOM)
 
 /* --- peers --- */
 

@@ -26,11 +26,12 @@
 #include "transports/transport.h"
 
 /* Of struct node_segment and of what is written into it; to be raised with every change. */
-#define NODE_LAYOUT_VERSION 3
+#define NODE_LAYOUT_VERSION 4
 
 #define NODE_SLOTS     1024 /* a power of two */
 #define NODE_SLABS     64
-#define NODE_SLAB_SIZE 16384
+#define NODE_SLAB_SIZE 32768
+#define NODE_PIECE_MAX 16384 /* of a message that is staged: half a slab, so that both ends copy at a time */
 #define NODE_SLABS_AHEAD                                                                                               \
 	8 /* pieces of long messages that a peer may have unconsumed: more than one, so that both copy at a time */
 #define NODE_CLAIMS    64

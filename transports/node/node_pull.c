@@ -144,7 +144,7 @@ bool node_pulled_piece(struct node *node, struct node_peer *peer, const uint8_t 
 		refused(node, read, pulled.status);
 		return true;
 	}
-	if (place.slab >= NODE_SLABS || place.length == 0 || place.length > NODE_SLAB_SIZE ||
+	if (place.slab >= NODE_SLABS || place.length == 0 || place.length > NODE_PIECE_MAX ||
 	    place.length > read->pulled_until - read->at)
 		return false;
 	FAULT_POINT("pull-before-copy");
@@ -231,7 +231,7 @@ static int send_piece(struct node *node, struct node_pull *pull)
 	/* A process that computes has no time for what the peer can do as well. */
 	if (pull->optional && !node->sink->host_waits(node->owner))
 		return send_refusal(node, pull, EAGAIN);
-	struct iovec piece = {(void *)(uintptr_t)(source + pull->sent), left < NODE_SLAB_SIZE ? left : NODE_SLAB_SIZE};
+	struct iovec piece = {(void *)(uintptr_t)(source + pull->sent), left < NODE_PIECE_MAX ? left : NODE_PIECE_MAX};
 	if (!memory_readable(piece.iov_base, piece.iov_len))
 		return send_refusal(node, pull, EFAULT);
 	FAULT_POINT("pull-before-piece");
