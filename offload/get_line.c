@@ -68,6 +68,7 @@ bool get_line_arrived(struct nic *nic, transport_address from, const void *bytes
 
 	if (!wire_read_line(bytes, length, WIRE_GET, &get) || unlikely(timing_on(&nic->timing) || nic->trace))
 		return false;
+	PROBE1(message_begin, &nic->timing);
 	struct peer *peer = receive_line_from(nic, from, &get);
 
 	if (unlikely(!peer || !peer_takes_responses(peer) || !peer->transport->ops->send_line ||
@@ -81,6 +82,7 @@ bool get_line_arrived(struct nic *nic, transport_address from, const void *bytes
 
 	if (unlikely(!md || !is_usual(nic, peer, md, access.mlength)))
 		return false;
+	PROBE2(stage, &nic->timing, PTL_STAGE_MATCH);
 	match_end(&search); /* as in put_line_arrived() */
 	peer->source_shown[nic->drive.polling] = true;
 	peer_note_arrival(peer, WIRE_GET);
@@ -99,5 +101,6 @@ bool get_line_arrived(struct nic *nic, transport_address from, const void *bytes
 	} else {
 		get_answer(nic, peer, get.token, md, &info);
 	}
+	PROBE1(message_end, &nic->timing);
 	return true;
 }

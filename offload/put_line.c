@@ -64,6 +64,7 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 		return false;
 	if (unlikely(body && length != WIRE_LINE_HEADER)) /* two payloads: no message */
 		return false;
+	PROBE1(message_begin, &nic->timing);
 	struct peer *peer = receive_line_from(nic, from, &put);
 
 	if (unlikely(!peer || !receive_granted(nic, peer, put.pt_index, put.ac_index)))
@@ -78,6 +79,7 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 
 	if (unlikely(!md))
 		return false;
+	PROBE2(stage, &nic->timing, PTL_STAGE_MATCH);
 	match_end(&search); /* may change the list, which a search that is repeated must not do twice */
 	peer->source_shown[nic->drive.polling] = true;
 	peer_note_arrival(peer, WIRE_PUT);
@@ -97,6 +99,8 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 		memcpy((char *)md->region.whole.iov_base + access.offset, payload, access.mlength);
 	else
 		region_write(&md->region, access.offset, payload, access.mlength);
+	PROBE2(stage, &nic->timing, PTL_STAGE_COPY);
 	operation_end(nic, md, PTL_EVENT_PUT_END, &info, PTL_NI_OK);
+	PROBE1(message_end, &nic->timing);
 	return true;
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "base/arch.h"
+#include "base/probe.h"
 
 #ifndef PORTALS_TIMING /* the build option `timing` */
 #define PORTALS_TIMING 1
@@ -82,6 +83,7 @@ static inline bool timing_on(const struct timing *timing)
 /* Starts a message: its first lap begins here. */
 static inline void timing_begin(struct timing *timing)
 {
+	PROBE1(message_begin, timing);
 	if (timing_on(timing))
 		timing->started = timing->lap = cycle_clock();
 }
@@ -98,12 +100,14 @@ static inline void timing_dismiss(struct timing *timing)
  */
 static inline void timing_lap(struct timing *timing, ptl_stage_t stage)
 {
+	PROBE2(stage, timing, stage);
 	if (timing_on(timing) && timing->lap != 0)
 		timing_record_lap(timing, stage);
 }
 
 static inline void timing_end(struct timing *timing)
 {
+	PROBE1(message_end, timing);
 	if (timing_on(timing) && timing->lap != 0)
 		timing_record_message(timing);
 }
