@@ -18,7 +18,7 @@ static const struct {
 	{"sleeps", "sleeps", 2}, {"sleeps", "sleeps", 1},
 };
 
-/* Who polls calls PtlEQGet: PTL_SPIN would make the NIC threads of pairs poll that wait for their turn. */
+/* A process that polls calls PtlEQGet: PTL_SPIN would make the NIC threads of pairs poll that wait for their turn. */
 #define SLEEPS                                                                                                         \
 	{                                                                                                              \
 		"PTL_SPIN", "0"                                                                                        \

@@ -2,7 +2,7 @@
 /*
  * Ours, the bare limits of this machine, MPI, UCX and raw libfabric on the same work in one run.  All candidates are
  * started first; then they take turns, row by row and turn by turn, so that changes of the machine's speed affect them
- * alike.  Who has no turn sleeps, which is checked by its CPU time.  The distance of the two cores is gauged before and
+ * alike.  A candidate that has no turn sleeps, which is checked by its CPU time.  The distance of the two cores is gauged before and
  * after each turn, and turns at different distances are never put together.
  */
 #include "compare.h"

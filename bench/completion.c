@@ -93,7 +93,7 @@ static const struct column columns[] = {
 	{"ACK (us)", "ack_us", 3},
 };
 
-/* Without a NIC thread nobody drives for a program that looks at its memory alone. */
+/* Without a NIC thread no thread drives for a program that looks at its memory alone. */
 static uint32_t notices(const struct session *session)
 {
 	char mode[32] = "";

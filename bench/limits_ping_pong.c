@@ -154,39 +154,39 @@ static void claimed_stream_here(struct shared *shared)
 	stream_here(shared, true);
 }
 
-/* Wakes: `who` is 0 for the other thread, 1 for the main thread. */
-typedef void (*wake_function)(struct shared *, int who, uint32_t turn);
+/* Wakes: `which` is 0 for the other thread, 1 for the main thread. */
+typedef void (*wake_function)(struct shared *, int which, uint32_t turn);
 
-static void futex_wake(struct shared *shared, int who, uint32_t turn)
+static void futex_wake(struct shared *shared, int which, uint32_t turn)
 {
-	atomic_store(&shared->doorbell[who], turn);
-	syscall(SYS_futex, &shared->doorbell[who], FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	atomic_store(&shared->doorbell[which], turn);
+	syscall(SYS_futex, &shared->doorbell[which], FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static void futex_sleep(struct shared *shared, int who, uint32_t turn)
+static void futex_sleep(struct shared *shared, int which, uint32_t turn)
 {
 	uint32_t value;
 
-	while ((value = atomic_load(&shared->doorbell[who])) != turn)
-		syscall(SYS_futex, &shared->doorbell[who], FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+	while ((value = atomic_load(&shared->doorbell[which])) != turn)
+		syscall(SYS_futex, &shared->doorbell[which], FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 
-static void event_wake(struct shared *shared, int who, uint32_t turn)
+static void event_wake(struct shared *shared, int which, uint32_t turn)
 {
 	(void)turn;
-	if (eventfd_write(shared->sleeper[who].event, 1))
+	if (eventfd_write(shared->sleeper[which].event, 1))
 		fail("cannot write to an eventfd: %s", strerror(errno));
 }
 
-static void event_sleep(struct shared *shared, int who, uint32_t turn)
+static void event_sleep(struct shared *shared, int which, uint32_t turn)
 {
 	struct epoll_event event;
 	eventfd_t value;
 
 	(void)turn;
-	while (epoll_wait(shared->sleeper[who].set, &event, 1, -1) < 0 && errno == EINTR)
+	while (epoll_wait(shared->sleeper[which].set, &event, 1, -1) < 0 && errno == EINTR)
 		;
-	if (eventfd_read(shared->sleeper[who].event, &value))
+	if (eventfd_read(shared->sleeper[which].event, &value))
 		fail("cannot read an eventfd: %s", strerror(errno));
 }
 
@@ -295,9 +295,9 @@ static struct shared *new_shared(const struct ping_pong *ping_pong, struct sampl
 
 static void free_shared(struct shared *shared)
 {
-	for (int who = 0; who < 2; who++) {
-		close(shared->sleeper[who].event);
-		close(shared->sleeper[who].set);
+	for (int which = 0; which < 2; which++) {
+		close(shared->sleeper[which].event);
+		close(shared->sleeper[which].set);
 	}
 	free(shared);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ptlbench: how fast PtlPut and PtlGet are here, and who does the work. */
+/* ptlbench: how fast PtlPut and PtlGet are here, and which thread does the work. */
 #include <rdma/fabric.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -108,7 +108,7 @@ static void behind_finish(struct session *session, const struct run *run)
 const struct exchange put_behind_exchange = {behind_prepare, put_initiate, put_serve, behind_finish};
 
 /*
- * Unexpected messages go to the entry that takes all, behind the target's last, where whoever is above Portals
+ * Unexpected messages go to the entry that takes all, behind the target's last, where the layer above Portals
  * finds them.
  */
 static ptl_handle_me_t take_all;

@@ -139,13 +139,13 @@ void measure_connect(struct session *session);
 /* What both sides have spent so far, by role. */
 void measure_usage(struct session *session, struct usage usage[2]);
 
-/* Who drove the NIC: percent of the messages that the host handled; NaN if there were none. */
+/* Which thread drove the NIC: percent of the messages that the host handled; NaN if there were none. */
 double measure_host_percent(const struct usage *spent);
 
 /* Moves the times to completion of the last runs of EXCHANGE_PUT_TO_BUSY, us, to the caller. */
 void bypass_take(struct samples *complete_us);
 
-/* Says who drove since `before`. */
+/* Says which threads drove since `before`. */
 void measure_note_drivers(struct session *session, const struct usage before[2]);
 
 /* Repeats the run with stage clocks on: the times of both sides, by role. */

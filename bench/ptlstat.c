@@ -217,7 +217,7 @@ static void copy_answer(struct stat_page *page, struct stat_page *copy)
 	do {
 		before = atomic_load_explicit(&page->sequence, memory_order_acquire);
 		memcpy(copy, page, sizeof(*copy));
-		/* Pairs with the release fence of who writes it. */
+		/* Pairs with the release fence of its writer. */
 		atomic_thread_fence(memory_order_acquire);
 	} while (((before & 1) || atomic_load_explicit(&page->sequence, memory_order_relaxed) != before) &&
 		 ++tries < 1000);

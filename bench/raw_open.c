@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening and closing of the endpoints that raw exchanges use, and who competes with whom. */
+/* Opening and closing of the endpoints that raw exchanges use, and which of them compete. */
 #include "raw.h"
 
 #include <arpa/inet.h>

@@ -110,7 +110,7 @@ static void measure(uint32_t peers, bool compact, double *times, double *memory)
 	if (synthetic_accepted() != peers)
 		fail("of %u first puts the engine has accepted %llu", peers, (unsigned long long)synthetic_accepted());
 	if (synthetic_asked())
-		fail("every drive asks %u peers who have nothing to be sent", synthetic_asked());
+		fail("every drive asks %u peers that have nothing to be sent", synthetic_asked());
 	times[PUT] = each(puts_of_anybody, peers, MESSAGES);
 	times[PUT_OF_FEW] = each(puts_of_few, peers, MESSAGES);
 	times[PUT_ACK] = each(acknowledged_puts, peers, MESSAGES);
@@ -145,7 +145,7 @@ void scale_peers(uint32_t most, bool compact)
 		.title = "Memory by peers met",
 		.x_title = "peers",
 		.unit = compact ? "bytes, and KiB" : "bytes",
-		.curves = {"bytes a peer", compact ? "KiB, all gone" : NULL}}; /* no network tells who ends */
+		.curves = {"bytes a peer", compact ? "KiB, all gone" : NULL}}; /* no network tells which peer ends */
 
 	for (uint32_t peers = 1000; peers <= most; peers *= 10) {
 		times.x[times.points] = memory.x[memory.points] = peers;

@@ -157,7 +157,7 @@ static void add_moments(struct scene *scene, const struct trace_events *events, 
 		if (event->us + event->lasts_us < scene->begin || event->us > scene->end || !is_told(event))
 			continue;
 		if (event->us < scene->begin && strcmp(event->category, "HOST") != 0)
-			continue; /* of what was there before, only who waits */
+			continue; /* of what was there before, only which thread waits */
 		scene->moments[scene->count++] = (struct moment){event, role, -1};
 	}
 }

@@ -80,7 +80,7 @@ static size_t write_put(uint32_t peer, uint8_t *to)
 	return length + PAYLOAD;
 }
 
-static uint32_t anybody(void)
+static uint32_t any_peer(void)
 {
 	synthetic.random = synthetic.random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (uint32_t)((synthetic.random >> 32) * synthetic.among >> 32);
@@ -90,7 +90,7 @@ static uint32_t anybody(void)
 static uint32_t make_up(uint8_t *bytes, size_t *length)
 {
 	bool orderly = synthetic.act != PUTTING, puts = synthetic.act == PUTTING || synthetic.greeted;
-	uint32_t peer = orderly ? synthetic.next : anybody();
+	uint32_t peer = orderly ? synthetic.next : any_peer();
 
 	*length = synthetic.act == LEAVING ? 0 : puts ? write_put(peer, bytes) : write_hello(peer, bytes);
 	synthetic.greeted = synthetic.act == GREETING && !synthetic.greeted;

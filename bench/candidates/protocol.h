@@ -124,7 +124,7 @@ CANDIDATE_FUNCTION int candidate_write(int fd, const void *data, size_t size)
 	return put > 0;
 }
 
-/* Introduces this process; -1 if nobody listens. */
+/* Introduces this process; -1 if no process listens. */
 CANDIDATE_FUNCTION int candidate_connect(uint32_t rank, int32_t pid, int32_t other_pid, const char *text)
 {
 	struct candidate_hello hello = {.version = CANDIDATE_VERSION, .rank = rank, .pid = pid, .other_pid = other_pid};

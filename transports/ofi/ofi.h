@@ -58,7 +58,7 @@ struct ofi_profile {
 	bool never_inject;     /* injected sends would escape peer_sends, which its correctness needs (rxd) */
 	uint8_t peer_sends;    /* sends it may hold for one peer, 0: OFI_PEER_SENDS */
 	bool named;            /* its addresses are names, FI_ADDR_STR; it has no sockets */
-	bool scarce_receives;  /* messages that nobody expects take what posting a receive needs (ofi_receive.c) */
+	bool scarce_receives;  /* unexpected messages take what posting a receive needs (ofi_receive.c) */
 	bool lone_rma;         /* a failed read or write does not say which: one at a time */
 	size_t short_max;      /* default size of the greatest message, below any rendezvous of the provider */
 	size_t short_greatest; /* what PTL_SHORT_MAX can raise it to */
@@ -233,7 +233,7 @@ static inline struct ofi *ofi_of(struct transport *transport)
 	return (struct ofi *)transport;
 }
 
-/* Whom the provider means. */
+/* The address that the provider means. */
 static inline transport_address ofi_source(const struct ofi *ofi, fi_addr_t number)
 {
 	uint32_t index = number < ofi->numbered_room ? ofi->numbered[number] : OFI_UNNUMBERED;
@@ -265,7 +265,7 @@ static inline int ofi_errno(ssize_t code)
 /*
  * Before whatever may drive the provider's connections.  tcp and net of libfabric (1.17; net's successor in 2.1 as well) look into
  * errno when recv() of a greeting brings less than they want, also when it has found the end of the connection, which leaves
- * errno as it was.  An EAGAIN of somebody else, such as the last look of each of our probes, they take for the socket's: then
+ * errno as it was.  An EAGAIN of another call, such as the last look of each of our probes, they take for the socket's: then
  * they neither close it nor look at it again (xnet_run_conn), and the descriptor is lost.
  */
 static inline void ofi_clear_errno(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who we are and where the others are, without any exchange of addresses.
+ * Our address and those of others, without any exchange of addresses.
  *
  * A pid hashes to eight candidate ports below the ephemeral range.  Its process takes the first one that is free, the
  * others try them in the same order; the engine's HELLO names the process it wants, so a wrong owner is noticed.
@@ -9,7 +9,7 @@
  *   - a name in the abstract Unix namespace, after (nid, pid): binding it is atomic and so refuses a second owner of
  *     the same pid, whichever of the eight ports either of them would get;
  *   - a UDP socket on the port: it keeps other processes of ours off the port and, being closed by the kernel when we
- *     die, answers for us when somebody probes whether we live (ofi_probe.c).  Nobody reads it: a full receive queue
+ *     die, answers for us when a peer probes whether we live (ofi_probe.c).  It is never read: a full receive queue
  *     only drops further probes, which is as good as an answer.
  *
  * Which of the others are known is in ofi_table.c.

@@ -62,7 +62,7 @@ static unsigned break_connections(const struct ofi *ofi, int set)
 	return breaking.count;
 }
 
-/* What completes now is of no interest to anybody any more. */
+/* What completes now is of no interest any more. */
 static void let_provider_notice(struct ofi *ofi)
 {
 	for (int i = 0; i < POLLS; i++) {

@@ -9,7 +9,7 @@
  * A SOURCE THAT CANNOT BE READ is refused when it is to be exposed.  Providers that pin memory do so themselves.  tcp and
  * net (1.17) find out in the middle of serving a read: the kernel refuses the answer, which the provider then leaves out, or breaks off
  * where the memory ends, and goes on with the next message.  Answers carry no number, so the reader takes the next one, another message's,
- * for it; and what follows a piece of an answer is taken for the rest.  Nobody is told.
+ * for it; and what follows a piece of an answer is taken for the rest.  No peer is told.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -136,7 +136,7 @@ static int open_endpoint(struct ofi *ofi)
 
 /*
  * The first query of a process opens the verbs devices, once and for good.  A child inherits the descriptors, but the
- * kernel serves only who opened them: what the child posts would never be done.
+ * kernel serves only the process that opened them: what the child posts would never be done.
  */
 static bool is_orphaned(const struct ofi *ofi)
 {
@@ -184,7 +184,7 @@ static int try_profiles(struct ofi *ofi)
 		ofi_release(ofi);
 		if (why == -ENODEV)
 			why = error;
-		else if (error == -ENODEV) /* that others of the name are not there helps nobody */
+		else if (error == -ENODEV) /* that others of the name are not there helps no peer */
 			ofi->refusals[said] = '\0';
 	}
 	return why;

@@ -86,7 +86,7 @@ static const struct ofi_profile profiles[OFI_PROFILES] = {
 	 .rma_window = 32 * KIB,
 	 .rma_least = 1 * KIB},
 	/*
-	 * Nobody has run these two; what follows is from fi_efa(7), fi_cxi(7) and their sources in libfabric 2.1.  Their
+	 * These two were never run; what follows is from fi_efa(7), fi_cxi(7) and their sources in libfabric 2.1.  Their
 	 * addresses are published (ofi_published.c), which tests try with other providers; the rest of the transport
 	 * should do, since it branches on what fi_getinfo() answers.
 	 *
@@ -186,7 +186,7 @@ int ofi_refuse_step(struct ofi *ofi, const char *step, int code)
 			  report_descriptor_hint(error));
 }
 
-/* Where addresses are sockets' they follow from (nid, pid) without any exchange, unless somebody wants it otherwise. */
+/* Where addresses are sockets' they follow from (nid, pid) without any exchange, unless a setting wants it otherwise. */
 int ofi_check_addresses(struct ofi *ofi)
 {
 	if (ofi->book || !ofi->published)
@@ -284,7 +284,7 @@ size_t ofi_choose_short_max(const struct ofi *ofi)
 	return wanted < greatest ? wanted : greatest;
 }
 
-/* Names of the providers that could serve us, for a user who asked for one that cannot. */
+/* Names of the providers that could serve us, for a user that asked for one that cannot. */
 void ofi_list_providers(const struct ofi *ofi, char *text, size_t size)
 {
 	struct fi_info *hints = ofi->library->dupinfo(NULL), *list = NULL;
@@ -321,7 +321,7 @@ static bool have_device(const char *devices, const char *beginning)
 }
 
 /*
- * What only the environment tells libfabric, before anybody in the process has asked it for anything.  Children inherit
+ * What only the environment tells libfabric, before any code of the process has asked it for anything.  Children inherit
  * it, and an MPI in this process or theirs is told the same, hence only where there is a device that this interface may
  * use, and never over the user's value.
  *

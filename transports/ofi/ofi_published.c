@@ -75,7 +75,7 @@ static int look_up(struct ofi *ofi, transport_address index)
 	return insert(ofi, index, bytes, (size_t)length);
 }
 
-/* Of a second life nobody knows whether there was one: it exists once it has been found. */
+/* Of a second life it is not known whether there was one: it exists once it has been found. */
 static int resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigned attempt, transport_address *out)
 {
 	struct ofi *ofi = ofi_of(transport);

@@ -5,7 +5,7 @@
  * Messages land in multi-receive buffers, one behind the other, and are consumed inside arrived(), so a full buffer
  * can be posted again as soon as all of it was received.  That is not yet so when the provider releases it: messages
  * of several peers fill one buffer at the same time, and the last one to begin, which carries the release, may end
- * first.  A peer stopped in mid-message would otherwise go on to write into somebody else's message.  Such a buffer
+ * first.  A peer stopped in mid-message would otherwise go on to write into the message of another.  Such a buffer
  * waits, and another one takes its place.
  */
 #include <stdlib.h>
@@ -106,7 +106,7 @@ static int post_one_more(struct ofi *ofi)
 /*
  * shm 1.17 takes from one pool of 1024 both what notes a posted receive and what notes a message that found none.  Once a
  * flood has taken all of them, only a new buffer could free them, and it is refused for want of one.  So we keep one: a
- * receive of a kind that nobody sends, cancelled when a buffer needs its place.
+ * receive of a kind that is never sent, cancelled when a buffer needs its place.
  */
 static void keep_reserve(struct ofi *ofi)
 {
@@ -214,7 +214,7 @@ static void complete(struct ofi *ofi, const struct fi_cq_data_entry *entry, fi_a
 {
 	struct ofi_operation *operation = entry->op_context;
 
-	if (!operation) /* shm and net report injected sends although nobody asked */
+	if (!operation) /* shm and net report injected sends although not asked to */
 		return;
 	switch (operation->kind) {
 	case OFI_RECEIVE:
@@ -226,7 +226,7 @@ static void complete(struct ofi *ofi, const struct fi_cq_data_entry *entry, fi_a
 	case OFI_RMA:
 		ofi_rma_done(ofi, operation, 0);
 		break;
-	case OFI_RESERVE: /* nobody sends what it waits for */
+	case OFI_RESERVE: /* what it waits for is never sent */
 		operation->posted = false;
 		break;
 	}

@@ -98,7 +98,7 @@ static bool may_pass(int error)
 	case FI_EALREADY:
 	case FI_EINPROGRESS:
 	case FI_ENOTCONN:
-	/* Nobody is there, yet or any more (sockets: ENOENT). */
+	/* No process is there, yet or any more (sockets: ENOENT). */
 	case FI_ENOENT:
 	case FI_ECONNREFUSED:
 	case FI_EHOSTDOWN:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libfabric's shm, for users who name it.  Within a node `node` is better in every way but one: this shows that the
+ * libfabric's shm, for users that name it.  Within a node `node` is better in every way but one: this shows that the
  * library runs on a provider that has neither sockets nor a descriptor to sleep on.  What is wrong with it, and what is
  * done about it:
  *
@@ -27,11 +27,11 @@
  *
  * READS.  Where the kernel allows cross-memory attach the provider reads at once, without the other side.  Where it does
  * not, both sides have to progress, several times: the target is woken as often as it falls asleep, and arm() says that
- * nobody will announce the end.  A read that fails has no context, and returned 0 (profile.lone_rma: one at a time of the
+ * nothing will announce the end.  A read that fails has no context, and returned 0 (profile.lone_rma: one at a time of the
  * whole endpoint).  So without cross-memory attach one stopped peer stops all reads, until it goes on or dies.
  *
- * WHAT CANNOT BE MENDED, and why `auto` never takes this: whoever sends holds a spin lock in the receiver's memory while it
- * writes, and whoever reads holds one in the memory's owner's, for as long as the copy takes.  If it is killed then, the
+ * WHAT CANNOT BE MENDED, and why `auto` never takes this: a sender holds a spin lock in the receiver's memory while it
+ * writes, and a reader holds one in the memory's owner's, for as long as the copy takes.  If it is killed then, the
  * other side spins in the provider for good.  Likewise a process must not outlive an interface of its own that it has met:
  * is_neighbour().
  */
@@ -78,7 +78,7 @@ static bool is_due(struct ofi_address *address, struct shm_peer *peer)
 	return due != 0 && now >= due;
 }
 
-/* 0: it may be sent to; -EAGAIN; -ENOENT: nobody is there; -EHOSTUNREACH. */
+/* 0: it may be sent to; -EAGAIN; -ENOENT: no process is there; -EHOSTUNREACH. */
 static int reach(struct ofi *ofi, transport_address index)
 {
 	if (unlikely(index >= ofi->address_count))
@@ -95,7 +95,7 @@ static int reach(struct ofi *ofi, transport_address index)
 	return -ENOENT;
 }
 
-/* Wakes whom we have sent something, or, being refused, may have sent the provider's own introduction. */
+/* Wakes peers that we have sent something, or, being refused, may have sent the provider's own introduction. */
 static int wake(struct ofi *ofi, transport_address index, int result)
 {
 	struct shm_peer *peer = &ofi->shm->peers[index];
@@ -183,7 +183,7 @@ static int shm_arm(struct transport *transport)
 	struct shm *shm = ofi->shm;
 
 	if (ofi_shm_read_control_messages(ofi) ||
-	    shm->failed) /* a control message may have opened a peer for whom something waits */
+	    shm->failed) /* a control message may have opened a peer for which something waits */
 		return -EAGAIN;
 	do {
 		shm->sleep++;
@@ -235,7 +235,7 @@ static int shm_probe(struct transport *transport, transport_address index)
 
 /* --- life --- */
 
-/* Whoever forks meanwhile, shm_forked() is not to close what has the number next. */
+/* Should a thread fork meanwhile, shm_forked() is not to close what has the number next. */
 static void drop_name(struct shm *shm)
 {
 	int doorbell = shm->doorbell, lock = shm->lock;
@@ -325,8 +325,8 @@ static int shm_open_provider(struct transport *transport)
 }
 
 /*
- * Nobody is to come while we leave.  But the name stays ours until the endpoint is closed, because that removes the
- * segment by its name, whoever has it then.
+ * No peer is to come while we leave.  But the name stays ours until the endpoint is closed, because that removes the
+ * segment by its name, no matter which process has it then.
  */
 static void shm_close(struct transport *transport)
 {

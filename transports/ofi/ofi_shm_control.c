@@ -3,7 +3,7 @@
  * How processes that talk over libfabric's shm get to know each other, and which of them have gone.
  *
  * A PEER MUST NOT BE INSERTED BEFORE IT EXISTS: all that do not share one address, and what is sent to one reaches
- * another.  AND NOT KEPT AFTER IT HAS RESTARTED: its old memory stays mapped, and takes messages that nobody reads.
+ * another.  AND NOT KEPT AFTER IT HAS RESTARTED: its old memory stays mapped, and takes messages that are not read.
  * So an address (ofi_address.c) has a number of the provider only while its process is known to live: its ready page is
  * there and locked (ofi_shm_page.c).  Processes get to know each other by control messages, datagrams to each other's
  * doorbell:
@@ -13,13 +13,13 @@
  *
  * A sends only when it has inserted B, and B has said that it has inserted A (a control message with B's flag MET, to
  * A's nonce).  Hence whatever the provider holds under B's name is of this life of B, on both sides.  A control message
- * may be lost (some ten datagrams wait at a socket): whoever wants to send and is not OPEN asks again to connect, and a
+ * may be lost (some ten datagrams wait at a socket): a process that wants to send and is not OPEN asks again to connect, and a
  * connection request is always answered with all that the answerer knows.  The names of doorbells can be read in
- * /proc/net/unix, and anybody may write to them: a control message counts only if the kernel says that our user has
- * sent it, and who lives where only the page tells, which is our user's.
+ * /proc/net/unix, and any process may write to them: a control message counts only if the kernel says that our user has
+ * sent it, and which process lives where only the page tells, which is our user's.
  *
  * A process that has no number left for A looks whether one of its peers has died, and answers FULL if not.  A then
- * refuses what is sent to B for a second, and after that asks again to connect: B does not remember whom it has
+ * refuses what is sent to B for a second, and after that asks again to connect: B does not remember which peers it has
  * refused.
  */
 #include "transports/ofi/ofi_shm_control.h"
@@ -207,7 +207,7 @@ static void fail_the_gone(struct ofi *ofi)
 
 /*
  * All numbers are in use: those of the dead will be free after the next poll().  To look is a thousand system calls, so
- * whoever comes between two looks is told nothing (-EAGAIN) before the next one.
+ * a peer that comes between two looks is told nothing (-EAGAIN) before the next one.
  */
 static int find_room(struct ofi *ofi, struct shm_peer *peer)
 {
@@ -243,7 +243,7 @@ static int insert(struct ofi *ofi, transport_address index, struct shm_peer *pee
 	if (ofi->shm->inserted >= PEERS_GREATEST)
 		return find_room(ofi, peer);
 	if (ofi_shm_segment_check(address->nid, address->port))
-		return -EAGAIN; /* its owner is just leaving, or somebody plays tricks */
+		return -EAGAIN; /* its owner is just leaving, or another process plays tricks */
 	ofi_shm_provider_name(address->nid, address->port, name);
 	int inserted = fi_av_insert(ofi->av, name, 1, &number, 0, NULL);
 

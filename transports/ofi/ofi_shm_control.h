@@ -64,7 +64,7 @@ static inline bool shm_control_pending(const struct shm *shm)
 	return atomic_load_explicit(&shm->page->control_messages, memory_order_relaxed) != shm->control_messages;
 }
 
-/* To a peer that is not OPEN.  0: it is now; -EAGAIN; -ENOENT: nobody is there; -EHOSTUNREACH. */
+/* To a peer that is not OPEN.  0: it is now; -EAGAIN; -ENOENT: no process is there; -EHOSTUNREACH. */
 int ofi_shm_connect(struct ofi *, transport_address, struct shm_peer *);
 
 #endif

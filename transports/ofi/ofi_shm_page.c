@@ -12,7 +12,7 @@
  * lock also keeps apart those that share /dev/shm and not the network.
  *
  * ORDER.  The page is created and locked before the provider makes its segment, because opening a name in use unlinks the
- * living owner's segment; it becomes ready after, because inserting a peer without a segment gives it somebody else's
+ * living owner's segment; it becomes ready after, because inserting a peer without a segment gives it another one's
  * address.  At the end the other way round: not ready any more, then the provider removes its segment, by name, and
  * only then page and lock go.
  *
@@ -40,7 +40,7 @@
 #define SHM_READY   0x50337631u /* another layout, another number */
 #define MODE        (S_IRUSR | S_IWUSR)
 #define MAKING_S    60
-#define CLAIM_TRIES 50 /* of a millisecond: somebody sweeps there, or is just leaving */
+#define CLAIM_TRIES 50 /* of a millisecond: a process sweeps there, or is just leaving */
 
 struct place {
 	char segment[SHM_NAME_ROOM], page[SHM_NAME_ROOM];
@@ -112,7 +112,7 @@ static int remove_file(const char *path)
 	return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
-/* The segment first: as long as there is a page, somebody will remove the rest. */
+/* The segment first: as long as there is a page, a process will remove the rest. */
 static int remove_files(const struct place *place)
 {
 	int error = remove_file(place->segment);
@@ -120,7 +120,7 @@ static int remove_files(const struct place *place)
 	return error ? error : remove_file(place->page);
 }
 
-/* 0: there is none any more; -EADDRINUSE: its owner lives, or somebody else is removing it. */
+/* 0: there is none any more; -EADDRINUSE: its owner lives, or another process is removing it. */
 static int remove_leftover(const struct place *place)
 {
 	int fd = open_page(place->page, O_RDWR);
@@ -135,7 +135,7 @@ static int remove_leftover(const struct place *place)
 	return error == -ENOENT ? 0 : error;
 }
 
-/* A locked page that nobody has removed between its making and its locking.  -EAGAIN: once more. */
+/* A locked page that was not removed between its making and its locking.  -EAGAIN: once more. */
 static int make_page(const struct place *place)
 {
 	int fd = open_page(place->page, O_RDWR | O_CREAT | O_EXCL);
@@ -228,7 +228,7 @@ int ofi_shm_page_claim(uint32_t nid, uint16_t port, struct shm_page **page, int 
 	*page = NULL;
 	if (fd < 0)
 		return fd;
-	*lock = fd; /* at once, for whoever forks: shm_forked() */
+	*lock = fd; /* at once, for threads that fork: shm_forked() */
 	/* A segment without a page: its owner was killed before it had one ready, or another user put it there. */
 	int error = remove_file(place.segment);
 
@@ -254,7 +254,7 @@ void ofi_shm_page_publish(struct shm_page *page)
 void ofi_shm_page_retire(struct shm_page *page)
 {
 	atomic_store_explicit(&page->ready, 0, memory_order_relaxed);
-	/* Whoever sends from here on learns that it is in vain; pairs with the fence in wake(). */
+	/* A peer that sends from here on learns that it is in vain; pairs with the fence in wake(). */
 	atomic_store_explicit(&page->sleeping, SHM_CLOSED, memory_order_release);
 }
 

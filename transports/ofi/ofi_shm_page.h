@@ -28,19 +28,19 @@ struct shm_page {
 void ofi_shm_provider_name(uint32_t nid, uint16_t port, char name[SHM_NAME_ROOM]);
 
 /*
- * Makes the names ours and removes what a dead owner has left there; *lock keeps them.  -EADDRINUSE: somebody lives
+ * Makes the names ours and removes what a dead owner has left there; *lock keeps them.  -EADDRINUSE: a process lives
  * there; -EPERM: files of another user are in the way.
  */
 int ofi_shm_page_claim(uint32_t nid, uint16_t port, struct shm_page **, int *lock);
 /* The provider's segment is there: others may come. */
 void ofi_shm_page_publish(struct shm_page *);
-/* Its owner is leaving: nobody is to come any more. */
+/* Its owner is leaving: no peer is to come any more. */
 void ofi_shm_page_retire(struct shm_page *);
 /* Gives the names up.  Not before the provider has removed its segment. */
 void ofi_shm_page_drop(struct shm_page *, int lock);
 
 /*
- * The page of whoever lives there, mapped if `page` is not NULL, and its nonce.  -ENOENT: nobody; -EPERM: another user;
+ * The page of the process that lives there, mapped if `page` is not NULL, and its nonce.  -ENOENT: none; -EPERM: another user;
  * or an error that may pass.
  */
 int ofi_shm_page_find(uint32_t nid, uint16_t port, uint64_t *nonce, struct shm_page **page);

@@ -6,7 +6,7 @@
  * is written.  fi_trywait() clears the signal, except on net of libfabric 1.17 and 1.18, where it is a stub that
  * answers "go to sleep" and leaves the descriptor readable for ever: a sleeper would burn its CPU.
  *
- * open() finds out, while nobody can reach us yet: it raises the signal with fi_cq_signal() and looks whether
+ * open() finds out, while no peer can reach us yet: it raises the signal with fi_cq_signal() and looks whether
  * fi_trywait() clears it.  If not, the signal stays up for good and tells nothing; nothing is lost, for with manual
  * progress completions are only written inside our own calls.  arm() then ignores its event in the set, and the
  * sleeper waits on an edge-triggered epoll of the set, which the stale signal does not wake but whatever happens on a
@@ -26,7 +26,7 @@
 #define EVENTS 16
 
 /*
- * Connections.  Peers wait while they are taken, and whoever is not among them waits for the next look (LOOK_AFTER): as many
+ * Connections.  Peers wait while they are taken, and one that is not among them waits for the next look (LOOK_AFTER): as many
  * as a batch of completions is long keep both about equal.  It goes with LOOK_AFTER, by whose quotient a backlog shrinks:
  * both four times as great or as small take it down as fast.
  */
@@ -61,8 +61,8 @@ static int try_wait(struct ofi *ofi)
 /*
  * tcp;ofi_rxm of libfabric 1.17 takes one connection from its listener in 10 ms, and one at each
  * fi_trywait().  Outsiders fill the kernel's queue faster: a newcomer behind thousands of them would wait longer
- * than PTL_CONNECT_TIMEOUT where nobody ever sleeps, and for as many attempts to sleep, each after a whole round of
- * polling, where somebody does.  So fi_trywait() is called once for each that waits.  What it clears is found by the
+ * than PTL_CONNECT_TIMEOUT where no thread ever sleeps, and for as many attempts to sleep, each after a whole round of
+ * polling, where one does.  So fi_trywait() is called once for each that waits.  What it clears is found by the
  * poll or the arm that follows.  (Where it is a stub, on net, every poll takes one.)  Without a descriptor for them
  * they stay in the kernel's queue, and looking at them again would be in vain.
  */
@@ -148,7 +148,7 @@ int ofi_arm(struct transport *transport)
 		return error;
 	bool unwatched = ofi->watch_fd >= 0 && ofi_watch(ofi) != 0;
 
-	/* Nobody tells when there is room for a buffer again, and poll() has yet to resolve doubts. */
+	/* Nothing tells when there is room for a buffer again, and poll() has yet to resolve doubts. */
 	return unwatched || ofi->missing > 0 || ofi->doubts > 0;
 }
 

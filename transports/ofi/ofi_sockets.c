@@ -14,12 +14,12 @@
  *   - Connections that we made lead to its port: they are certain.
  *   - Those that it made come to our port from its host, from a port that the kernel chose.  If the provider is reading
  *     from the peer and this is the only one from there, it is certain too.  What the provider still does is known when
- *     its queue has been read to the end: until then the connection may be closed already, its reads failed with nobody
- *     knowing, and the only one left be somebody else's.  So that is decided by poll() (ofi_sever_only()), about the one
+ *     its queue has been read to the end: until then the connection may be closed already, its reads failed
+ *     unnoticed, and the only one left be another peer's.  So that is decided by poll() (ofi_sever_only()), about the one
  *     that was the only one when the engine asked: the peer itself may have come anew since.
  *   - Of several, those are dead on which what we sent is being retransmitted in vain and nothing was acknowledged for
  *     half of PTL_PEER_TIMEOUT (the PINGs of the other half have to be retransmitted first): not only this process but
- *     its host does not answer, and whoever else on it they belong to is as silent.  (Where PTL_PEER_TIMEOUT is 0 silence
+ *     its host does not answer, and any other process on it that they belong to is as silent.  (Where PTL_PEER_TIMEOUT is 0 silence
  *     means nothing, and none are.)
  * So a process that stands still on a host that lives, beside another one that is connected to us, keeps its
  * connection, and our reads from it end when it goes on or dies.
@@ -41,7 +41,7 @@
 #include "transports/ofi/ofi_watch.h"
 
 #define EMPTY_LOOKS                                                                                                    \
-	64 /* rxm takes one completion at a look from the provider below it, also of what nobody asked for */
+	64 /* rxm takes one completion at a look from the provider below it, also of what was not asked for */
 #define RETRANSMISSIONS                                                                                                \
 	2 /* in vain: after 0.6 s at least, for the first comes after 0.2 s and the next after twice that */
 
@@ -67,8 +67,8 @@ static void for_each_socket(void (*act)(void *, int fd), void *argument)
 }
 
 /*
- * The listener, or a connection that came to it.  Nobody else can be at that address while the provider listens there;
- * where it does not, somebody else may.
+ * The listener, or a connection that came to it.  No other socket can be at that address while the provider listens there;
+ * where it does not, another may.
  */
 static bool is_ours(const struct ofi *ofi, int fd)
 {
@@ -141,9 +141,9 @@ static void sever_leftover(void *argument, int fd)
 }
 
 /*
- * A connection whose handshake was under way when its endpoint closed stays open in libfabric 1.17, with nobody behind
+ * A connection whose handshake was under way when its endpoint closed stays open in libfabric 1.17, with nothing behind
  * it: the other side would take it for slow and wait for ever, and we would keep its descriptor.  It is closed only if its
- * number still means the socket that it meant while the provider listened: by now it may be anybody's.
+ * number still means the socket that it meant while the provider listened: by now it may be any other.
  */
 void ofi_end_leftovers(struct ofi *ofi, struct ofi_connections *noted, bool forgotten)
 {

@@ -96,7 +96,7 @@ void ofi_free_address(struct ofi *ofi, transport_address index)
 	ofi->free_entries = (uint32_t)index + 1;
 }
 
-/* The index of an entry that nobody uses, in *out.  0 or -ENOMEM. */
+/* The index of an entry that is not in use, in *out.  0 or -ENOMEM. */
 static int take_entry(struct ofi *ofi, transport_address *out)
 {
 	if (ofi->addresses && ofi->free_entries) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the completion queue's descriptor watches, watched only while somebody sleeps.
+ * What the completion queue's descriptor watches, watched only while a thread sleeps.
  *
  * On tcp;ofi_rxm and net that descriptor is an epoll set, of internal signals and of further epoll sets, which the provider
- * polls for itself and in which its sockets are.  This has a price while nobody sleeps:
+ * polls for itself and in which its sockets are.  This has a price while no thread sleeps:
  *   - For each segment that arrives the kernel walks from the socket through all sets above it.
  *   - tcp;ofi_rxm has a second queue within the first.  Each completion raises that one's signal, the next poll finds it in
  *     the set of the sockets and clears it: a write, a read and another round of epoll for every message.
@@ -15,22 +15,22 @@
  *
  * To begin and to end it has its price, too: for each set that is added the kernel walks through all that is in it, every connection,
  * and holds a lock that there is once in the machine.  So nothing is taken out again before what was watched in vain has cost about
- * as much (ofi_watching_costs_more()): that is at most twice what it would cost to know the future.  Who sleeps for each message
- * stays watched, and so does a sleeper beside whom somebody polls an empty queue.
+ * as much (ofi_watching_costs_more()): that is at most twice what it would cost to know the future.  A process that sleeps for each message
+ * stays watched, and so does a sleeper beside which another thread polls an empty queue.
  *
  * No wake-up is lost, because a sleeper's set watches just what the descriptor watched:
  *   - The provider goes on to add sockets to its sets and to take them out; we hold the sets, not the sockets.
  *   - Sets, sockets and signals are level-triggered: whatever became ready before arm() added it is found when it is added.
  *   - A signal that is not polled stays raised until fi_trywait() clears it, behind which the provider looks for
  *     completions; whatever completes later raises it again.
- *   - Who drives while another thread sleeps may take the entries out, in poll() only, and adds them again with the arm() before it
- *     gives back ownership (own.c (1)).  What is ready then wakes the sleeper, who waits on our set all the time.
+ *   - A thread that drives while another one sleeps may take the entries out, in poll() only, and adds them again with the arm() before it
+ *     gives back ownership (own.c (1)).  What is ready then wakes the sleeper, which waits on our set all the time.
  *   - If they stayed, a sleeper wakes early at worst: for what the other thread handles, or for a signal that the next arm() clears.
- *     They are not edges that somebody else could have used up: whatever is ready when it looks, or becomes so, wakes it.
+ *     They are not edges that another thread could have used up: whatever is ready when it looks, or becomes so, wakes it.
  * One entry is taken out for good: net's signal that goes stale (ofi_sleep.c).
  *
  * Sets of sets are seen in /proc.  Where they are not, or look otherwise, sleepers wait on the descriptor itself.  Where they look the
- * same in a version of libfabric in which nobody has tried it, sleepers also look by themselves now and then
+ * same in a version of libfabric in which it was not tried, sleepers also look by themselves now and then
  * (limits.poll_interval).
  */
 #include <stdio.h>
