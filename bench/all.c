@@ -257,8 +257,10 @@ static void show_progress(size_t done, size_t count, const struct job *job, doub
 	if (!isatty(STDERR_FILENO))
 		return;
 	fprintf(stderr, "\r\033[K");
-	if (job)
+	if (job && done)
 		fprintf(stderr, "%zu of %zu, about %.0f s left: %s\r", done + 1, count, left_s, job->command);
+	else if (job)
+		fprintf(stderr, "1 of %zu: %s\r", count, job->command);
 }
 
 static void print_record(const struct job *job, const struct record *record, double left_s)
