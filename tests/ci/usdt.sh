@@ -6,7 +6,7 @@
 set -eu
 library=$1 compiled=$2
 if [ "$compiled" != true ]; then
-	echo "skipped: no <sys/sdt.h> (Debian: systemtap-sdt-dev), or built with -Dusdt=disabled"
+	echo "skip usdt: no <sys/sdt.h> (Debian: systemtap-sdt-dev), or built with -Dusdt=disabled"
 	exit 77
 fi
 notes=$(readelf -n "$library")
