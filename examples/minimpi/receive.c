@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Receives.  One that finds no message in the list is posted: a match entry for one message, in front of the marker, over
- * the program's memory.  The NIC does the rest, and its UNLINK event, which tells all that END would, is the only one.
+ * the program's memory.  The NIC does the rest.  END tells how it went, UNLINK that nothing more will be heard of the request.
  *
  * Between the look into the list and the posting a message could arrive, go into a block, and be overtaken by the next.  So
  * both are one step: PtlMEMDPost posts only if the queue of unexpected messages is empty.
@@ -45,8 +45,11 @@ static void set_status(MPI_Request request, uint64_t bits, size_t length)
 
 static void hear_fetched(struct listener *self, const ptl_event_t *event)
 {
+	MPI_Request request = (MPI_Request)self;
 	if (event->type == PTL_EVENT_UNLINK)
-		end((MPI_Request)self, event->ni_fail_type);
+		end(request, request->failure);
+	else
+		request->failure = event->ni_fail_type;
 }
 
 static void fetch(MPI_Request request, const struct minimpi_message *message)
@@ -54,11 +57,12 @@ static void fetch(MPI_Request request, const struct minimpi_message *message)
 	const bool is_long = message->bits & ENVELOPE_LONG;
 	const size_t length = message->length < request->length ? message->length : request->length;
 	request->listener.hear = hear_fetched;
+	request->failure = PTL_NI_OK;
 	PORTALS(PtlMDBind(job.ni,
 			  (ptl_md_t){.start = request->bytes,
 				     .length = length,
 				     .threshold = 1,
-				     .options = PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE,
+				     .options = PTL_MD_EVENT_START_DISABLE,
 				     .user_ptr = request,
 				     .eq_handle = progress_done},
 			  PTL_UNLINK, &request->md));
@@ -97,25 +101,27 @@ void receive_message(MPI_Request request, struct minimpi_message *message)
 static void hear_posted(struct listener *self, const ptl_event_t *event)
 {
 	MPI_Request request = (MPI_Request)self;
-	if (event->type != PTL_EVENT_UNLINK)
+	if (event->type != PTL_EVENT_UNLINK) {
+		request->failure = event->ni_fail_type;
 		return;
+	}
 	posted--;
 	request->posted = false;
 	set_status(request, event->match_bits, event->rlength);
-	end(request, event->ni_fail_type);
+	end(request, request->failure);
 }
 
 /* False if something has arrived meanwhile: it may be the message. */
 static bool post(MPI_Request request)
 {
 	request->listener.hear = hear_posted;
+	request->failure = PTL_NI_OK;
 	const int code = PtlMEMDPost(job.ni, unexpected_marker, anyone, request->bits, request->ignore, PTL_UNLINK,
 				     PTL_INS_BEFORE,
 				     (ptl_md_t){.start = request->bytes,
 						.length = request->length,
 						.threshold = 1,
-						.options = PTL_MD_OP_PUT | PTL_MD_TRUNCATE |
-							   PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE,
+						.options = PTL_MD_OP_PUT | PTL_MD_TRUNCATE | PTL_MD_EVENT_START_DISABLE,
 						.user_ptr = request,
 						.eq_handle = progress_done},
 				     PTL_UNLINK, &request->me, &request->md, progress_unexpected);
@@ -143,6 +149,12 @@ static void leave_waiting(MPI_Request *place)
 		last_waiting = place;
 }
 
+/* What its peer had sent before it died has been looked for. */
+static bool is_orphan(MPI_Request request)
+{
+	return request->rank >= 0 && job.peers[request->comm->group->ranks[request->rank]].dead;
+}
+
 void receive_start(MPI_Request request)
 {
 	struct minimpi_message *message;
@@ -153,6 +165,10 @@ void receive_start(MPI_Request request)
 		if (message) {
 			unexpected_remove(message);
 			receive_message(request, message);
+			return;
+		}
+		if (is_orphan(request)) {
+			request_complete(request, MPI_ERR_OTHER);
 			return;
 		}
 		if (first_waiting || posted == JOB_POSTED) {

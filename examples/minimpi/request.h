@@ -37,6 +37,7 @@ struct minimpi_request {
 	uint64_t bits, ignore;
 	struct peer *peer;               /* of a send */
 	struct minimpi_message *message; /* what a receive gets that met it in the unexpected list */
+	ptl_ni_fail_t failure;           /* of the operation; its UNLINK event, which is the last, does not tell */
 	ptl_handle_me_t me;
 	ptl_handle_md_t md;
 

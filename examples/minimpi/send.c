@@ -126,12 +126,15 @@ static void end_long(MPI_Request request, ptl_ni_fail_t failure)
 	answered(peer);
 }
 
+/* Of a put that failed no answer comes: what is left of the threshold has to be given up. */
 static void hear_long(struct listener *self, const ptl_event_t *event)
 {
 	MPI_Request request = (MPI_Request)self;
-	const bool failed = event->type == PTL_EVENT_SEND_END && event->ni_fail_type != PTL_NI_OK;
+	if (event->ni_fail_type != PTL_NI_OK)
+		request->failure = event->ni_fail_type;
+	const bool failed = event->type == PTL_EVENT_SEND_END && request->failure != PTL_NI_OK;
 	if (event->type == PTL_EVENT_UNLINK || (failed && PtlMEUnlink(request->me) == PTL_OK))
-		end_long(request, event->ni_fail_type);
+		end_long(request, request->failure);
 }
 
 static void send_long(MPI_Request request)
@@ -139,6 +142,7 @@ static void send_long(MPI_Request request)
 	static uint64_t last = SEND_SLOTS;
 	const uint64_t where = ++last;
 	request->listener.hear = hear_long;
+	request->failure = PTL_NI_OK;
 	if (!request->bytes)
 		request_stage(request);
 	request_under_way(request);

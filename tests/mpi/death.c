@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A rank that ends without a word: what the others have under way with it ends with an error, and so does what they begin
+ * later; among themselves they go on.
+ */
+#include <unistd.h>
+
+#include "mpi_test.h"
+
+int rank, size;
+
+static void gone(int last)
+{
+	enum { LONG = 200000 };
+	char *data = bytes(LONG);
+	int number = -1;
+	MPI_Request requests[4];
+	MPI_Status status;
+	memset(data, 1, LONG);
+	MPI_Irecv(&number, 1, MPI_INT, last, 1, MPI_COMM_WORLD, &requests[0]);
+	MPI_Irecv(&number, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &requests[1]);
+	MPI_Isend(data, LONG, MPI_CHAR, last, 1, MPI_COMM_WORLD, &requests[2]);
+	MPI_Issend(data, 1, MPI_CHAR, last, 1, MPI_COMM_WORLD, &requests[3]);
+	if (rank == 0)
+		MPI_Send(NULL, 0, MPI_INT, last, 0, MPI_COMM_WORLD); /* now it may */
+	for (int i = 0; i < 4; i++)
+		FAILS(MPI_Wait(&requests[i], &status), MPI_ERR_OTHER);
+	FAILS(MPI_Recv(&number, 1, MPI_INT, last, 1, MPI_COMM_WORLD, &status), MPI_ERR_OTHER);
+	FAILS(MPI_Send(data, LONG, MPI_CHAR, last, 1, MPI_COMM_WORLD), MPI_ERR_OTHER);
+	free(data);
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Comm others;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	const int last = size - 1;
+	MPI_Comm_split(MPI_COMM_WORLD, rank == last, 0, &others);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == last) {
+		MPI_Recv(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		_exit(0);
+	}
+	gone(last);
+	int sum = 0;
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, others);
+	CHECK(sum == last * (last - 1) / 2);
+	if (rank == 0)
+		printf("the others went on\n");
+	fflush(stdout);
+	_exit(0); /* MPI_Finalize would wait for all */
+}
