@@ -58,6 +58,7 @@ static const char *const texts[MPI_ERR_LASTCODE] = {
 	[MPI_ERR_ASSERT] = "MPI_ERR_ASSERT: invalid assertion",
 	[MPI_ERR_RMA_CONFLICT] = "MPI_ERR_RMA_CONFLICT: conflicting accesses to a window",
 	[MPI_ERR_RMA_SYNC] = "MPI_ERR_RMA_SYNC: access to a window outside of an epoch",
+	[MPI_ERR_RMA_RANGE] = "MPI_ERR_RMA_RANGE: beyond the memory of a window",
 };
 
 int errors_raise(MPI_Comm comm, int error, const char *call)

@@ -221,6 +221,11 @@ int op_check(MPI_Op op, MPI_Datatype type)
 	return op && defined[type->kind] & 1 << op->code ? MPI_SUCCESS : MPI_ERR_OP;
 }
 
+int op_check_predefined(MPI_Op op, MPI_Datatype type)
+{
+	return op && op->code == OP_USER ? MPI_ERR_OP : op_check(op, type);
+}
+
 void op_apply(MPI_Op op, const void *in, void *in_out, int count, MPI_Datatype type)
 {
 	if (op->code == OP_USER)

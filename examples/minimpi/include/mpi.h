@@ -116,6 +116,7 @@ enum {
 	MPI_ERR_ASSERT,
 	MPI_ERR_RMA_CONFLICT,
 	MPI_ERR_RMA_SYNC,
+	MPI_ERR_RMA_RANGE,
 	MPI_ERR_LASTCODE
 };
 
@@ -193,6 +194,7 @@ int MPI_Get_elements(const MPI_Status *status, MPI_Datatype type, int *count);
 #include <minimpi/collective.h>
 #include <minimpi/communicator.h>
 #include <minimpi/datatype.h>
+#include <minimpi/window.h>
 
 #ifdef __cplusplus
 }

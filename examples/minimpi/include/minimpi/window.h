@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Part of mpi.h: one-sided communication. */
+#ifndef MINIMPI_WINDOW_H
+#define MINIMPI_WINDOW_H
+
+enum { MPI_LOCK_EXCLUSIVE = 1, MPI_LOCK_SHARED };
+enum {
+	MPI_MODE_NOCHECK = 1,
+	MPI_MODE_NOSTORE = 2,
+	MPI_MODE_NOPUT = 4,
+	MPI_MODE_NOPRECEDE = 8,
+	MPI_MODE_NOSUCCEED = 16
+};
+
+int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win);
+int MPI_Win_free(MPI_Win *win);
+int MPI_Win_get_group(MPI_Win win, MPI_Group *group);
+int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler handler);
+int MPI_Win_fence(int assertion, MPI_Win win);
+int MPI_Win_lock(int kind, int rank, int assertion, MPI_Win win);
+int MPI_Win_unlock(int rank, MPI_Win win);
+int MPI_Put(const void *origin, int count, MPI_Datatype type, int rank, MPI_Aint place, int target_count,
+	    MPI_Datatype target_type, MPI_Win win);
+int MPI_Get(void *origin, int count, MPI_Datatype type, int rank, MPI_Aint place, int target_count,
+	    MPI_Datatype target_type, MPI_Win win);
+int MPI_Accumulate(const void *origin, int count, MPI_Datatype type, int rank, MPI_Aint place, int target_count,
+		   MPI_Datatype target_type, MPI_Op op, MPI_Win win);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A window: memory that others read and write.  It is two match entries under INDEX_WINDOWS, over the program's memory and
+ * over the words below; the match bits are the context of the window's communicator, which it has alone.  The program that
+ * owns the memory takes no part, nor does its copy of this library: offsets are the initiator's (PTL_MD_MANAGE_REMOTE).
+ */
+#ifndef MINIMPI_WINDOW_INTERNAL_H
+#define MINIMPI_WINDOW_INTERNAL_H
+
+#include "comm.h"
+#include "job.h"
+
+/* Words of a window that others change, by PtlGetPut: it exchanges, and is atomic. */
+struct window_words {
+	uint64_t mutex;      /* held while `readers` is looked at and changed */
+	int64_t readers;     /* processes with a shared lock; -1: one with an exclusive lock */
+	uint64_t accumulate; /* held while elements are fetched, combined and put back */
+};
+
+#define WINDOW_WORD(name) offsetof(struct window_words, name)
+
+struct shape {
+	MPI_Aint size;
+	int unit;
+};
+
+struct minimpi_window {
+	MPI_Comm comm;
+	struct shape *shapes; /* of every rank's memory */
+	ptl_handle_me_t memory, words_entry;
+	struct window_words words;
+	unsigned pending; /* operations of this process that have not ended */
+	int error;        /* of those that have, since the last synchronization */
+};
+
+#define WINDOW_MEMORY_BITS(win) ((uint64_t)(unsigned)(win)->comm->context)
+#define WINDOW_WORDS_BITS(win)  ((uint64_t)(unsigned)(win)->comm->context + 1)
+
+ptl_process_id_t window_peer(MPI_Win win, int rank);
+/* Moves `length` bytes between `bytes` and a place in a rank's memory, or words; does not wait. */
+enum window_move { WINDOW_PUT, WINDOW_GET };
+struct window_transfer;
+struct window_transfer *window_begin(MPI_Win win, enum window_move move, void *bytes, size_t length, int moves);
+void window_move(struct window_transfer *transfer, int rank, uint64_t bits, size_t from, size_t length,
+		 uint64_t offset);
+/* Waits until nothing is pending; the first error since the last time. */
+int window_flush(MPI_Win win);
+/* Waits for a word of a rank's to be 0 and makes it 1; makes it 0 again. */
+int window_acquire(MPI_Win win, int rank, uint64_t word);
+int window_release(MPI_Win win, int rank, uint64_t word);
+/* Reads and writes a word, in their order. */
+int window_read(MPI_Win win, int rank, uint64_t word, void *value);
+int window_write(MPI_Win win, int rank, uint64_t word, void *value);
+
+#endif
