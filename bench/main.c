@@ -28,7 +28,7 @@ static const struct {
 	int (*run)(int argc, char **argv); /* arguments behind the name */
 } commands[] = {
 	{"trace-merge", "trace-merge FILE...", "the timelines of several processes (PTL_TRACE) as one", trace_merge},
-	{"report", "report DIR", "DIR/index.html: what ptlbench all --out DIR has measured, as a page", report},
+	{"report", "report DIR", "DIR/index.html: what ptlbench all --out DIR has measured, as a page", report_page},
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

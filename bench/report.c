@@ -53,7 +53,7 @@ static void write_machine(FILE *out, const struct results *results)
 /* Lines that a test has printed together, such as the settings that info lists. */
 static void write_block(FILE *out, const struct results *results, const char *test, const char *block)
 {
-	const struct result *result = results_find(results, test, "");
+	const struct result *result = bench_results_find(results, test, "");
 	const struct json *lines = result ? json_member(result_section(result, "notes"), block) : NULL;
 
 	if (!lines)
@@ -131,7 +131,7 @@ static void write_page(FILE *out, const struct results *results)
 	fprintf(out, "</main></body></html>\n");
 }
 
-int report(int argc, char **argv)
+int report_page(int argc, char **argv)
 {
 	struct results results = {0};
 	char path[4096];
@@ -140,7 +140,7 @@ int report(int argc, char **argv)
 		return usage(stdout);
 	if (argc != 1 || argv[0][0] == '-')
 		return usage(stderr);
-	results_read(&results, argv[0]);
+	bench_results_read(&results, argv[0]);
 	if (!results.count)
 		fail("there are no results in %s: ptlbench all --out %s leaves them there", argv[0], argv[0]);
 	if (snprintf(path, sizeof path, "%s/index.html", argv[0]) >= (int)sizeof path)
@@ -152,6 +152,6 @@ int report(int argc, char **argv)
 	if (fclose(file))
 		fail("cannot write %s: %s", path, strerror(errno));
 	printf("%s\n", path);
-	results_free(&results);
+	bench_results_free(&results);
 	return 0;
 }

@@ -4,6 +4,6 @@
 #define PTLBENCH_REPORT_H
 
 /* The arguments behind the word; returns the exit status. */
-int report(int argc, char **argv);
+int report_page(int argc, char **argv);
 
 #endif

@@ -84,8 +84,8 @@ static void write_reference(FILE *out, const struct results *results, char *refe
 
 	if (by)
 		*by = '\0';
-	double figure = results_figure(results, reference);
-	write_figure(out, by ? figure / results_figure(results, by + 3) : figure);
+	double figure = bench_results_figure(results, reference);
+	write_figure(out, by ? figure / bench_results_figure(results, by + 3) : figure);
 }
 
 static void write_text(FILE *out, const struct results *results, const char *text)

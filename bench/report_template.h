@@ -15,7 +15,7 @@
  *   listing NAME | LABELS | Y | WHERE     rows of results, named by the columns LABELS; Y as in a picture
  *   sequence NAME | PROTOCOL          what ptlbench sequence has drawn of it, for each transport
  *
- * A text may have "{NAME TRANSPORT WHERE KEY}", the figure that results_figure() finds, and two of them, "{... / ...}": the
+ * A text may have "{NAME TRANSPORT WHERE KEY}", the figure that bench_results_figure() finds, and two of them, "{... / ...}": the
  * first divided by the second.
  */
 #ifndef PTLBENCH_REPORT_TEMPLATE_H

@@ -95,7 +95,7 @@ static void read_result(struct results *results, const char *directory, const ch
 	json_free(json);
 }
 
-void results_read(struct results *results, const char *directory)
+void bench_results_read(struct results *results, const char *directory)
 {
 	DIR *folder = opendir(directory);
 	const struct dirent *entry;
@@ -112,7 +112,7 @@ void results_read(struct results *results, const char *directory)
 		qsort(results->result, results->count, sizeof *results->result, compare_results);
 }
 
-void results_free(struct results *results)
+void bench_results_free(struct results *results)
 {
 	for (size_t i = 0; i < results->count; i++) {
 		table_free(&results->result[i].table);
@@ -122,7 +122,7 @@ void results_free(struct results *results)
 	*results = (struct results){0};
 }
 
-const struct result *results_find(const struct results *results, const char *name, const char *transport)
+const struct result *bench_results_find(const struct results *results, const char *name, const char *transport)
 {
 	for (size_t i = 0; i < results->count; i++)
 		if (!strcmp(results->result[i].name, name) && !strcmp(results->result[i].transport, transport))
@@ -135,7 +135,7 @@ const struct json *result_section(const struct result *result, const char *secti
 	return json_member(json_member(result->json, "result"), section);
 }
 
-double results_figure(const struct results *results, const char *reference)
+double bench_results_figure(const struct results *results, const char *reference)
 {
 	char name[64], transport[64], where[128], key[96];
 
@@ -144,7 +144,7 @@ double results_figure(const struct results *results, const char *reference)
 	for (char *at = where; *at; at++)
 		if (*at == '&')
 			*at = ' ';
-	const struct result *result = results_find(results, name, strcmp(transport, "-") ? transport : "");
+	const struct result *result = bench_results_find(results, name, strcmp(transport, "-") ? transport : "");
 	int column = result ? table_column(&result->table, key) : -1;
 	for (size_t row = 0; column >= 0 && row < result->table.row_count; row++)
 		if (!strcmp(where, "-") || table_row_meets(&result->table, row, where))

@@ -18,11 +18,11 @@ struct results {
 };
 
 /* Of files that are no such results, nothing; says on stderr which. */
-void results_read(struct results *results, const char *directory);
-void results_free(struct results *results);
+void bench_results_read(struct results *results, const char *directory);
+void bench_results_free(struct results *results);
 
 /* NULL if there is none.  `length`: of the name; a transport may be "". */
-const struct result *results_find(const struct results *results, const char *name, const char *transport);
+const struct result *bench_results_find(const struct results *results, const char *name, const char *transport);
 
 /* What the test has printed of its environment, or of notes ("environment", "notes"); NULL if it printed nothing. */
 const struct json *result_section(const struct result *result, const char *section);
@@ -31,6 +31,6 @@ const struct json *result_section(const struct result *result, const char *secti
  * The number that "NAME TRANSPORT WHERE KEY" names (a transport or conditions may be "-"); conditions are separated by
  * "&" instead of blanks.  NaN if there is none.  The first row that meets them counts.
  */
-double results_figure(const struct results *results, const char *reference);
+double bench_results_figure(const struct results *results, const char *reference);
 
 #endif
