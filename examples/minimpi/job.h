@@ -17,11 +17,12 @@ enum {
 };
 
 /*
- * Most match entries of each purpose, out of the 65536 that an interface has.  What is beyond waits in lists of ours, so a
- * program may have as many requests as it has memory.
+ * Most descriptors of each purpose, out of the 65536 that an interface has.  What is beyond waits in lists of ours, so a
+ * program may have as many requests as it has memory.  What all ranks together have sent to one and it has not answered is as
+ * much again: it may be fetching each of these messages, by a descriptor of its own.
  */
 #define JOB_POSTED 24576u /* receives */
-#define JOB_SENT   32768u /* messages that no receiver has answered yet, to all ranks together */
+#define JOB_SENT   16384u /* messages that no receiver has answered yet, to all ranks together */
 
 struct peer {
 	ptl_process_id_t id;
