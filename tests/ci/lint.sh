@@ -171,6 +171,11 @@ quotes()
 	docs/quotes.py --check
 }
 
+figures()
+{
+	docs/figures.py --check
+}
+
 pictures()
 {
 	docs/pictures/draw.py --check
@@ -196,6 +201,7 @@ check "every link of the documents leads somewhere" python3 links
 check "every call has a manual page, and mandoc finds nothing in any" mandoc manual
 check "terms are those of docs/glossary.md" python3 glossary
 check "code in documents is that of the files it is from" python3 quotes
+check "tables of figures are those of bench/results" python3 figures
 check "pictures show what their sources say" dot pictures
 check "layers by includes and by symbols; no cycle of files grows" meson layers
 check "every mutant finds its line" python3 mutants
