@@ -559,7 +559,8 @@ enum {
 
 /*
  * An event.  What the fields hold, by kind ("requester": the process that issued the request; "echo": as the initiator
- * passed it; UNLINK: all as in the event that caused it):
+ * passed it; UNLINK: all as in the event that caused it, but ni_fail_type,
+ * which is PTL_NI_OK: END and ACK tell of failures):
  *
  *               SEND             ACK              REPLY             PUT, GETPUT      GET
  *   initiator   this process     the target       the target        requester        requester
