@@ -371,11 +371,13 @@ static struct stat_page *await_page(const struct wish *wish)
 	static struct stat_page copy;
 	uint64_t until = monotonic_ns() + (uint64_t)(wish->wait * 1e9);
 	struct stat_page *page = NULL;
+	struct wish counters = *wish; /* what takes the process time is asked for once, when it is there */
 
+	counters.queues = counters.trace = false;
 	for (;;) {
 		if (!page)
 			page = find_page(wish->pid);
-		if (page && wish->wait > 0 && ask(page, wish))
+		if (page && wish->wait > 0 && ask(page, &counters))
 			copy_answer(page, &copy);
 		if (page && has_ended(page, wish->pid)) {
 			munmap(page, sizeof(*page));

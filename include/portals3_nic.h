@@ -13,6 +13,10 @@
 
 #include "portals3.h"
 
+#ifndef __GNUC__
+#define __inline__ inline /* C89, as old programs are compiled, has no other word for it */
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -71,7 +75,7 @@ typedef struct {
 	uint64_t count;
 	double total, mean, p50, p99, min, max;
 	double trimmed_mean; /* of the middle eight tenths: a preemption is not in it */
-	double clock;        /* what of the mean is the instrument: reading the clock, and recording the stage before */
+	double clock; /* what of the mean is the instrument: reading the clock, and recording the stage before; not PTL_TRACE */
 } ptl_stage_times_t;
 
 /* Stages are added behind the last, and members at the end: see PtlNicTimingRead. */
@@ -108,11 +112,11 @@ int PtlNicTimingSet(ptl_handle_ni_t ni, int on);
 /*
  * Reads the stage times so far into a structure of `size` bytes that begins with so many `stages` of `stage_size` bytes each:
  * the program's ptl_nic_timing_t, which may have fewer or more members and stages than the library's.  What the library does
- * not have becomes 0.  PTL_NO_SPACE: the stages are not within `size`.
+ * not have becomes 0, names NULL.  PTL_NO_SPACE: the stages are not within `size`.
  */
 int PtlNicTimingRead(ptl_handle_ni_t ni, ptl_nic_timing_t *timing, size_t size, size_t stage_size, unsigned stages);
 /* Reads the stage times so far. */
-static inline int PtlNicTimingGet(ptl_handle_ni_t ni, ptl_nic_timing_t *timing)
+static __inline__ int PtlNicTimingGet(ptl_handle_ni_t ni, ptl_nic_timing_t *timing)
 {
 	return PtlNicTimingRead(ni, timing, sizeof(*timing), sizeof(timing->stage[0]), PTL_STAGE_COUNT);
 }
@@ -125,7 +129,7 @@ int PtlNicTimingPrint(ptl_handle_ni_t ni, FILE *out);
  */
 int PtlNicCountersRead(ptl_handle_ni_t ni, ptl_nic_counters_t *counters, size_t size);
 /* What the interface has counted so far. */
-static inline int PtlNicCounters(ptl_handle_ni_t ni, ptl_nic_counters_t *counters)
+static __inline__ int PtlNicCounters(ptl_handle_ni_t ni, ptl_nic_counters_t *counters)
 {
 	return PtlNicCountersRead(ni, counters, sizeof(*counters));
 }

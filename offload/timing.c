@@ -229,7 +229,7 @@ int timing_set(struct timing *timing, bool on)
 	atomic_store_explicit(&timing->walked, 0, memory_order_relaxed);
 	for (unsigned stage = 0; stage < PTL_STAGE_COUNT; stage++)
 		forget_stage(timing, histograms, stage);
-	/* Release pairs with the acquire in timing_record(). */
+	/* Release pairs with the acquire in record() and read_stage(). */
 	atomic_store_explicit(&timing->histograms, histograms, memory_order_release);
 	atomic_store_explicit(&timing->since, cycle_clock(), memory_order_relaxed);
 	atomic_store_explicit(&timing->on, true, memory_order_relaxed);
@@ -292,6 +292,9 @@ static void read_stage(const struct timing *timing, unsigned stage, ptl_stage_ti
 	uint64_t ticks = atomic_load_explicit(&clock->ticks, memory_order_relaxed);
 	double ns = timing_ns_per_tick();
 
+	/* First: a thread that does not own the engine might see a count before the histograms that it is of. */
+	if (!atomic_load_explicit(&timing->histograms, memory_order_acquire))
+		return;
 	times->count = atomic_load_explicit(&clock->count, memory_order_relaxed);
 	if (times->count == 0)
 		return;

@@ -126,7 +126,8 @@ static char *ask_engines(struct stat_page *page, uint32_t wanted)
 		if (!nic)
 			continue;
 		atomic_store_explicit(&page->asked_at, monotonic_ns(), memory_order_relaxed);
-		atomic_store_explicit(&page->asking, (uint32_t)i + 1, memory_order_relaxed);
+		/* Release: who sees it sees since when. */
+		atomic_store_explicit(&page->asking, (uint32_t)i + 1, memory_order_release);
 		if (nic_call(nic, read_numbers, &own.answer[i]))
 			continue;
 		own.answer[i].life = atomic_load_explicit(&process_table.lives[i], memory_order_relaxed) + 1;

@@ -336,6 +336,7 @@ group_unit()
 
 group_behaviour()
 {
+	need "/usr/lib/python3/dist-packages/jsonschema/__init__.py=python3-jsonschema" # for the forms of JSON files
 	suite release behaviour
 	suite release standing
 	suite_sanitized address behaviour hello_put hello_get

@@ -96,17 +96,23 @@ bool memory_writable(void *base, size_t length)
 
 /*
  * The pages of the piece at *first, and of those behind it that begin on these pages, or where they end; *first becomes the
- * piece behind these.  No page lies in between of which no byte is asked for.
+ * piece behind these.  No page lies in between of which no byte is asked for.  A piece at the end of the address space, where
+ * no process has memory, is left as it is: rounded up it would end at 0.
  */
 static struct iovec join(const struct iovec *pieces, unsigned count, unsigned *first)
 {
-	uintptr_t page = page_size(), mask = page - 1, begin = 0, end = 0;
+	uintptr_t page = page_size(), mask = page - 1, begin = 0, end = 0, limit = -2 * page;
 
 	for (; *first < count; ++*first) {
 		uintptr_t base = (uintptr_t)pieces[*first].iov_base, behind = base + pieces[*first].iov_len;
 
 		if (pieces[*first].iov_len == 0)
 			continue;
+		if (behind - 1 >= limit) {
+			if (end == 0)
+				return pieces[(*first)++];
+			break;
+		}
 		if (end == 0) {
 			begin = base & ~mask;
 			end = begin + page;

@@ -259,6 +259,11 @@ void node_choose(struct node *node, struct node_read *read)
 	read->way = NODE_STAGED;
 	if (!read->peer->cross_memory)
 		return;
+	/* Segments are read by one call; staged, each would be a round trip.  What they take says nothing of one piece. */
+	if (read->pieces) {
+		read->way = NODE_ALONE;
+		return;
+	}
 	read->way = (uint8_t)usual_way(read);
 	struct node_pair *pair = read->length >= node_class_length(0) ? pair_of(copies, read->peer) : NULL;
 

@@ -184,10 +184,12 @@ static void close_watched(void *unused, const struct ofi_watched *entry)
 {
 	struct stat status;
 
-	if (!is_tcp(entry->fd))
-		ofi_for_each_watched(entry->fd, close_watched, unused);
-	else if (fstat(entry->fd, &status) == 0 && status.st_ino == entry->inode)
+	if (fstat(entry->fd, &status) || status.st_ino != entry->inode)
+		return;
+	if (is_tcp(entry->fd))
 		close(entry->fd);
+	else
+		ofi_for_each_watched(entry->fd, close_watched, unused);
 }
 
 /* To the others they would look as if we lived, for as long as the child does. */
