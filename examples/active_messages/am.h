@@ -45,7 +45,7 @@ enum am_flow {
 struct am_options {
 	enum am_flow flow;
 	unsigned credits;        /* towards each peer, and of each size with AM_CREDITS_BY_SIZE */
-	unsigned requests;       /* unanswered ones of an endpoint at a time, all peers together */
+	unsigned requests;       /* unanswered ones of an endpoint at a time, all peers together; at most 4096 */
 	ptl_pt_index_t pt_index; /* the portal table entry that all endpoints of the bundle share */
 };
 

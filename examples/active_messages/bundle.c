@@ -3,16 +3,17 @@
 
 /*
  * Room for what all peers may have under way with a process that does not poll: address space only, memory when it is used.
- * Each of AM_PEERS peers brings at most one event for each of its default requests, and as many replies.
+ * A peer brings two events for each bulk request, and one for each reply; a request of our own has its SEND_END.
  */
-#define EVENTS (2 * AM_PEERS * 64)
+#define EVENTS_A_REQUEST 4
+#define MOST_REQUESTS    4096
 
 const struct am_options am_defaults = {.flow = AM_CREDITS, .credits = 8, .requests = 64, .pt_index = 20};
 
 int am_bundle_create(ptl_handle_ni_t ni, const struct am_options *options, am_bundle **bundle)
 {
 	const struct am_options chosen = options ? *options : am_defaults;
-	if (chosen.flow > AM_FETCH || chosen.credits == 0 || chosen.requests == 0 || chosen.requests > 65536)
+	if (chosen.flow > AM_FETCH || chosen.credits == 0 || chosen.requests == 0 || chosen.requests > MOST_REQUESTS)
 		return -EINVAL;
 	am_bundle *made = calloc(1, sizeof *made);
 	if (!made)
@@ -24,7 +25,8 @@ int am_bundle_create(ptl_handle_ni_t ni, const struct am_options *options, am_bu
 	am_queue_init(&made->replies);
 	am_queue_init(&made->waiting);
 	am_queue_init(&made->landed);
-	if (PtlEQAlloc(ni, EVENTS, PTL_EQ_HANDLER_NONE, &made->eq) != PTL_OK) {
+	if (PtlEQAlloc(ni, (ptl_size_t)EVENTS_A_REQUEST * AM_PEERS * chosen.requests, PTL_EQ_HANDLER_NONE, &made->eq) !=
+	    PTL_OK) {
 		free(made);
 		return -EIO;
 	}
@@ -46,7 +48,7 @@ int am_bundle_destroy(am_bundle *bundle)
 {
 	if (bundle->running != NO_HANDLER_RUNS)
 		return -EBUSY;
-	while (bundle->asked)
+	while (bundle->asked && !bundle->failure)
 		am_take_events(bundle);
 	PtlNicPeerEvents(bundle->ni, PTL_EQ_NONE);
 	while (bundle->endpoints) {

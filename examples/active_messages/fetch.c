@@ -35,15 +35,14 @@ void am_cut_off(struct source *source, const ptl_event_t *event)
 	am_bundle *bundle = source->endpoint->bundle;
 	struct header header = am_unpack(event->hdr_data);
 	ptl_handle_md_t md;
-	bundle->counters.fetched++;
-	if (event->ni_fail_type != PTL_NI_OK)
+	if (event->ni_fail_type != PTL_NI_OK || event->rlength > SLOT) /* such a long one no endpoint sends */
 		return;
 	if (event->rlength == 0) {
 		am_arrive(source, event, (struct arrival){.length = 0});
 		return;
 	}
 	struct fetch *fetch = malloc(sizeof *fetch);
-	char *bytes = event->rlength <= SLOT ? malloc(event->rlength) : NULL;
+	char *bytes = malloc(event->rlength);
 	if (!fetch || !bytes) {
 		free(fetch);
 		free(bytes);
@@ -67,4 +66,5 @@ void am_cut_off(struct source *source, const ptl_event_t *event)
 		return;
 	}
 	bundle->asked++;
+	bundle->counters.fetched++;
 }

@@ -14,7 +14,8 @@ void am_take_events(am_bundle *bundle)
 	ptl_event_t event;
 	int rc;
 	while ((rc = PtlEQGet(bundle->eq, &event)) == PTL_OK || rc == PTL_EQ_DROPPED) {
-		sort(bundle, &event);
+		if (!bundle->failure)
+			sort(bundle, &event);
 		if (rc == PTL_EQ_DROPPED)
 			bundle->failure = -EOVERFLOW;
 	}

@@ -159,9 +159,12 @@ static int send_data(am_endpoint *endpoint, ptl_process_id_t to, ptl_match_bits_
 		PtlMDUnlink(handle);
 		return -EIO;
 	}
-	while (!send.over)
+	while (!send.over && !bundle->failure)
 		am_take_events(bundle);
-	return send.sent ? 0 : -EHOSTDOWN;
+	if (!send.over) /* its event is lost, and no event is looked at any more */
+		while (PtlMDUnlink(handle) == PTL_MD_IN_USE)
+			am_take_events(bundle);
+	return bundle->failure ? bundle->failure : send.sent ? 0 : -EHOSTDOWN;
 }
 
 static bool must_wait(const am_endpoint *endpoint, unsigned peer, unsigned channel)
@@ -224,8 +227,10 @@ static int answer(const struct arrival *to, const struct message *message)
 {
 	am_endpoint *endpoint = to->endpoint;
 	am_bundle *bundle = endpoint->bundle;
-	while (endpoint->replies.count == 0)
+	while (endpoint->replies.count == 0 && !bundle->failure)
 		am_take_events(bundle);
+	if (bundle->failure)
+		return bundle->failure;
 	unsigned place = endpoint->replies.free[--endpoint->replies.count];
 	struct header header = {message->handler, message->count, 0, message->body, to->header.slot, endpoint->tag};
 	size_t length = compose(endpoint->replies.bytes + (size_t)place * SLOT, message, &header.padding);

@@ -114,6 +114,11 @@ int sc_send_word(sc_global to, uint64_t value, enum entry entry)
 /* A put's descriptor is used up by its ACK: threshold 2; a store's by being sent, a get's by its reply. */
 static int bind_bulk(const void *memory, size_t bytes, int threshold, ptl_handle_md_t *md)
 {
+	while (sc.under_way >= BULK) {
+		int rc = sc_progress();
+		if (rc)
+			return rc;
+	}
 	ptl_md_t over = {.start = (void *)(uintptr_t)memory,
 			 .length = bytes,
 			 .threshold = threshold,

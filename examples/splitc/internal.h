@@ -26,6 +26,7 @@
 #define ROUNDS   8    /* of a barrier of SC_PROCESSES */
 #define WINDOW   1024 /* stores from one process to another that may be uncounted */
 #define WORDS    256  /* values under way at a time */
+#define BULK     4096 /* bulk operations under way at a time */
 
 enum entry { MEMORY, STORES, TAKEN, TOLD, ARRIVED, ENTRIES };
 

@@ -71,6 +71,25 @@ static void split_phases_are_over_after_sync(void)
 	end();
 }
 
+/* More than may be under way. */
+static void many_bulk_operations_wait_for_a_sync(void)
+{
+	enum { PUTS = 20000 };
+	static uint64_t out[16];
+	begin(SEGMENT);
+	uint64_t *in = sc_alloc(sizeof out);
+	CHECK_EQUAL(sc_barrier(), 0);
+	for (uint64_t i = 0; i < 16; i++)
+		out[i] = i + (uint64_t)my_rank;
+	for (unsigned i = 0; i < (unsigned)FEWER(PUTS); i++)
+		CHECK_EQUAL(sc_bulk_put(sc_at(neighbour(), in), out, sizeof out), 0);
+	CHECK_EQUAL(sc_sync(), 0);
+	CHECK_EQUAL(sc_barrier(), 0);
+	for (uint64_t i = 0; i < 16; i++)
+		CHECK_EQUAL(in[i], i + (uint64_t)((my_rank + process_count - 1) % process_count));
+	end();
+}
+
 /* More stores than a window, from everybody to everybody, several times. */
 static void stores_are_there_after_all_store_sync(void)
 {
@@ -171,6 +190,7 @@ static void blocks_multiply(void)
 const struct test splitc_tests[] = {
 	FOUR(what_is_written_is_read),
 	FOUR(split_phases_are_over_after_sync),
+	TWO(many_bulk_operations_wait_for_a_sync),
 	FOUR(stores_are_there_after_all_store_sync),
 	FOUR(a_process_waits_for_bytes_stored_to_it),
 	TWO(addresses_that_are_not_there_are_refused),
