@@ -63,7 +63,10 @@ int PtlNicTimingRead(ptl_handle_ni_t ni, ptl_nic_timing_t *timing, size_t size, 
 	char *to = (char *)timing;
 
 	for (unsigned i = 0; i < stages; i++, to += stage_size)
-		copy(to, stage_size, &now.stage[i], i < PTL_STAGE_COUNT ? sizeof(now.stage[i]) : 0);
+		if (i < PTL_STAGE_COUNT)
+			copy(to, stage_size, &now.stage[i], sizeof(now.stage[i]));
+		else
+			memset(to, 0, stage_size);
 	copy(to, size - stages * stage_size, &now.messages, sizeof(now) - offsetof(ptl_nic_timing_t, messages));
 	return PTL_OK;
 }
