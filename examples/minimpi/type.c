@@ -14,6 +14,7 @@
 	struct minimpi_type symbol = {.name = text,                                                                    \
 				      .size = sizeof(c_type),                                                          \
 				      .extent = sizeof(c_type),                                                        \
+				      .align = _Alignof(c_type),                                                       \
 				      .true_extent = sizeof(c_type),                                                   \
 				      .dense = true,                                                                   \
 				      .committed = true,                                                               \
@@ -67,6 +68,7 @@ NAMED(minimpi_cldouble, "MPI_C_LONG_DOUBLE_COMPLEX", long double _Complex, TYPE_
 	struct minimpi_type symbol = {.name = text,                                                                    \
 				      .size = sizeof(c_type) + sizeof(int),                                            \
 				      .extent = sizeof(struct symbol##_layout),                                        \
+				      .align = _Alignof(struct symbol##_layout),                                       \
 				      .true_extent = offsetof(struct symbol##_layout, index) + sizeof(int),            \
 				      .dense = sizeof(struct symbol##_layout) == sizeof(c_type) + sizeof(int),         \
 				      .committed = true,                                                               \

@@ -20,8 +20,10 @@ enum type_class { TYPE_NONE, TYPE_INTEGER, TYPE_FLOATING, TYPE_COMPLEX, TYPE_LOG
 
 struct minimpi_type {
 	const char *name;
-	size_t size;            /* bytes of data */
-	MPI_Aint lower, extent; /* as resized */
+	size_t size; /* bytes of data */
+	MPI_Aint lower, extent;
+	bool bounded;   /* by MPI_Type_create_resized, or a part of it is: the data does not say where it ends */
+	MPI_Aint align; /* the strictest of its basic types */
 	MPI_Aint true_lower, true_extent;
 	bool dense; /* `count` of them are one run of bytes, which begins where the program says */
 	bool committed, predefined;

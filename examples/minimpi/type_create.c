@@ -14,8 +14,9 @@ struct maker {
 	struct piece *pieces;
 	size_t count, room;
 	size_t size;
-	bool any, any_data;
-	MPI_Aint lower, upper, true_lower, true_upper;
+	bool bounded, any_data;
+	MPI_Aint lower, upper; /* of what is bounded */
+	MPI_Aint true_lower, true_upper, align;
 };
 
 /* Pieces that touch become one: what is dense is found to be. */
@@ -48,8 +49,13 @@ static void grow(bool first, MPI_Aint *lower, MPI_Aint *upper, MPI_Aint from, MP
 static void add(struct maker *maker, MPI_Datatype old, MPI_Aint place, int count)
 {
 	for (int i = 0; i < count; i++, place += old->extent) {
-		grow(!maker->any, &maker->lower, &maker->upper, place + old->lower, place + old->lower + old->extent);
-		maker->any = true;
+		if (old->bounded) {
+			grow(!maker->bounded, &maker->lower, &maker->upper, place + old->lower,
+			     place + old->lower + old->extent);
+			maker->bounded = true;
+		}
+		if (old->align > maker->align)
+			maker->align = old->align;
 		for (size_t k = 0; k < old->piece_count; k++) {
 			struct piece piece = old->pieces[k];
 			piece.place += place;
@@ -64,14 +70,27 @@ static void add(struct maker *maker, MPI_Datatype old, MPI_Aint place, int count
 	}
 }
 
+/* Bounds that were set hold, whatever lies beyond them.  Else they are the data's, padded as C pads arrays (MPI 3.1, 4.1). */
+static void set_bounds(struct maker *maker)
+{
+	if (maker->bounded || !maker->any_data)
+		return;
+	const MPI_Aint beyond = (maker->true_upper - maker->true_lower) % maker->align;
+	maker->lower = maker->true_lower;
+	maker->upper = maker->true_upper + (beyond ? maker->align - beyond : 0);
+}
+
 static void make(struct maker *maker, MPI_Datatype *type)
 {
+	set_bounds(maker);
 	struct minimpi_type *made = job_memory(sizeof *made);
 	*made = (struct minimpi_type){
 		.name = "",
 		.size = maker->size,
 		.lower = maker->lower,
 		.extent = maker->upper - maker->lower,
+		.bounded = maker->bounded,
+		.align = maker->align,
 		.true_lower = maker->true_lower,
 		.true_extent = maker->true_upper - maker->true_lower,
 		.users = 1,
@@ -87,7 +106,7 @@ static void make(struct maker *maker, MPI_Datatype *type)
 static int make_blocks(int count, const int *blocks, const MPI_Aint *places, const MPI_Datatype *olds, bool one,
 		       MPI_Datatype *type)
 {
-	struct maker maker = {0};
+	struct maker maker = {.align = 1};
 	if (count < 0)
 		return MPI_ERR_COUNT;
 	if (!type || (count > 0 && (!blocks || !places || !olds)))
@@ -168,10 +187,11 @@ int MPI_Type_create_struct(int count, const int *blocks, const MPI_Aint *places,
 
 int MPI_Type_create_resized(MPI_Datatype old, MPI_Aint lower, MPI_Aint extent, MPI_Datatype *type)
 {
-	struct maker maker = {0};
+	struct maker maker = {.align = 1};
 	if (!old)
 		return BUILD(MPI_ERR_TYPE);
 	add(&maker, old, 0, 1);
+	maker.bounded = true;
 	maker.lower = lower;
 	maker.upper = lower + extent;
 	make(&maker, type);
@@ -183,8 +203,10 @@ int MPI_Type_dup(MPI_Datatype old, MPI_Datatype *type)
 	if (!old)
 		return BUILD(MPI_ERR_TYPE);
 	const int error = MPI_Type_create_resized(old, old->lower, old->extent, type);
-	if (!error)
+	if (!error) {
+		(*type)->bounded = old->bounded;
 		(*type)->committed = old->committed;
+	}
 	return error;
 }
 

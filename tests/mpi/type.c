@@ -127,6 +127,60 @@ static void structures(void)
 	MPI_Type_free(&sized);
 }
 
+/* Without MPI_Type_create_resized an array of structures is as C lays it out. */
+static void structures_are_padded(void)
+{
+	struct padded {
+		double number;
+		char sign;
+	} from[20], to[20];
+	const int blocks[] = {1, 1};
+	const MPI_Aint places[] = {0, offsetof(struct padded, sign)}, before[] = {0, -4};
+	const MPI_Datatype olds[] = {MPI_DOUBLE, MPI_CHAR};
+	MPI_Datatype type, again, both;
+	MPI_Request request;
+	MPI_Type_create_struct(2, blocks, places, olds, &type);
+	check_bounds(type, 9, 0, sizeof(struct padded));
+	MPI_Type_commit(&type);
+	memset(to, 0, sizeof to);
+	for (int i = 0; i < 20; i++)
+		from[i] = (struct padded){i / 2.0, (char)i};
+	MPI_Isend(from, 20, type, rank, 0, MPI_COMM_WORLD, &request);
+	MPI_Recv(to, 20, type, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	for (int i = 0; i < 20; i++)
+		CHECK(to[i].number == i / 2.0 && to[i].sign == (char)i);
+	MPI_Type_dup(type, &again);
+	const MPI_Datatype parts[] = {again, MPI_INT};
+	MPI_Type_create_struct(2, blocks, before, parts, &both); /* 13 bytes from the first to the last */
+	check_bounds(both, 13, -4, 16);
+	MPI_Type_free(&type);
+	MPI_Type_free(&again);
+	MPI_Type_free(&both);
+}
+
+static void bounds_that_were_set_hold(void)
+{
+	const int blocks[] = {2, 1};
+	const MPI_Aint places[] = {0, 40}, aside[] = {0, 1};
+	MPI_Datatype wide, narrow, type;
+	MPI_Type_create_resized(MPI_INT, -4, 8, &wide);
+	const MPI_Datatype olds[] = {wide, MPI_DOUBLE};
+	MPI_Type_create_struct(2, blocks, places, olds, &type);
+	check_bounds(type, 16, -4, 16); /* whatever is outside of them */
+	MPI_Type_free(&type);
+	MPI_Type_create_resized(MPI_DOUBLE, 0, 3, &narrow);
+	const MPI_Datatype narrows[] = {narrow, MPI_CHAR};
+	MPI_Type_create_struct(2, blocks, aside, narrows, &type);
+	check_bounds(type, 17, 0, 6); /* no padding either */
+	MPI_Type_free(&type);
+	MPI_Type_contiguous(3, narrow, &type);
+	check_bounds(type, 24, 0, 9);
+	MPI_Type_free(&type);
+	MPI_Type_free(&narrow);
+	MPI_Type_free(&wide);
+}
+
 /* Part of a structure arrives: not a whole number of types, but a number of elements. */
 static void counts_of_parts(void)
 {
@@ -254,6 +308,8 @@ const struct test type_tests[] = {
 	TEST(vectors),
 	TEST(lists),
 	TEST(structures),
+	TEST(structures_are_padded),
+	TEST(bounds_that_were_set_hold),
 	TEST(counts_of_parts),
 	TEST(resized_types_overlap),
 	TEST(absolute_addresses),
