@@ -46,6 +46,7 @@ all() # ITERATIONS LARGEST
 # The other one may boot much later on a busy machine; from now on both wait for each other's work only.
 : >"/mnt/here${guest:?}"
 await "/mnt/here$((5 - guest))" 400 || { echo "FAIL the other guest does not come"; exit 1; }
+echo "ok   the other guest has come"
 all 50 1M
 [ "${nightly:?}" = yes ] || exit 0
 # What is lost is sent again after half a second, and with it all that went behind it: 16 puts of 1 MiB would take minutes.
