@@ -23,7 +23,7 @@ FIGURES = [
     ("1 MiB into a process that computes for 20 ms", "overlap", 1048576, 0),
     ("8-byte messages in a row", "rate", 8, 0),
     ("bandwidth of 16 KiB", "put-bandwidth", 16384, 0),
-    ("bandwidth of 64 KiB", "put-bandwidth", 65536, 0),
+    ("bandwidth of 256 KiB", "put-bandwidth", 262144, 0),
     ("bandwidth of 1 MiB", "put-bandwidth", 1048576, 0),
 ]
 
