@@ -23,6 +23,7 @@ enum {
  */
 #define JOB_POSTED 24576u /* receives */
 #define JOB_SENT   16384u /* messages that no receiver has answered yet, to all ranks together */
+#define JOB_MOVED  4096u  /* puts and gets of windows */
 
 struct peer {
 	ptl_process_id_t id;

@@ -102,6 +102,7 @@ int MPI_Imrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *message,
 		*request = point_start(REQUEST_RECEIVE, buffer, count, type, MPI_PROC_NULL, MPI_ANY_TAG, comm,
 				       comm->context);
 	} else {
+		receive_make_room();
 		*request = request_new(REQUEST_RECEIVE, buffer, count, type, MPI_ANY_SOURCE, MPI_ANY_TAG, comm,
 				       comm->context);
 		(*request)->active = true;

@@ -12,8 +12,12 @@ static void (*tell_died)(ptl_process_id_t);
 void progress_open(unsigned events, void (*died)(ptl_process_id_t))
 {
 	tell_died = died;
-	/* A request has one event, or three when it is long; room that is never used costs address space only. */
-	PORTALS(PtlEQAlloc(job.ni, 4ull * (JOB_POSTED + JOB_SENT), PTL_EQ_HANDLER_NONE, &progress_done));
+	/*
+	 * A receive, a fetch and a move have two events, a send three, a process one when it dies.  Waiting receives may be given as
+	 * many messages at once as have come, beside those that are fetched already.  Room that is never used costs address space only.
+	 */
+	const ptl_size_t most = 2ull * JOB_POSTED + 3ull * JOB_SENT + 4ull * JOB_SENT + 2ull * JOB_MOVED;
+	PORTALS(PtlEQAlloc(job.ni, most + (unsigned)job.size, PTL_EQ_HANDLER_NONE, &progress_done));
 	PORTALS(PtlEQAlloc(job.ni, events, PTL_EQ_HANDLER_NONE, &progress_unexpected));
 	PORTALS(PtlNicPeerEvents(job.ni, progress_done));
 }

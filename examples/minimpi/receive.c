@@ -17,6 +17,7 @@
 #include "send.h"
 
 static unsigned posted;                          /* receives that have an entry */
+static unsigned fetching;                        /* receives whose message is at its sender */
 static MPI_Request first_waiting, *last_waiting; /* the younger ones, which have none */
 
 static const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
@@ -46,16 +47,19 @@ static void set_status(MPI_Request request, uint64_t bits, size_t length)
 static void hear_fetched(struct listener *self, const ptl_event_t *event)
 {
 	MPI_Request request = (MPI_Request)self;
-	if (event->type == PTL_EVENT_UNLINK)
-		end(request, request->failure);
-	else
+	if (event->type != PTL_EVENT_UNLINK) {
 		request->failure = event->ni_fail_type;
+		return;
+	}
+	fetching--;
+	end(request, request->failure);
 }
 
 static void fetch(MPI_Request request, const struct minimpi_message *message)
 {
 	const bool is_long = message->bits & ENVELOPE_LONG;
 	const size_t length = message->length < request->length ? message->length : request->length;
+	fetching++;
 	request->listener.hear = hear_fetched;
 	request->failure = PTL_NI_OK;
 	PORTALS(PtlMDBind(job.ni,
@@ -155,9 +159,18 @@ static bool is_orphan(MPI_Request request)
 	return request->rank >= 0 && job.peers[request->comm->group->ranks[request->rank]].dead;
 }
 
+/* A program may start receives without ever waiting, and the sender of what was fetched may send more. */
+void receive_make_room(void)
+{
+	while (fetching >= JOB_SENT)
+		progress_wait();
+	receive_serve_waiting();
+}
+
 void receive_start(MPI_Request request)
 {
 	struct minimpi_message *message;
+	receive_make_room();
 	request_stage(request);
 	for (;;) {
 		receive_serve_waiting();

@@ -5,6 +5,8 @@
 #include "unexpected.h"
 
 void receive_open(void);
+/* Waits until one more message can be fetched. */
+void receive_make_room(void);
 /* Takes a message that is already there, or posts the receive. */
 void receive_start(MPI_Request request);
 /* Gives a message that the caller has taken out of the list to a receive. */

@@ -75,6 +75,7 @@ int MPI_Win_free(MPI_Win *win)
 	error = error ? error : barrier_error;
 	detach((*win)->memory);
 	detach((*win)->words_entry);
+	window_close(*win);
 	const int result = raise(*win, error, __func__);
 	comm_release((*win)->comm);
 	free((*win)->shapes);

@@ -24,6 +24,8 @@ struct shape {
 	int unit;
 };
 
+struct window_transfer;
+
 struct minimpi_window {
 	MPI_Comm comm;
 	struct shape *shapes; /* of every rank's memory */
@@ -31,20 +33,22 @@ struct minimpi_window {
 	struct window_words words;
 	unsigned pending; /* operations of this process that have not ended */
 	int error;        /* of those that have, since the last synchronization */
+	struct window_transfer *failed;
 };
 
 #define WINDOW_MEMORY_BITS(win) ((uint64_t)(unsigned)(win)->comm->context)
 #define WINDOW_WORDS_BITS(win)  ((uint64_t)(unsigned)(win)->comm->context + 1)
 
 ptl_process_id_t window_peer(MPI_Win win, int rank);
-/* Moves `length` bytes between `bytes` and a place in a rank's memory, or words; does not wait. */
+/* Moves `length` bytes between `bytes` and a place in a rank's memory, or words; waits only if too many are under way. */
 enum window_move { WINDOW_PUT, WINDOW_GET };
-struct window_transfer;
 struct window_transfer *window_begin(MPI_Win win, enum window_move move, void *bytes, size_t length, int moves);
 void window_move(struct window_transfer *transfer, int rank, uint64_t bits, size_t from, size_t length,
 		 uint64_t offset);
 /* Waits until nothing is pending; the first error since the last time. */
 int window_flush(MPI_Win win);
+/* Frees what is left of operations that failed. */
+void window_close(MPI_Win win);
 /* Waits for a word of a rank's to be 0 and makes it 1; makes it 0 again. */
 int window_acquire(MPI_Win win, int rank, uint64_t word);
 int window_release(MPI_Win win, int rank, uint64_t word);

@@ -7,6 +7,8 @@
 
 #include "mpi_test.h"
 
+enum { ROWS = 1000 };
+
 int rank, size;
 
 static void gone(int last)
@@ -30,6 +32,19 @@ static void gone(int last)
 	free(data);
 }
 
+/* Rows of a matrix in the memory of a process that is gone: none arrives, and the unlock says so. */
+static void gone_under_a_put(int last, MPI_Win win)
+{
+	static int rows[ROWS];
+	MPI_Datatype apart;
+	MPI_Type_vector(ROWS, 1, 2, MPI_INT, &apart);
+	MPI_Type_commit(&apart);
+	MPI_Put(rows, ROWS, MPI_INT, last, 0, 1, apart, win);
+	MPI_Get(rows, ROWS, MPI_INT, last, 0, 1, apart, win);
+	FAILS(MPI_Win_unlock(last, win), MPI_ERR_OTHER);
+	MPI_Type_free(&apart);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Comm others;
@@ -39,12 +54,19 @@ int main(int argc, char **argv)
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	const int last = size - 1;
 	MPI_Comm_split(MPI_COMM_WORLD, rank == last, 0, &others);
+	static int memory[2 * ROWS];
+	MPI_Win win;
+	MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+	if (rank != last)
+		MPI_Win_lock(MPI_LOCK_SHARED, last, 0, win);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (rank == last) {
 		MPI_Recv(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		_exit(0);
 	}
 	gone(last);
+	gone_under_a_put(last, win);
 	int sum = 0;
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, others);
 	CHECK(sum == last * (last - 1) / 2);

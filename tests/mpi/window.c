@@ -110,6 +110,29 @@ static void types_on_both_sides(void)
 	MPI_Type_free(&second);
 }
 
+/* More in one epoch than an implementation may have under way. */
+static void many_moves_in_an_epoch(void)
+{
+	enum { MANY = 90000, EVERY = 10 };
+	const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+	int *window = ints(MANY, -1), *from = ints(MANY, rank), *got = ints(MANY, -1);
+	MPI_Win win;
+	MPI_Win_create(window, MANY * sizeof *window, sizeof *window, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_fence(0, win);
+	for (int i = 0; i < MANY; i++)
+		MPI_Put(&from[i], 1, MPI_INT, next, i, 1, MPI_INT, win);
+	MPI_Win_fence(0, win);
+	for (int i = 0; i < MANY; i += EVERY)
+		MPI_Get(&got[i], 1, MPI_INT, next, i, 1, MPI_INT, win);
+	MPI_Win_fence(0, win);
+	for (int i = 0; i < MANY; i++)
+		CHECK(window[i] == before && (i % EVERY || got[i] == rank));
+	MPI_Win_free(&win);
+	free(window);
+	free(from);
+	free(got);
+}
+
 static void bad_arguments_of_windows(void)
 {
 	int memory[4];
@@ -132,6 +155,11 @@ static void bad_arguments_of_windows(void)
 }
 
 const struct test window_tests[] = {
-	TEST(puts_and_gets_between_fences), TEST(accumulates_add_up),       TEST(locks_exclude),
-	TEST(types_on_both_sides),          TEST(bad_arguments_of_windows), {0},
+	TEST(puts_and_gets_between_fences),
+	TEST(accumulates_add_up),
+	TEST(locks_exclude),
+	TEST(types_on_both_sides),
+	TEST(many_moves_in_an_epoch),
+	TEST(bad_arguments_of_windows),
+	{0},
 };
