@@ -131,17 +131,31 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 
 /* ---- all ---- */
 
+/* The communicator of the first request that has failed, held, for it may go with its last request; NULL if none has. */
+static MPI_Comm hold_failed(int count, const MPI_Request *requests)
+{
+	for (int i = 0; i < count; i++) {
+		if (!is_active(requests[i]) || !requests[i]->complete || !requests[i]->status.MPI_ERROR)
+			continue;
+		requests[i]->comm->users++;
+		return requests[i]->comm;
+	}
+	return NULL;
+}
+
+static int raise_in_status(MPI_Comm failed, const char *call)
+{
+	if (!failed)
+		return MPI_SUCCESS;
+	errors_raise(failed, MPI_ERR_IN_STATUS, call);
+	comm_release(failed);
+	return MPI_ERR_IN_STATUS;
+}
+
 /* All are complete.  If one has failed, each status says how its own went. */
 static int finish_all(int count, MPI_Request *requests, MPI_Status *statuses, const char *call)
 {
-	int errors = 0;
-	MPI_Comm comm = NULL;
-	for (int i = 0; i < count; i++) {
-		if (is_active(requests[i]) && requests[i]->status.MPI_ERROR && errors++ == 0)
-			comm = requests[i]->comm;
-	}
-	if (comm)
-		comm = comm->users > 1 ? comm : NULL; /* not one that goes with its last request */
+	const MPI_Comm failed = hold_failed(count, requests);
 	for (int i = 0; i < count; i++) {
 		MPI_Status *status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
 		int error = MPI_SUCCESS;
@@ -149,10 +163,10 @@ static int finish_all(int count, MPI_Request *requests, MPI_Status *statuses, co
 			error = finish(&requests[i], status, NULL);
 		else
 			set_status(status, &empty);
-		if (errors && status)
+		if (failed && status)
 			status->MPI_ERROR = error;
 	}
-	return errors ? errors_raise(comm, MPI_ERR_IN_STATUS, call) : MPI_SUCCESS;
+	return raise_in_status(failed, call);
 }
 
 static bool all_complete(int count, const MPI_Request *requests)
@@ -238,7 +252,7 @@ int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Sta
 static int finish_some(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses,
 		       const char *call)
 {
-	int errors = 0;
+	const MPI_Comm failed = hold_failed(count, requests);
 	*done = 0;
 	for (int i = 0; i < count; i++) {
 		if (!is_active(requests[i]) || !requests[i]->complete)
@@ -247,10 +261,9 @@ static int finish_some(int count, MPI_Request *requests, int *done, int *indices
 		const int error = finish(&requests[i], status, NULL);
 		if (status)
 			status->MPI_ERROR = error;
-		errors += error != MPI_SUCCESS;
 		indices[(*done)++] = i;
 	}
-	return errors ? errors_raise(NULL, MPI_ERR_IN_STATUS, call) : MPI_SUCCESS;
+	return raise_in_status(failed, call);
 }
 
 int MPI_Waitsome(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses)

@@ -94,7 +94,7 @@ static void errors_of_waits_are_in_statuses(void)
 
 static int heard;
 
-static void hear(MPI_Comm *comm, int *code, ...)
+static void hear(MPI_Comm *comm, int *code, ...) /* NOLINT(readability-non-const-parameter): the type is MPI's */
 {
 	CHECK(*comm != MPI_COMM_NULL);
 	heard = class_of(*code);
@@ -118,6 +118,31 @@ static void handlers(void)
 	MPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
 	CHECK(heard == MPI_ERR_OTHER);
 	MPI_Comm_free(&comm);
+}
+
+/* Waits for several requests tell the handler of the communicator of the one that failed, which may be gone but for them. */
+static void waits_tell_the_handler_of_the_request(void)
+{
+	for (int some = 0; some < 2; some++) {
+		MPI_Errhandler handler;
+		MPI_Comm comm;
+		MPI_Request request;
+		MPI_Status status;
+		int done = 0, index = -1;
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		MPI_Comm_create_errhandler(hear, &handler);
+		MPI_Comm_set_errhandler(comm, handler);
+		MPI_Errhandler_free(&handler);
+		MPI_Irecv(got, 1, MPI_INT, rank, 0, comm, &request);
+		MPI_Send(data, 2, MPI_INT, rank, 0, comm);
+		MPI_Comm_free(&comm);
+		heard = 0;
+		if (some)
+			FAILS(MPI_Waitsome(1, &request, &done, &index, &status), MPI_ERR_IN_STATUS);
+		else
+			FAILS(MPI_Waitall(1, &request, &status), MPI_ERR_IN_STATUS);
+		CHECK(heard == MPI_ERR_IN_STATUS && class_of(status.MPI_ERROR) == MPI_ERR_TRUNCATE);
+	}
 }
 
 static void texts(void)
@@ -148,6 +173,7 @@ const struct test error_tests[] = {
 	TEST(bad_arguments_of_objects),
 	TEST(errors_of_waits_are_in_statuses),
 	TEST(handlers),
+	TEST(waits_tell_the_handler_of_the_request),
 	TEST(texts),
 	TEST(errors_are_fatal_again),
 	{0},
