@@ -74,13 +74,22 @@ static bool holds(int side, int dimensions, int all)
 	return room >= all;
 }
 
-/* The least divisor with which the dimensions that remain need not be larger: so they become as equal as they can be. */
-static int side_of(int all, int dimensions)
+/*
+ * The factors of `all` for so many dimensions, none larger than the one before, nor than `most`; false if there are none.
+ * The least that will do is first: so they become as equal as they can be.
+ */
+static bool factor(int all, int dimensions, int most, int *sides)
 {
-	int side = 1;
-	while (all % side || !holds(side, dimensions, all))
-		side++;
-	return side;
+	if (dimensions == 0)
+		return all == 1;
+	for (int side = 1; side <= most && side <= all; side++) {
+		if (all % side || !holds(side, dimensions, all))
+			continue;
+		sides[0] = side;
+		if (factor(all / side, dimensions - 1, side, sides + 1))
+			return true;
+	}
+	return false;
 }
 
 int MPI_Dims_create(int processes, int count, int *dims)
@@ -97,12 +106,12 @@ int MPI_Dims_create(int processes, int count, int *dims)
 	}
 	if (open == 0 && left != 1)
 		return errors_check(NULL, MPI_ERR_DIMS, __func__);
-	for (int i = 0; i < count; i++) {
-		if (dims[i] > 0)
-			continue;
-		dims[i] = side_of(left, open--);
-		left /= dims[i];
-	}
+	int *sides = job_memory((size_t)open * sizeof *sides);
+	factor(left, open, left, sides);
+	for (int i = 0, next = 0; i < count; i++)
+		if (dims[i] == 0)
+			dims[i] = sides[next++];
+	free(sides);
 	return MPI_SUCCESS;
 }
 

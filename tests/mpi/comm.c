@@ -227,6 +227,12 @@ static void dimensions(void)
 	CHECK(three[0] == 2 && three[1] == 2 && three[2] == 2);
 	MPI_Dims_create(12, 3, fixed);
 	CHECK(fixed[0] == 3 && fixed[1] == 2 && fixed[2] == 2);
+	memset(three, 0, sizeof three);
+	MPI_Dims_create(24, 3, three);
+	CHECK(three[0] == 4 && three[1] == 3 && three[2] == 2);
+	memset(three, 0, sizeof three);
+	MPI_Dims_create(1, 3, three);
+	CHECK(three[0] == 1 && three[1] == 1 && three[2] == 1);
 	two[0] = two[1] = 0;
 	MPI_Dims_create(7, 2, two);
 	CHECK(two[0] == 7 && two[1] == 1);
