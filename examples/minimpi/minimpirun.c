@@ -183,18 +183,21 @@ static int status_of(int status)
 }
 
 /* One that fails takes the others along: they would wait for it. */
-static int reap(const struct child *children, int count)
+static int reap(struct child *children, int count)
 {
 	int result = 0, status;
 	for (int left = count; left > 0; left--) {
 		const pid_t pid = wait(&status);
 		if (pid < 0)
 			die("wait");
+		for (int i = 0; i < count; i++)
+			if (children[i].pid == pid)
+				children[i].pid = 0; /* the number may be another process's by now */
 		if (status_of(status) == 0 || result != 0)
 			continue;
 		result = status_of(status);
 		for (int i = 0; i < count; i++)
-			if (children[i].pid != pid)
+			if (children[i].pid > 0)
 				kill(children[i].pid, SIGKILL);
 	}
 	return result;
