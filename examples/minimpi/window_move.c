@@ -59,6 +59,18 @@ static void hear(struct listener *self, const ptl_event_t *event)
 		end(transfer);
 }
 
+/* With a process that has died a move ends at once: Portals would wait for another to come in its place. */
+static bool is_dead(struct window_transfer *transfer, int rank)
+{
+	if (!job.peers[transfer->win->comm->group->ranks[rank]].dead)
+		return false;
+	transfer->failed = true;
+	transfer->win->error = MPI_ERR_OTHER;
+	if (--transfer->moves == 0)
+		end(transfer);
+	return true;
+}
+
 /* The event queue has room for so many; each takes a descriptor, or a part of one. */
 static void wait_for_room(void)
 {
@@ -86,6 +98,8 @@ struct window_transfer *window_begin(MPI_Win win, enum window_move move, void *b
 void window_move(struct window_transfer *transfer, int rank, uint64_t bits, size_t from, size_t length, uint64_t offset)
 {
 	const ptl_process_id_t peer = window_peer(transfer->win, rank);
+	if (is_dead(transfer, rank))
+		return;
 	wait_for_room();
 	if (transfer->move == WINDOW_PUT)
 		PORTALS(PtlPutRegion(transfer->md, from, length, PTL_ACK_REQ, peer, INDEX_WINDOWS, 0, bits, offset, 0));
@@ -124,6 +138,8 @@ static int exchange(MPI_Win win, int rank, uint64_t word, uint64_t *value)
 	uint64_t put = *value;
 	struct window_transfer *transfer = window_begin(win, WINDOW_GET, value, sizeof *value, 1);
 	ptl_handle_md_t out;
+	if (is_dead(transfer, rank))
+		return window_flush(win);
 	PORTALS(PtlMDBind(job.ni,
 			  (ptl_md_t){.start = &put, .length = sizeof put, .threshold = 1, .eq_handle = PTL_EQ_NONE},
 			  PTL_UNLINK, &out));
