@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tests of what MPI 3.1 says, for examples/minimpi.  Nothing here knows the library but <mpi.h>, so the same files can be
- * compiled for another MPI: mpicc tests/mpi/[a-z]*.c.  All ranks run every test, in the same order.
+ * compiled for another MPI: docs/layers.md.  All ranks run every test, in the same order.
  */
 #ifndef TESTS_MPI_TEST_H
 #define TESTS_MPI_TEST_H
