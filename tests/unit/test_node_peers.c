@@ -81,13 +81,13 @@ void __wrap_node_disconnect(struct node *node)
 		__real_node_disconnect(node);
 }
 
-/* Pids that no other test of this machine uses at this time: the lower bits are the process's. */
+/* Pids that no other test of this machine uses at this time: the lower bits are the process's, and no process has such a Unix pid. */
 static struct transport *start(uint32_t tag, struct transport **owner)
 {
 	static const struct settings settings = {.short_max = SETTING_AUTO, .tuning_file = "", .tuning_save = ""};
 	struct transport_config config = {.settings = &settings,
 					  .nid = LOOPBACK,
-					  .pid = (uint32_t)getpid() % 1000 | tag << 10,
+					  .pid = 1u << 30 | tag << 10 | (uint32_t)getpid() % 1000,
 					  .sink = &sink,
 					  .owner = owner};
 
