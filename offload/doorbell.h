@@ -14,6 +14,7 @@ struct nic;
 /* What sleepers wait for: a doorbell each, and the descriptors of transports. */
 struct doorbells {
 	int nic, host;
+	_Atomic unsigned writers; /* threads outside that hand over a command, and then wake the owner for it */
 	_Atomic int wait_fds[NIC_TRANSPORTS]; /* plus one; 0: none */
 	bool late[NIC_TRANSPORTS];            /* limits.late_doorbell; written before the descriptor */
 };

@@ -170,7 +170,10 @@ static inline void nic_timer_at(struct nic *nic, uint64_t when)
 		nic->drive.timer = when;
 }
 
-/* Ends the engine: later calls get -ESHUTDOWN, every waiter has left when it returns.  No NIC thread any more. */
+/*
+ * Ends the engine: later calls get -ESHUTDOWN.  When it returns every waiter has left, and nothing is written to a doorbell
+ * any more.  No NIC thread any more.
+ */
 void nic_reap(struct nic *);
 
 #endif

@@ -363,22 +363,37 @@ void nic_release(struct nic *nic)
 	inside = NULL;
 }
 
-/* Hands the command to the owner.  False: there is none any more, or the engine is dead. */
-static bool push(struct nic *nic, struct command *command, uintptr_t word)
+/* Hands the command to the owner, which becomes `owner`.  False: there is none any more, or the engine is dead. */
+static bool push(struct nic *nic, struct command *command, uintptr_t word, enum nic_owner owner)
 {
-	enum nic_owner owner = word & NIC_OWNER_MASK;
-	bool asleep = owner == NIC_SLEEPING;
-
 	command->next = commands_of(word);
 	tsan_release(command);
 	/* Release: the owner sees the command's fields; pairs with the exchange in oldest_command(). */
-	if (!atomic_compare_exchange_strong_explicit(&nic->own, &word,
-						     (uintptr_t)command | (asleep ? NIC_THREAD : owner),
-						     memory_order_release, memory_order_relaxed))
-		return false;
-	if (asleep)
+	return atomic_compare_exchange_strong_explicit(&nic->own, &word, (uintptr_t)command | owner,
+						       memory_order_release, memory_order_relaxed);
+}
+
+/*
+ * As push(), to an owner that sleeps.  Something else may wake it before we do, and everything may end meanwhile: the
+ * closer waits for those who have announced that they will write (nic_reap).  Announced before the command is handed
+ * over, so whoever has seen that, as the closer has by its turn, sees the announcement.
+ */
+static bool push_and_wake(struct nic *nic, struct command *command, uintptr_t word)
+{
+	atomic_fetch_add_explicit(&nic->doorbells.writers, 1, memory_order_relaxed);
+	bool pushed = push(nic, command, word, NIC_THREAD);
+
+	if (pushed)
 		nic_write_doorbell(nic, nic->doorbells.nic);
-	return true;
+	atomic_fetch_sub_explicit(&nic->doorbells.writers, 1, memory_order_release);
+	return pushed;
+}
+
+static bool hand_over(struct nic *nic, struct command *command, uintptr_t word)
+{
+	enum nic_owner owner = word & NIC_OWNER_MASK;
+
+	return owner == NIC_SLEEPING ? push_and_wake(nic, command, word) : push(nic, command, word, owner);
 }
 
 /* COMMAND_DONE or COMMAND_GRANTED. */
@@ -416,7 +431,7 @@ static int submit(struct nic *nic, struct command *command)
 		if (word == NIC_FREE) {
 			if (own_try(nic, command->owner))
 				return COMMAND_GRANTED;
-		} else if (push(nic, command, word)) {
+		} else if (hand_over(nic, command, word)) {
 			int state = (int)await(command);
 
 			tsan_acquire(command);
@@ -538,5 +553,7 @@ void nic_reap(struct nic *nic)
 	       !atomic_compare_exchange_strong_explicit(&nic->own, &word, NIC_DEAD, memory_order_acq_rel,
 							memory_order_relaxed))
 		word = NIC_HOST;
+	while (atomic_load_explicit(&nic->doorbells.writers, memory_order_acquire) > 0)
+		sched_yield();
 	inside = NULL;
 }

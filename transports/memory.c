@@ -101,7 +101,7 @@ bool memory_writable(void *base, size_t length)
  */
 static struct iovec join(const struct iovec *pieces, unsigned count, unsigned *first)
 {
-	uintptr_t page = page_size(), mask = page - 1, begin = 0, end = 0, limit = -2 * page;
+	uintptr_t page = page_size(), mask = page - 1, begin = 0, end = 0, limit = 0 - 2 * page;
 
 	for (; *first < count; ++*first) {
 		uintptr_t base = (uintptr_t)pieces[*first].iov_base, behind = base + pieces[*first].iov_len;

@@ -112,7 +112,7 @@ licences()
 		head -n 3 "$file" | grep -q 'SPDX-License-Identifier: BSD-3-Clause' && continue
 		echo "$file: no SPDX line"
 		missing=1
-	done < <(select_files . | grep -vE '^LICENSE$|\.md$|^\.clang-format$|^\.editorconfig$|^\.clang-tidy$')
+	done < <(select_files . | grep -vE '^LICENSE$|\.md$|^\.clang-format$|^\.editorconfig$|^\.clang-tidy$|^bench/results/')
 	return $missing
 }
 

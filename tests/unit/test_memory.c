@@ -56,7 +56,7 @@ static void pieces_are_as_good_as_their_pages(void **state)
 				       {bytes + 3 * page, 0},    {bytes + 20, page - 20}, {bytes + 2 * page + 7, 1},
 				       {bytes + 4 * page, page}, {bytes + 5, 1},          {bytes + page, 1},
 				       {bytes + 3 * page - 1, 2}};
-	const struct iovec nowhere[] = {{bytes, 1}, {(void *)-22, 10}, {(void *)(-16 * page), 15 * page}};
+	const struct iovec nowhere[] = {{bytes, 1}, {(void *)-22, 10}, {(void *)(0 - 16 * page), 15 * page}};
 	assert_true(memory_pieces_writable(NULL, 0));
 	for (unsigned first = 0; first < 3; first++) {
 		assert_false(memory_pieces_readable(nowhere + first, first == 2 ? 1 : 2));

@@ -497,6 +497,67 @@ static void who_has_found_an_interface_has_time_to_call_it_however_many_are_clos
 	PtlFini();
 }
 
+/* --- the end, and a doorbell that is still to be written to --- */
+
+static struct {
+	atomic_int thread; /* that has handed over a command, and loses its processor before it wakes the owner */
+	atomic_bool begun;
+	bool closed;
+} late;
+
+static int nothing(struct nic *nic, void *unused)
+{
+	(void)nic;
+	(void)unused;
+	return 0;
+}
+
+/* Something else wakes the owner meanwhile, which serves the command and all that comes until the end. */
+void __real_nic_write_doorbell(struct nic *nic, int event);
+void __wrap_nic_write_doorbell(struct nic *nic, int event);
+void __wrap_nic_write_doorbell(struct nic *nic, int event)
+{
+	enum { TIME_TO_CLOSE = 1000 };
+
+	__real_nic_write_doorbell(nic, event);
+	if (gettid() != atomic_load(&late.thread) || atomic_exchange(&late.begun, true))
+		return;
+	while (atomic_load(&nic->own) != NIC_DEAD)
+		sched_yield();
+	for (int i = 0; i < TIME_TO_CLOSE && !late.closed; i++) {
+		late.closed = fcntl(event, F_GETFD) < 0;
+		sched_yield();
+	}
+}
+
+static void *call_a_sleeper(void *argument)
+{
+	struct nic *nic = argument;
+
+	atomic_store(&late.thread, gettid());
+	while (!atomic_load(&late.begun)) {
+		while (atomic_load(&nic->own) != NIC_SLEEPING)
+			sched_yield();
+		nic_call(nic, nothing, NULL);
+	}
+	return NULL;
+}
+
+static void no_doorbell_is_closed_while_a_caller_is_about_to_write_to_it(void **state)
+{
+	pthread_t caller;
+
+	(void)state;
+	open_interfaces("self", "dedicated");
+	assert_int_equal(pthread_create(&caller, NULL, call_a_sleeper, process_ni(ni[0])), 0);
+	while (!atomic_load(&late.begun))
+		sched_yield();
+	assert_int_equal(PtlNIFini(ni[0]), PTL_OK);
+	pthread_join(caller, NULL);
+	assert_false(late.closed);
+	PtlFini();
+}
+
 /* --- handles of an earlier life --- */
 
 static ptl_handle_md_t bind_and_unlink(void)
@@ -540,6 +601,7 @@ int main(void)
 		cmocka_unit_test(a_fork_that_a_signal_handler_interrupts_by_another_lets_go_of_everything),
 		cmocka_unit_test(an_interface_ends_while_a_thread_that_waits_for_its_events_forks),
 		cmocka_unit_test(who_has_found_an_interface_has_time_to_call_it_however_many_are_closed),
+		cmocka_unit_test(no_doorbell_is_closed_while_a_caller_is_about_to_write_to_it),
 		cmocka_unit_test(what_was_named_before_an_interface_was_opened_again_is_not_named_soon_after),
 		cmocka_unit_test(a_child_that_goes_on_in_PtlEQWait_returns_from_it),
 	};
