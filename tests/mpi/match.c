@@ -11,7 +11,7 @@ static void messages_do_not_overtake(void)
 	if (size < 2)
 		return;
 	int *data = bytes(40000 * sizeof *data);
-	int *sent[COUNT];
+	int *sent[COUNT] = {NULL};
 	for (int i = 0; rank == 0 && i < COUNT; i++) {
 		sent[i] = bytes(40000 * sizeof *data);
 		sent[i][0] = i;
@@ -25,11 +25,10 @@ static void messages_do_not_overtake(void)
 		MPI_Get_count(&status, MPI_INT, &count);
 		CHECK(data[0] == i && count == lengths[i % 6]);
 	}
-	if (rank == 0) {
+	if (rank == 0)
 		MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE);
-		for (int i = 0; i < COUNT; i++)
-			free(sent[i]);
-	}
+	for (int i = 0; i < COUNT; i++)
+		free(sent[i]);
 	free(data);
 }
 

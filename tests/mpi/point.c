@@ -199,7 +199,7 @@ static void a_flood_of_unexpected_messages_is_kept(void)
 	if (size < 2)
 		return;
 	if (rank == 0) {
-		MPI_Request *requests = bytes(MANY * sizeof *requests);
+		MPI_Request *requests = bytes(MANY * sizeof(MPI_Request));
 		int *numbers = bytes(MANY * sizeof *numbers);
 		for (int i = 0; i < MANY; i++) {
 			numbers[i] = i;
