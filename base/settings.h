@@ -27,7 +27,7 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
  */
 #define PORTALS_SETTINGS(X)                                                                                            \
 	X(nic_mode, "PTL_NIC_MODE", nic_mode, "auto",                                                                  \
-	  "who drives the NIC: auto, shared (NIC thread and waiting hosts), dedicated (NIC thread only), host (no "    \
+	  "what drives the NIC: auto, shared (NIC thread and waiting hosts), dedicated (NIC thread only), host (no "   \
 	  "thread)")                                                                                                   \
 	X(nic_cpus, "PTL_NIC_CPUS", cpus, "",                                                                          \
 	  "CPUs for NIC threads, as in 1,3-5; the k-th process of the node takes the k-th; makes auto mean dedicated") \
@@ -41,7 +41,7 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	X(iface2, "PTL_IFACE2", string, "", "the same for interface 2 alone")                                          \
 	X(iface3, "PTL_IFACE3", string, "", "the same for interface 3 alone")                                          \
 	X(launch, "PTL_LAUNCH", launch, "auto",                                                                        \
-	  "who knows the other processes of the job: auto (the launcher, if it speaks PMIx), none")                    \
+	  "source of the job's other processes: auto (the launcher, if it speaks PMIx), none")                         \
 	X(addresses, "PTL_ADDRESSES", addresses, "auto",                                                               \
 	  "where peers are on a network: auto (follows from nid and pid where the provider allows it), published "     \
 	  "(each tells its job, which a launcher has to have started)")                                                \

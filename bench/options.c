@@ -271,7 +271,7 @@ static const struct option_row {
 	[OPTION_TRANSPORT] = {"--transport", "T", VALUE(set_transport),
 			      "how bytes move: auto, self, node, ofi, ofi:PROVIDER (sets PTL_TRANSPORT)"},
 	[OPTION_MODE] = {"--mode", "M", VALUE(set_mode),
-			 "who drives the NIC: shared, dedicated, host, auto (sets PTL_NIC_MODE)"},
+			 "what drives the NIC: shared, dedicated, host, auto (sets PTL_NIC_MODE)"},
 	[OPTION_IFACE] = {"--iface", "I", VALUE(set_iface),
 			  "network device (sets PTL_IFACE); lo when ptlbench forks its peer"},
 	[OPTION_SIZES] =

@@ -176,7 +176,7 @@ int PtlNicReadyToReceive(ptl_handle_ni_t ni);
  * another takes.)
  *
  * The descriptor is the library's: not to be read, written or closed.  PtlEQFree, PtlNIFini and PtlFini close it, without waking
- * who sleeps on it: take it out of the loop before.  Closed by exec; in a forked child it is gone.
+ * a thread that sleeps on it: take it out of the loop before.  Closed by exec; in a forked child it is gone.
  *
  *   PTL_EQ_INVALID  the queue
  *   PTL_FAIL        PTL_NIC_MODE=host: no thread would drive the interface while the program sleeps

@@ -42,7 +42,7 @@ int event_fd_open(struct nic *nic, struct event_queue *eq)
 
 	if (nic->mode == NIC_MODE_HOST)
 		return report_error(-ENOTSUP,
-				    "no event descriptors in mode host: nobody would drive interface %u while "
+				    "no event descriptors in mode host: no thread would drive interface %u while "
 				    "the program sleeps (PTL_NIC_MODE)",
 				    nic->index);
 	if (descriptor_of(eq) >= 0)

@@ -375,8 +375,8 @@ static bool push(struct nic *nic, struct command *command, uintptr_t word, enum 
 
 /*
  * As push(), to an owner that sleeps.  Something else may wake it before we do, and everything may end meanwhile: the
- * closer waits for those who have announced that they will write (nic_reap).  Announced before the command is handed
- * over, so whoever has seen that, as the closer has by its turn, sees the announcement.
+ * closer waits for the threads that have announced that they will write (nic_reap).  Announced before the command is handed
+ * over, so a thread that has seen that, as the closer has by its turn, sees the announcement.
  */
 static bool push_and_wake(struct nic *nic, struct command *command, uintptr_t word)
 {

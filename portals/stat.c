@@ -126,7 +126,7 @@ static char *ask_engines(struct stat_page *page, uint32_t wanted)
 		if (!nic)
 			continue;
 		atomic_store_explicit(&page->asked_at, monotonic_ns(), memory_order_relaxed);
-		/* Release: who sees it sees since when. */
+		/* Release: a reader that sees it sees since when. */
 		atomic_store_explicit(&page->asking, (uint32_t)i + 1, memory_order_release);
 		if (nic_call(nic, read_numbers, &own.answer[i]))
 			continue;

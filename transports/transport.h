@@ -172,8 +172,8 @@ struct transport_ops {
 
 	/*
 	 * Takes back one success of resolve().  An address that is in use no longer is the transport's own again: it may
-	 * recycle the entry and the number, at once, later (whoever answers an unverified peer, or tries one candidate
-	 * after the other, resolves it again soon: keep what is connecting) or never, and while it keeps it, resolve()
+	 * recycle the entry and the number, at once, later (an engine that answers an unverified peer, or tries one
+	 * candidate after the other, resolves it again soon: keep what is connecting) or never, and while it keeps it, resolve()
 	 * may yield it as before.  The engine remembers nothing of it and asks nothing of it.
 	 *
 	 * What the transport still says of an address in use no longer is legal and finds no peer: messages may arrive
@@ -260,7 +260,7 @@ struct transport_ops {
 
 	/*
 	 * The engine has given up a peer: breaks whatever is known to connect us with it, so that reads of its memory
-	 * end and whoever comes after it at that address is connected anew.  What may belong to a process that lives is
+	 * end and the process that comes after it at that address is connected anew.  What may belong to a process that lives is
 	 * never touched; sever_unheard(), to be called again and again, breaks of it what the peers' hosts have long
 	 * ceased to acknowledge.  Both are optional: without them nothing connects that could stay.
 	 */

@@ -29,7 +29,7 @@ static bool probably_dead(struct peer *peer)
 	return peer->refused_probes >= PEER_PROBES_REFUSED;
 }
 
-/* Whoever stands still for less counts on not having been given up (NIC_DOUBT_NS).  0: nobody is, for silence. */
+/* A process that stands still for less counts on not having been given up (NIC_DOUBT_NS).  0: silence ends no peer. */
 static uint64_t peer_timeout(const struct nic *nic)
 {
 	uint64_t timeout = nic->settings->peer_timeout;
@@ -125,7 +125,10 @@ static void ping(struct nic *nic, struct peer *peer, uint64_t now)
 	peer_ask(nic, peer, 0);
 }
 
-/* Who talks is asked nothing for its silence; but what it owes, or we owe it, may have been lost (WHAT IS MISSING in peer.c). */
+/*
+ * A peer that talks is asked nothing for its silence; but what it owes, or we owe it, may have been lost (WHAT IS MISSING
+ * in peer.c).
+ */
 static void ask_what_is_missing(struct nic *nic, struct peer *peer, uint64_t now)
 {
 	const struct operation *op = peer->active.head;

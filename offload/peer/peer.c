@@ -2,8 +2,8 @@
 /*
  * A conversation with a peer, from first contact to its end.
  *
- * Nobody exchanges addresses beforehand.  The first operation towards a process makes a `struct peer` in state
- * UNKNOWN and starts contact: HELLO goes to the address that (nid, pid) suggests, again and again until somebody
+ * No addresses are exchanged beforehand.  The first operation towards a process makes a `struct peer` in state
+ * UNKNOWN and starts contact: HELLO goes to the address that (nid, pid) suggests, again and again until a process
  * answers WELCOME or PTL_CONNECT_TIMEOUT is over; meanwhile operations wait in `requests`.  HELLO and WELCOME both
  * carry the sender's whole identity, and knowing the identity of the other side is all that READY means.  Hence
  *   - a HELLO that arrives makes its sender READY here (or HOLDING, if it says that it wants no requests yet), and is answered by WELCOME before anything else: on the
@@ -20,8 +20,8 @@
  * with it what was on its way, and the next one is made without a word: an answer that is lost with it, or whose request
  * is, would be waited for for ever, as PINGs go on well.  So both count the requests and answers of a conversation that
  * they have handed to the transport and that have come, and PING and PONG carry the former.  A transport keeps the order,
- * so whoever has heard less than that will not hear the rest: it says STALE, and the conversation ends at both ends.
- * Nobody can tell what was done and what was not, so nothing is sent again.  (What of an earlier connection is read only
+ * so a peer that has heard less than that will not hear the rest: it says STALE, and the conversation ends at both ends.
+ * Neither end can tell what was done and what was not, so nothing is sent again.  (What of an earlier connection is read only
  * after a PING of the next one comes too late, and is dropped.)
  *
  * Order: `requests` is the order of the calls, whatever their kind and size; nothing is sent past its head.
@@ -98,8 +98,8 @@ static void doubt_unverified(struct nic *nic, struct peer *peer)
 }
 
 /*
- * The way is open, and full: every drive looks, because looking costs little and the peer makes room without a word.  Who
- * sleeps is not told either, and looks again after an eighth of the time that it has been full: so a queue that was full for
+ * The way is open, and full: every drive looks, because looking costs little and the peer makes room without a word.  A
+ * sleeper is not told either, and looks again after an eighth of the time that it has been full: so a queue that was full for
  * T is found to have room T / 8 later at most (and PAUSE_MAX_NS), and a peer that has stopped costs a few wakes.
  */
 static void note_full(struct nic *nic, struct peer *peer)
@@ -338,9 +338,9 @@ static struct operation *next_to_send(const struct peer *peer)
 }
 
 /*
- * Every drive asks again for those whose next message could go now, if its transport or the peer's window had room.  Not
- * for all who have something under way, of whom there may be thousands: who has not been met is flushed when it is, and
- * whom we do not ask before retry_at by peers_tick(), which also looks at all others now and then.
+ * Every drive tries again to send to the peers whose next message could go now, if its transport or the peer's window had
+ * room.  It leaves out the other peers with something under way, which may be thousands: a peer that has not been met is
+ * flushed when it is, one that waits for its retry_at by peers_tick(), which also looks at all others now and then.
  */
 static void note_unsent(struct nic *nic, struct peer *peer)
 {
@@ -394,7 +394,7 @@ void peer_respond(struct nic *nic, struct operation *op)
 		peer_flush(nic, peer);
 }
 
-/* See WHO MAY HOLD HOW MANY. */
+/* See HOW MANY EACH MAY HOLD in operation.c. */
 static void leave_unsaid(struct nic *nic, struct peer *peer, enum wire_operation what)
 {
 	drop_tell_answer(nic, peer, what, OPERATIONS_OWED_TEXT);
@@ -474,7 +474,7 @@ void peer_end(struct nic *nic, struct peer *peer, ptl_ni_fail_t failure)
 	peer->examined = false;
 	peer->refusals = 0;
 	peer->retry_at = peer->full_since = 0;
-	/* Reads that have yet to end tell nothing of whoever comes next, nor does how long they have not ended. */
+	/* Reads that have yet to end tell nothing of the process that comes next, nor does how long they have not ended. */
 	peer->reads = 0;
 	peer->reads_stuck_since = peer->reads_overdue_since = 0;
 	peer_fail_list(nic, &peer->active, failure);

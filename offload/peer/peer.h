@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers: who they are, how we reach them, what waits for them.  The life of a conversation is described in peer.c.
+ * Peers: which processes they are, how we reach them, what waits for them.  The life of a conversation is described in peer.c.
  */
 #ifndef PORTALS_OFFLOAD_PEER_H
 #define PORTALS_OFFLOAD_PEER_H
@@ -17,7 +17,7 @@
 
 /*
  * Operations that one peer's messages may hold here: of one that keeps to its window some more than PEER_WINDOW, for
- * what it has freed may be on its way still.  What others ask for is dropped, so that they cannot use up everybody's.
+ * what it has freed may be on its way still.  What others ask for is dropped, so that they cannot use up other peers' share.
  * Notices leave half of it to answers: they are repeated, and those are not.
  */
 #define PEER_OWED_MAX   (4 * PEER_WINDOW)
@@ -74,7 +74,7 @@ struct peer {
 	bool source_shown
 		[NIC_TRANSPORTS]; /* the transport has named it as the source of a message: it can be told apart */
 	uint16_t unverified; /* place on nic->unverified + 1; 0: it has proven to be there, or we have asked for it */
-	bool reached;        /* its transport has taken a message for it: somebody is at its address */
+	bool reached;        /* its transport has taken a message for it: a process is at its address */
 	unsigned owed;       /* operations held for what it has sent, at most PEER_OWED_MAX */
 	unsigned requested;  /* operations towards it that are ours */
 	uint64_t cut_at[NIC_TRANSPORTS];            /* when we severed what connects us last, by path; 0: never */
@@ -84,7 +84,7 @@ struct peer {
 	uint64_t oldest_since; /* when we saw it first */
 	unsigned reads;        /* of its memory, under way in this conversation */
 	uint32_t reads_ended, reads_ended_seen; /* so many of them have, so many when we looked last */
-	uint64_t reads_stuck_since;             /* 0: nobody has looked yet */
+	uint64_t reads_stuck_since;             /* 0: not looked at yet */
 	uint64_t reads_overdue_since;           /* seen to be stuck for too long; 0: they are not */
 	struct peer_lost *lost;                 /* while reads of its memory have yet to end */
 	struct peer *next_unsent, **unsent_at;  /* on nic->peers.unsent; unsent_at NULL: it is not */

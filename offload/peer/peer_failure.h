@@ -20,7 +20,7 @@ struct peer_failure {
 struct failures {
 	struct peer_failure ring[NIC_PEER_FAILURES];
 	uint32_t next, count;
-	struct event_queue *eq; /* who wants to be told, or NULL */
+	struct event_queue *eq; /* the queue that gets the events, or NULL */
 };
 
 /*

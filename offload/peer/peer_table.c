@@ -5,19 +5,19 @@
  * HOW LONG.  A server meets millions in its life, so a peer is known as long as forgetting it would lose something, and
  * no longer.  What would be lost is the conversation: the other side would go on with it, and its next message be
  * dropped as STALE.  So a peer is forgotten when there is no conversation and nothing waits for one: after it was
- * given up, after a contact that failed, after a STALE.  Then nobody names it: operations are in its lists or
+ * given up, after a contact that failed, after a STALE.  Then nothing names it: operations are in its lists or
  * nowhere, and the tables of addresses below are cleared when an address is given up.  The sweep is peers_tick(), outside
- * of transports' calls.  A conversation's end puts the peer on nic->peers.busy, whoever ends it.
+ * of transports' calls.  A conversation's end puts the peer on nic->peers.busy, whichever side ends it.
  *
  * A peer that is only silent is not gone.  A transport that tells of every end (limits.tells_gone) makes sure that it
- * is given up in time; elsewhere nobody says so when a process ends that owes nothing.  So each newcomer pays for a few
- * others: a hand goes round the table, and those who have said nothing since it passed are examined as if they owed
+ * is given up in time; elsewhere no message tells of the end of a process that owes nothing.  So each newcomer pays for a few
+ * others: a hand goes round the table, and peers that have said nothing since it passed are examined as if they owed
  * something (liveness_tick): their port is probed, then they are asked, and the outcome is the usual one.  Without
- * newcomers nobody is disturbed, and nothing grows.  With them, the hand passes everybody once while the table grows by
+ * newcomers no peer is disturbed, and nothing grows.  With them, the hand passes every peer once while the table grows by
  * a part of itself, so that the gone are never more than in proportion to the living.
  *
  * ADDRESSES.  A peer holds one address of each path, the one that was resolved last: `address` is that of its path.  It
- * counts as one use at the transport (resolve, forget).  Who has been met holds one only.
+ * counts as one use at the transport (resolve, forget).  A peer that has been met holds one only.
  *
  * A process that comes back is a newcomer.  Late messages of the conversation before carry tags that do not fit: ours
  * is not given again before 65 534 others were (new_tag() in contact.c).
@@ -52,7 +52,7 @@ struct peer *peer_find(struct nic *nic, ptl_process_id_t id)
 	return peer;
 }
 
-/* --- who has anything under way --- */
+/* --- peers with anything under way --- */
 
 void peer_mark_busy(struct nic *nic, struct peer *peer)
 {
@@ -238,7 +238,7 @@ static bool have_buckets(struct nic *nic)
 	return nic->peers.buckets != NULL;
 }
 
-/* Those who have said nothing since the hand passed them last are asked whether they are still there. */
+/* Peers that have said nothing since the hand passed them last are asked whether they are still there. */
 static void visit(struct nic *nic, struct peer *peer)
 {
 	bool spoke = peer->arrivals != peer->arrivals_visited;

@@ -56,7 +56,7 @@ void peers_free(struct nic *);
 
 /* Finds or creates; NULL: no memory.  We have business with it: it is no unverified peer any more. */
 struct peer *peer_get(struct nic *, ptl_process_id_t);
-/* A message came that only somebody who has read our WELCOME can have sent. */
+/* A message came that only a process that has read our WELCOME can have sent. */
 void peer_prove(struct nic *, struct peer *);
 /* Could the peer be reached that way, as far as ids tell? */
 bool peer_reachable(const struct nic *, const struct peer *, enum nic_path);

@@ -5,7 +5,7 @@
 #include "offload/peer/liveness.h"
 #include "offload/peer/peer.h"
 
-#define RETRY_NS 1000000u /* until whoever waits for room is asked again, at most */
+#define RETRY_NS 1000000u /* until a peer that waits for room is tried again, at most */
 
 int peers_flush(struct nic *nic)
 {

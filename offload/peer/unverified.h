@@ -15,7 +15,7 @@ struct peer;
 #define NIC_UNVERIFIED_NS    5000000u /* and one more after each such time */
 
 struct unverified {
-	struct peer *ring[NIC_UNVERIFIED]; /* who said HELLO and nothing else so far */
+	struct peer *ring[NIC_UNVERIFIED]; /* peers that said HELLO and nothing else so far */
 	uint32_t next;
 	uint32_t credit; /* unverified peers that may be answered now */
 	uint64_t credited_at;

@@ -6,7 +6,7 @@
  * appends (node_queue.c); one datagram socket of the abstract Unix namespace, named after (nid, pid), which is
  * the claim to that pid and the place to meet (node_meet.c); and a doorbell that wakes it when it sleeps (node_name.c).
  *
- * Who writes what in a segment, R being its owner and S any peer:
+ * Writers of each part of a segment, R being its owner and S any peer:
  *   R as receiver: attention, head, place, claims (with the helper of a claim);   S: tail (compare-and-swap), slots it has won;
  *   R as sender:   intent, slabs, which S only reads.
  * Everything else of the transport is private memory of R, used by the owner of the engine only.  What lies in a segment

@@ -11,8 +11,8 @@
  * messages counts as what it is: so many bytes in so much time.  For that to be the way's own time,
  *   - only messages count that began when nothing was under way any more that had begun before the row, and the first of the row
  *     had ended: what overlaps with another way hides the time that it takes, or takes longer;
- *   - a row is at least twice as long as there are messages under way at a time: who has a window of messages asks for them
- *     in bursts, in which both processes have other things to do than later, when the source waits;
+ *   - a row is at least twice as long as there are messages under way at a time: a program that has a window of messages asks
+ *     for them in bursts, in which both processes have other things to do than later, when the source waits;
  *   - whatever was to go that way counts, also what then went another way because the source was not there: it cost time to
  *     find that out.  If most messages did (of split ones three quarters, because helpers copy whole ones), the row says nothing.
  *
@@ -20,9 +20,9 @@
  * already.  When LEARN_SHARE times as many messages have passed as were needed for that, all of it is repeated: a first impression
  * may have been wrong, and processes move.  A class that the tuning file fixes is not measured.
  *
- * WHO IS NOT THERE.  The source's process helps only while a host waits there.  For its sake a reader waits no longer than it
- * would need to read a stretch by itself, and LATE_NS, which is what anybody may be late: so what is lost is at most as much as
- * what it does then.  Whoever was missed is not asked for twice as many messages as the last time, up to MOST_SKIPPED, so that a
+ * WHEN THE SOURCE IS NOT THERE.  The source's process helps only while a host waits there.  For its sake a reader waits no longer than it
+ * would need to read a stretch by itself, and LATE_NS, which is what any process may be late: so what is lost is at most as much as
+ * what it does then.  A source that was missed is not asked for twice as many messages as the last time, up to MOST_SKIPPED, so that a
  * process that computes all the time is rarely asked.  A message of which less than a quarter came from the source did not go
  * the way of a split one.  If the source has never helped, messages are split where nothing
  * quicker is known: that costs a record more than without, and it may help the next time.  What no figure tells is how often
@@ -51,7 +51,7 @@
  * Where it is too little, a source that was about to come is missed and asked again; where it is too much, it is lost for
  * a source that computes, for one message of MOST_SKIPPED in the end.  MOST_PATIENT is for figures that are no figures:
  * a file may say anything, and a measured row may hold a process that was stopped.  Neither needs tuning: a quarter of them,
- * or four times as much, changes what is lost in the few messages for which somebody is late, not what the ways take.
+ * or four times as much, changes what is lost in the few messages for which the source is late, not what the ways take.
  */
 #define LATE_NS      20000
 #define MOST_PATIENT 1000000
@@ -162,7 +162,7 @@ static enum node_way usual_way(const struct node_read *read)
 static void take_quickest(struct node_copies *copies, unsigned class, struct trial *trial)
 {
 	uint32_t *ns = trial->figures.ns;
-	/* If nobody has helped, nothing is known against SPLIT: without help it is ALONE. */
+	/* If the source has not helped, nothing is known against SPLIT: without help it is ALONE. */
 	bool unhelped = !ns[NODE_SPLIT] && node_class_length(class) >= NODE_SPLIT_MIN;
 	enum node_way best = unhelped ? NODE_SPLIT : NODE_ALONE;
 	uint32_t least = ns[NODE_ALONE];
@@ -231,7 +231,7 @@ static void miss_midway(struct node_copies *copies, struct trial *trial, unsigne
 	take_quickest(copies, class, trial);
 }
 
-/* In cycles: as long as it takes to read a stretch, and what anybody may be late. */
+/* In cycles: as long as it takes to read a stretch, and what any process may be late. */
 static uint64_t patience(const struct node_copies *copies, const struct node_pair *pair, uint64_t length)
 {
 	unsigned class = class_of(length < NODE_PULL_MAX ? length : NODE_PULL_MAX);

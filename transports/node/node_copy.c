@@ -14,10 +14,10 @@
  * write are a claim's, in the reader's segment: `ends` (both, by compare-and-swap), `done` and `failed` (the helper; the
  * reader resets them before it opens the claim anew, when there is no helper).
  *
- * WHY NO BYTE IS WRITTEN AFTER rdma_done().  A chunk belongs to whoever has taken it, by a compare-and-swap of `ends` which
- * also compares the generation, and nobody else ever writes it while that generation lasts:
+ * WHY NO BYTE IS WRITTEN AFTER rdma_done().  A chunk belongs to the process that has taken it, by a compare-and-swap of
+ * `ends` which also compares the generation, and no other ever writes it while that generation lasts:
  *   (1) the sum of both counts in `ends` never exceeds the number of chunks, and no count ever shrinks; so once the sum
- *       is that number, nobody takes anything more;
+ *       is that number, nothing more is taken;
  *   (2) the helper adds to `done` after its system call has returned, whether that wrote or failed, and never later
  *       writes that chunk again;
  *   (3) the reader ends a read when the sum is full and `done` is what was taken from the back, and only then opens the
@@ -42,7 +42,7 @@
  * otherwise.  What we write on its behalf goes to the process that we know it to be, wherever it says.  It can spoil
  * the claims in our segment: then a read fails (-EPROTO) or waits for its source's end.  It can send other bytes than
  * it should, it can answer a request too often or never; pieces that do not fit the read they name are dropped.  By
- * definition of process_vm_writev() it can also do without us: those whom we meet here are the same user.
+ * definition of process_vm_writev() it can also do without us: the peers that we meet here are the same user.
  */
 #include "transports/node/node_copy.h"
 

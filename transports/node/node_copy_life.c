@@ -26,7 +26,7 @@ int node_copies_open(struct node *node)
 	return 0;
 }
 
-/* Somebody else gets the peer's place; this read keeps what is needed to prove that its process is gone. */
+/* Another peer gets this one's place; this read keeps what is needed to prove that its process is gone. */
 static void orphan(struct node *node, struct node_read *read)
 {
 	UNCANCELLED;
@@ -83,7 +83,7 @@ bool node_copies_use(const struct node *node, const struct node_segment *segment
 	return false;
 }
 
-/* May somebody still write into our memory? */
+/* May a helper still write into our memory? */
 static bool helpers_owe(struct node *node)
 {
 	struct node_copies *copies = node->copies;

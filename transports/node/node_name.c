@@ -27,8 +27,8 @@
  * process of our own user, which may stop us in any case.  What such a peer gives us for its doorbell we write to in
  * good faith: so it must be an object that has no other end to break or wait for (node_is_doorbell()).
  *
- * WAKE-UPS BY CONTROL MESSAGE.  Who has no doorbell of a peer, for want of a descriptor, sends a control message of one
- * byte, which makes the socket readable.
+ * WAKE-UPS BY CONTROL MESSAGE.  A process without a peer's doorbell, for want of a descriptor, sends a control message of
+ * one byte, which makes the socket readable.
  *
  * WHAT PROVES DEATH.  A pidfd, opened for the pid in the credentials, is readable when all threads of the process are
  * gone; it wakes a sleeper.  A pid may be given to another process before the pidfd is open; so the name is looked at
@@ -80,7 +80,7 @@ static bool name_is_held(uint32_t nid, uint32_t pid)
 	int fd = make_socket();
 
 	if (fd < 0)
-		return true; /* nobody knows */
+		return true; /* not to be known */
 	bool refused = connect(fd, (struct sockaddr *)&name, length) != 0 && errno == ECONNREFUSED;
 
 	close(fd);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The numbers by which we know our peers: 16 bits, which go into their records and, for whom we send to, into our intent.
+ * The numbers by which we know our peers: 16 bits, which go into their records and, for peers that we send to, into our intent.
  * There are more processes in a year than numbers, so a number comes again when its holder is gone.
  *
- * WHY NOBODY IS TAKEN FOR HIS SUCCESSOR.  A number is in four places besides our own table:
+ * WHY NO PEER IS TAKEN FOR ITS SUCCESSOR.  A number is in four places besides our own table:
  *   records of its holder in our queue: it is given back only when it is known that its holder will append no more under it
  *     (node_peer_lost()), together with our tail at that time, and given again when all before that tail is consumed;
  *   our intent, if we were the last time the sender to its holder: cleared when the holder is lost, because the peer that has the number next would take us for a sender about to write into its

@@ -10,12 +10,12 @@
  * NODE_SLABS_AHEAD hold pieces that a peer has not consumed, and at most half of the peer's share, so that short messages
  * find others, and so that the pieces are in its caches still when they are copied again.
  *
- * WHO OWNS A SLAB.  Its process, as its sender, until the record that names it is published; then it is the reader's to
+ * OWNER OF A SLAB.  Its process, as its sender, until the record that names it is published; then it is the reader's to
  * read, until the reader's head has passed the record: that is said after each piece, once it is copied.  The source never
  * waits for that (send_piece() finds no slab: another poll), and a reader that has died or stands still keeps NODE_SLABS_AHEAD of
  * them until it goes on or is known to be dead (node_peer_lost()).
  *
- * WHO WRITES TO THE MESSAGE'S MEMORY.  The reader alone, whichever way it goes; so it may at any time read by itself
+ * WRITERS OF THE MESSAGE'S MEMORY.  The reader alone, whichever way it goes; so it may at any time read by itself
  * what has not come yet (node_read_alone()), where it can.  Then the read's generation moves on, and whatever the
  * source still sends is dropped unread: nothing is written after rdma_done().  It does so
  *   - when the source says that no host waits there (EAGAIN): its processor is for the application;

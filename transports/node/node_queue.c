@@ -134,7 +134,7 @@ static int reserve(struct node *node, struct node_peer *peer, unsigned lines, ui
 	*position = atomic_load_explicit(tail, memory_order_relaxed);
 	do {
 		if (unlikely(!fits(peer, *position, lines)) && !has_room(node, peer, lines)) {
-			/* Not to be waited for where another has won: he may die there. */
+			/* Not to be waited for where another has won: it may die there. */
 			atomic_store_explicit(intent, 0, memory_order_release);
 			return -ENOBUFS;
 		}

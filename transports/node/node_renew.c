@@ -4,20 +4,20 @@
  *
  * Every process that has a segment can write to all of it, and one that misbehaves may write anything.  What it writes
  * into lines is malformed, and dropped; what it writes to `head`, `tail`, `attention` or the constants would separate
- * honest processes for good: who finds a head that cannot be believes that we misbehave, and finds the same again when
+ * honest processes for good: a sender that finds an impossible head believes that we misbehave, and finds the same again when
  * it has met us anew.  Only we can tell: the owner of a segment has what it has stored there in private memory too.
  *
- * WHO NOTICES.  We compare whenever our queue looks stuck and whenever there was a control message
- * (node_note_spoiled()): a sender to whom our words make no sense forgets us and connects anew, so there will be
+ * HOW IT IS NOTICED.  We compare whenever our queue looks stuck and whenever there was a control message
+ * (node_note_spoiled()): a sender that cannot make sense of our words forgets us and connects anew, so there will be
  * some.  It would not do to write the right words over the wrong ones: senders have taken lines by the wrong tail, and
  * with another they would be given twice.
  *
  * WHAT HAPPENS.  In poll(), when all that can be is consumed, we become another incarnation of ourselves under the same
  * name, with another segment, as if the interface had been closed and opened again at this instant; so there is nothing
  * for the peers to know that they do not know of restarts.  We send DISCONNECT, and the old segment says NODE_CLOSED,
- * for those whom the control message does not reach.  All peers are lost here too, and the engine is told: what was
+ * for peers that the control message does not reach.  All peers are lost here too, and the engine is told: what was
  * under way with them fails as if they had died, what it sends then begins with a connection request.
- *   No one consumes the old queue, so all numbers are free at once: whoever has the old segment still may append
+ *   No one consumes the old queue, so all numbers are free at once: a peer that has the old segment still may append
  * there under any of them.  But a helper may still owe us chunks (node_copy.c), and says in the old segment that it has
  * written them: that stays mapped for as long, and until then there is no other renewal.
  *   Until the last peer is lost nothing is met and no connection request is sent (`renewing`): the numbers of those to come are not to be

@@ -58,7 +58,7 @@ static int create(void)
 
 /*
  * Its pages are first touched by senders, and would lie on their NUMA nodes; we poll it.  A policy of shared memory holds for
- * whoever maps it.  Where it is refused (seccomp) or the node has no memory left, it stays a matter of speed.
+ * every process that maps it.  Where it is refused (seccomp) or the node has no memory left, it stays a matter of speed.
  */
 static void place(struct node_segment *segment, unsigned home)
 {

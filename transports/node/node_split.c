@@ -66,7 +66,7 @@ static bool sane(const struct node_read *read, struct ends ends)
 }
 
 /*
- * Takes one chunk, or all that are left.  What a chunk holds is ordered by `done`; sequentially consistent because whoever
+ * Takes one chunk, or all that are left.  What a chunk holds is ordered by `done`; sequentially consistent because a side that
  * takes the last chunk, and only then looks at `done`, must not miss what tell_reader() takes for seen.
  */
 static int take_from_front(struct node_read *read, bool all)
@@ -178,7 +178,7 @@ static bool take_from_back(const struct node_help *help, uint32_t *chunk)
 	return true;
 }
 
-/* Who is behind os_pid is asked just before the write, which could hit another process otherwise. */
+/* Which process is behind os_pid is asked just before the write, which could hit another process otherwise. */
 static int write_chunk(const struct node_help *help, const uint8_t *source, uint32_t chunk)
 {
 	uint64_t offset = (uint64_t)chunk * help->chunk, left = help->length - offset;
@@ -196,7 +196,7 @@ static int write_chunk(const struct node_help *help, const uint8_t *source, uint
 }
 
 /*
- * A reader for whom nothing is left to be taken may sleep until `done` says that we have done what we took.  All this is
+ * A reader for which nothing is left to be taken may sleep until `done` says that we have done what we took.  All this is
  * sequentially consistent:
  *   - we store `done`, then load `ends`; it takes its last chunk from `ends`, then loads `done`: either we see that nothing
  *     is left, or it sees that we are done;

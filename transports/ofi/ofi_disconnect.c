@@ -4,9 +4,9 @@
  *
  * tcp;ofi_rxm of libfabric 1.17 dies in fi_close() of an endpoint whose connection still has something to send that no
  * operation of ours stands for, such as the answer to a peer's read while the peer has stopped reading: it cancels that
- * with an error without a context, which rxm follows (SIGSEGV in 6 of 6 runs of 25 such ends).  Where the connection has
- * broken before and the provider has noticed, nothing of that kind is left.  So its sockets are shut down first, and
- * the provider is polled until it has let go of them (the first 16 polls did in 250 of 250).
+ * with an error without a context, which rxm follows (SIGSEGV).  Where the connection has broken before and the provider
+ * has noticed, nothing of that kind is left.  So its sockets are shut down first, and the provider is polled until it has
+ * let go of them.
  *
  * The sockets are those that the completion queue's descriptor watches, which is an epoll set of sets.
  */

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses that the engine has taken back: when an entry and the provider's number are somebody else's.
+ * Addresses that the engine has taken back: when an entry and the provider's number become another peer's.
  *
- * WHO OWNS WHAT.  The engine owns an entry from resolve() to its last forget() (`uses`).  After that the entry is ours: it
- * is queued in `unused` in the order of these, and resolve() may still find it and takes it out.  Who is tried at one candidate port after the
- * other, and an unverified peer that repeats itself, are resolved again soon; whoever comes from an address that we do
- * not know is refused in the name of a peer whose source has been shown, until it repeats itself within a second and
+ * OWNERSHIP.  The engine owns an entry from resolve() to its last forget() (`uses`).  After that the entry is ours: it
+ * is queued in `unused` in the order of these, and resolve() may still find it and takes it out.  A peer that is tried at one candidate
+ * port after the other, and an unverified peer that repeats itself, are resolved again soon; a peer from an address that we
+ * do not know is refused in the name of a peer whose source has been shown, until it repeats itself within a second and
  * its source is known (introduce() in contact.c).  So OFI_UNUSED_KEPT of them stay, more than unverified peers are
  * answered in that time (in unverified.c: unverified_affordable()).  The oldest of more than that are freed by poll().
  *
- * WHO STILL NAMES AN ENTRY.  Sends and reads that the provider has yet to end: they keep it (`sends`, `rma_bytes`), as does
- * the search for its connection (`suspect`).  Whoever was lost last (ofi.suspect) is looked after no longer.
+ * WHAT STILL NAMES AN ENTRY.  Sends and reads that the provider has yet to end: they keep it (`sends`, `rma_bytes`), as does
+ * the search for its connection (`suspect`).  The peer that was lost last (ofi.suspect) is looked after no longer.
  * Refusals of probes name a port and a number that no other probe had.  Nothing else does, so that an index needs no
  * generation.
  *
  * WHEN A NUMBER IS FREE.  The provider goes on to name what comes over an open connection by the number that its address had,
- * also after fi_av_remove(), and the next fi_av_insert() gives that number to somebody else.  Nobody can tell for
- * certain that the connection is closed: whoever was forgotten may live, or have left it to a child, and which
- * connection that came to us is whose is unknown (ofi_sockets.c).  But fi_av_insert() renames the connections of the
+ * also after fi_av_remove(), and the next fi_av_insert() gives that number to another peer.  There is no certain
+ * sign that the connection is closed: the forgotten process may live, or have left it to a child, and the owner of a
+ * connection that came to us is unknown (ofi_sockets.c).  But fi_av_insert() renames the connections of the
  * address that it inserts, and it gives the lowest number that is free.  So one number is a grave, whose messages are from
- * nobody (TRANSPORT_ADDRESS_UNKNOWN), held by an address where no peer can be:
+ * no known peer (TRANSPORT_ADDRESS_UNKNOWN), held by an address where no peer can be:
  *
  *	remove the address; remove the grave's; insert the address: it has the number of the grave, and so have its
  *	connections; remove it; insert the grave's again.
@@ -27,12 +27,12 @@
  * Should the provider have no memory for one of the two insertions, connections are left with a number that is free, and whatever
  * is inserted next would have it.  So nothing is (`half_reaped`): resolve() refuses, and poll() tries again.
  *
- * Now the former number means nobody.  What was read before with that number is in the completion queue, if anywhere: so
+ * Now the former number names no peer.  What was read before with that number is in the completion queue, if anywhere: so
  * that is only done when the queue has been found empty and nothing of it is kept (`stash`).  A message that is half
  * received then, or waits for a buffer, is named when it completes.
  *
- * WHICH LATE MESSAGE COULD NAME IT.  One of whoever was forgotten comes from nobody, as that of somebody who was never
- * resolved does.  Its HELLO is a newcomer's: it says what it says of itself, the answer goes to the address of that name,
+ * WHICH LATE MESSAGE COULD NAME IT.  One of a forgotten process has no known source, as that of a process that was never
+ * resolved.  Its HELLO is a newcomer's: it says what it says of itself, the answer goes to the address of that name,
  * and in the name of a peer that has been heard from its own address it is refused.  resolve() of its address
  * renames the connection, and from then on its messages have a source again.  Anything else needs the tags of a
  * conversation that is going on, and of its own there is none.
@@ -47,7 +47,7 @@
 #include "transports/ofi/ofi_library.h"
 #include "transports/ofi/ofi_table.h"
 
-#define GRAVE_PORT       1                 /* no candidate of anybody */
+#define GRAVE_PORT       1                 /* no candidate of any process */
 #define TRIED            FI_VERSION(1, 17) /* of libfabric */
 #define REAPED_AT_A_TIME 16
 
@@ -118,7 +118,7 @@ void ofi_forget(struct transport *transport, transport_address index)
 /* --- the end of an entry --- */
 
 /*
- * 0: the address has no number any more, and what comes over its connections is from nobody; -ENOMEM: not yet, it is half
+ * 0: the address has no number any more, and what comes over its connections has no source; -ENOMEM: not yet, it is half
  * reaped; -EIO: the provider numbers otherwise than we know it.
  */
 static int reap_number(struct ofi *ofi, uint32_t index)

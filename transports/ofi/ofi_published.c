@@ -7,7 +7,7 @@
  * are its lives here: 0 is what it published first, 1 what it published then.  The engine tries them in turn, as it does
  * the candidate ports of others, and HELLO says which one is right.
  *
- * NOBODY WAITS.  resolve() gives a peer its index at once, and asks the book; the provider gets to know the address in
+ * NOTHING WAITS.  resolve() gives a peer its index at once, and asks the book; the provider gets to know the address in
  * whichever send() or resolve() finds that the answer has come.  Until then send() says -EAGAIN, which the engine repeats
  * until PTL_CONNECT_TIMEOUT, as for any peer that is not there yet.
  *

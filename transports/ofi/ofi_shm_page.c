@@ -6,7 +6,7 @@
  *     PLACE            the provider's segment
  *     portals3-PLACE   our ready page
  *
- * WHO LIVES THERE.  The owner holds a write lock on the page's file (of the open file description, so that it ends with
+ * WHETHER THE OWNER LIVES.  It holds a write lock on the page's file (of the open file description, so that it ends with
  * the process, in whatever way, and no child inherits it through ofi_forked()).  A page that is ready and not locked is
  * what a killed process left.  The UDP port that ofi_address.c claims says the same within a network namespace; the
  * lock also keeps apart those that share /dev/shm and not the network.
