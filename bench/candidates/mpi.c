@@ -136,8 +136,9 @@ int main(int argc, char **argv)
 	candidate_pin(rank);
 	MPI_Get_library_version(version, &length);
 	version[strcspn(version, ",\n")] = '\0';
-	from = calloc(1, CANDIDATE_LARGEST);
+	from = candidate_written(malloc(CANDIDATE_LARGEST));
 	MPI_Win_allocate((MPI_Aint)CANDIDATE_LARGEST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &to, &window);
+	candidate_written(to);
 	MPI_Win_lock_all(0, window);
 	candidate_live((uint32_t)rank, version, exchanges, meet);
 	MPI_Win_unlock_all(window);

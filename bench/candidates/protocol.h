@@ -78,6 +78,17 @@ struct candidate_exchange {
 
 #define CANDIDATE_FUNCTION static __attribute__((unused))
 
+/*
+ * Memory of which each page is one: what was never written to is the system's one page of zeros everywhere, which a source
+ * of messages would have in its nearest cache whatever its length.
+ */
+CANDIDATE_FUNCTION char *candidate_written(char *memory)
+{
+	if (!memory)
+		exit(1);
+	return memset(memory, 1, CANDIDATE_LARGEST);
+}
+
 CANDIDATE_FUNCTION uint64_t candidate_now(void)
 {
 	struct timespec now;

@@ -219,8 +219,8 @@ static void open_memory(void)
 	uint64_t mine = (uintptr_t)to, *its = trade(&mine, sizeof mine);
 	target = *its;
 	require(ucp_ep_rkey_unpack(endpoint, trade(packed, length), &key), "ucp_ep_rkey_unpack");
-	from = calloc(1, CANDIDATE_LARGEST);
-	memset(to, 1, CANDIDATE_LARGEST);
+	from = candidate_written(malloc(CANDIDATE_LARGEST));
+	candidate_written(to);
 }
 
 int main(void)
