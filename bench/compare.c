@@ -207,6 +207,7 @@ static void facts(uint32_t repeat, double turn_ns)
 		    BATCH);
 	output_fact("unexpected", "a receiver with so many messages that nobody has asked for; above Portals they are "
 				  "the caller's, behind its list");
+	output_fact("rewritten", "put latency with a new payload each time, which both sides write before they send");
 	output_fact("overlap",
 		    "until the sender knows that its message has arrived at a process that computes for %d ms",
 		    (int)(CANDIDATE_COMPUTE_NS / 1000000));

@@ -115,6 +115,10 @@ const struct entrant *compare_entrant(const struct compare_row *row, unsigned co
 	{                                                                                                              \
 		"unexpected", "us", NODE, CANDIDATE_UNEXPECTED, 8, depth, 0, quick, false, false                       \
 	}
+#define REWRITTEN(size, quick)                                                                                         \
+	{                                                                                                              \
+		"rewritten", "us", NODE, CANDIDATE_REWRITTEN, size, 0, 0, quick, false, false                          \
+	}
 #define OVERLAP(size, quick)                                                                                           \
 	{                                                                                                              \
 		"overlap", "us", NODE, CANDIDATE_BUSY, size, 0, 0, quick, false, false                                 \
@@ -134,6 +138,7 @@ const struct compare_row compare_rows[] = {
 	PUT_LATENCY(16384, false), PUT_LATENCY(65536, true), PUT_LATENCY(262144, false), PUT_LATENCY(1048576, true),
 	PUT_LATENCY(4194304, false),
 	GET_LATENCY(8, true), GET_LATENCY(4096, false), GET_LATENCY(65536, false), GET_LATENCY(1048576, false),
+	REWRITTEN(16384, false), REWRITTEN(65536, true), REWRITTEN(1048576, false),
 	{"rate", "M/s", NODE, CANDIDATE_PUT_WINDOW, 8, 0, 64, true, false, true},
 	PUT_BANDWIDTH(4096, false), PUT_BANDWIDTH(16384, false), PUT_BANDWIDTH(65536, true), PUT_BANDWIDTH(262144, false),
 	PUT_BANDWIDTH(1048576, false), PUT_BANDWIDTH(4194304, false),
@@ -159,7 +164,7 @@ const size_t compare_row_count = sizeof compare_rows / sizeof compare_rows[0];
 static bool is_round_trip(const struct compare_row *row)
 {
 	return (row->kind == CANDIDATE_PUT && row->group != SELF) || row->kind == CANDIDATE_DEPTH ||
-	       row->kind == CANDIDATE_UNEXPECTED;
+	       row->kind == CANDIDATE_UNEXPECTED || row->kind == CANDIDATE_REWRITTEN;
 }
 
 double compare_messages(const struct compare_row *row)
@@ -189,7 +194,8 @@ const char *compare_refuses(const char *names)
 	for (;; names++) {
 		size_t length = strcspn(names, ",");
 		if (!is_test(names, length))
-			return "some of put-latency, get-latency, rate, put-bandwidth, get-bandwidth, match-depth, "
+			return "some of put-latency, get-latency, rewritten, rate, put-bandwidth, get-bandwidth, "
+			       "match-depth, "
 			       "unexpected, overlap, loaded, dedicated, self, tcp-latency, tcp-bandwidth, net-latency, "
 			       "net-bandwidth, with commas between";
 		names += length;

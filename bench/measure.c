@@ -18,6 +18,7 @@ static const struct exchange *const exchanges[EXCHANGE_COUNT] = {
 	[EXCHANGE_GET] = &get_exchange,
 	[EXCHANGE_PUT_WINDOW] = &put_window_exchange,
 	[EXCHANGE_GET_WINDOW] = &get_window_exchange,
+	[EXCHANGE_PUT_REWRITTEN] = &put_rewritten_exchange,
 	[EXCHANGE_PUT_BEHIND] = &put_behind_exchange,
 	[EXCHANGE_PUT_UNEXPECTED] = &put_unexpected_exchange,
 	[EXCHANGE_PUT_TO_BUSY] = &put_to_busy_exchange,

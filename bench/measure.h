@@ -15,6 +15,7 @@ enum exchange_id {
 	EXCHANGE_GET,
 	EXCHANGE_PUT_WINDOW,
 	EXCHANGE_GET_WINDOW,
+	EXCHANGE_PUT_REWRITTEN,
 	EXCHANGE_PUT_BEHIND,
 	EXCHANGE_PUT_UNEXPECTED,
 	EXCHANGE_PUT_TO_BUSY,
@@ -74,6 +75,7 @@ struct exchange {
 };
 
 extern const struct exchange put_exchange, get_exchange;                   /* pingpong.c */
+extern const struct exchange put_rewritten_exchange;                       /* pingpong.c */
 extern const struct exchange put_window_exchange, get_window_exchange;     /* bandwidth.c */
 extern const struct exchange put_behind_exchange, put_unexpected_exchange; /* match_depth.c */
 extern const struct exchange put_to_busy_exchange, get_from_busy_exchange; /* bypass.c */

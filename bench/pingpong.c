@@ -6,6 +6,8 @@
  */
 #include "pingpong.h"
 
+#include <string.h>
+
 static ptl_handle_md_t source_md;
 static ptl_handle_me_t persistent_me;
 static ptl_handle_md_t persistent_md;
@@ -68,6 +70,24 @@ void put_finish(struct session *session, const struct run *run)
 }
 
 const struct exchange put_exchange = {put_prepare, put_initiate, put_serve, put_finish};
+
+/*
+ * The same with a new payload each time.  What is sent again and again unchanged stays in the cache of the processor that reads
+ * it; what a program has just computed does not.  A pong is written while the ping is under way.
+ */
+static void put_rewritten_initiate(struct session *session, const struct run *run, uint32_t iteration)
+{
+	memset(session->source, (int)iteration, run->size);
+	put_initiate(session, run, iteration);
+}
+
+static void put_rewritten_serve(struct session *session, const struct run *run, uint32_t iteration)
+{
+	memset(session->source, (int)iteration, run->size);
+	put_serve(session, run, iteration);
+}
+
+const struct exchange put_rewritten_exchange = {put_prepare, put_rewritten_initiate, put_rewritten_serve, put_finish};
 
 /*
  * Gets.  The target keeps one descriptor attached and takes no part but waiting in Portals for a put that says it is

@@ -37,6 +37,18 @@ static void pong(const struct candidate_order *order, uint32_t i)
 	send_to_mate(order->size, TAG_DATA);
 }
 
+static void rewrite_and_ping(const struct candidate_order *order, uint32_t i)
+{
+	memset(from, (int)i, order->size);
+	ping(order, i);
+}
+
+static void rewrite_and_pong(const struct candidate_order *order, uint32_t i)
+{
+	memset(from, (int)i, order->size);
+	pong(order, i);
+}
+
 /* One-sided: a single get is a window of one. */
 static void get(const struct candidate_order *order, uint32_t i)
 {

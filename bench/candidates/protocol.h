@@ -34,6 +34,7 @@ enum candidate_kind {
 	CANDIDATE_DEPTH,      /* as CANDIDATE_PUT behind `depth` receives that match nothing, at both sides */
 	CANDIDATE_UNEXPECTED, /* as CANDIDATE_PUT after `depth` messages that the target has not asked for */
 	CANDIDATE_BUSY,       /* until the sender knows that its message has arrived, at a target that computes */
+	CANDIDATE_REWRITTEN,  /* as CANDIDATE_PUT, each side writes all of what it sends before */
 	CANDIDATE_KINDS
 };
 
@@ -73,6 +74,7 @@ struct candidate_exchange {
 		[CANDIDATE_GET_WINDOW] = {NULL, {get, be_got}, NULL},                                                  \
 		[CANDIDATE_DEPTH] = {post_in_front, {ping, pong}, cancel_in_front},                                    \
 		[CANDIDATE_UNEXPECTED] = {NULL, {ping_after_others, pong}, take_others},                               \
+		[CANDIDATE_REWRITTEN] = {NULL, {rewrite_and_ping, rewrite_and_pong}, NULL},                            \
 		[CANDIDATE_BUSY] = {NULL, {send_to_busy, be_busy}, NULL},                                              \
 	}
 

@@ -68,6 +68,18 @@ static void pong(const struct candidate_order *order, uint32_t i)
 	complete(start_send(order->size, TAG_DATA));
 }
 
+static void rewrite_and_ping(const struct candidate_order *order, uint32_t i)
+{
+	memset(from, (int)i, order->size);
+	ping(order, i);
+}
+
+static void rewrite_and_pong(const struct candidate_order *order, uint32_t i)
+{
+	memset(from, (int)i, order->size);
+	pong(order, i);
+}
+
 static void get(const struct candidate_order *order, uint32_t i)
 {
 	uint32_t window = order->window ? order->window : 1;
