@@ -5,12 +5,12 @@
  * input is a script of control messages.  Control messages, names and segments are real; the table of peers and the
  * queue are stubs.
  */
-#include "transports/node/node_copy.h"
 #include "transports/node/node_meet.c" /* for the form of a control message */
 #include "transports/node/node_meet.h"
 #include "transports/node/node_name.h"
 #include "transports/node/node_number.h"
 #include "transports/node/node_peers.h"
+#include "transports/node/node_process.h"
 #include "transports/node/node_queue.h"
 #include "transports/node/node_segment.h"
 

@@ -11,6 +11,7 @@
 #include "base/report.h"
 #include "tests/fuzz/input.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_tuning.h"
 
 extern FILE *p3_out;
 

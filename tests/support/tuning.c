@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "transports/node/node_choice.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_tuning.h"
 
 #define PATIENT 1000000 /* ns that the source may take, so that this way is taken although the machine is busy */
 

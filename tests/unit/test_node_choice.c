@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include "base/report.h"
+#include "transports/node/node_choice.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_tuning.h"
 
 #define LENGTH (64u << 10) /* of which all ways are possible */
 #define LEARNT 200         /* messages after which a choice is made, whatever happens */

@@ -21,9 +21,13 @@
 #include "base/report.h"
 #include "tests/support/harness.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_copy_life.h"
+#include "transports/node/node_expose.h"
 #include "transports/node/node_name.h"
 #include "transports/node/node_number.h"
+#include "transports/node/node_process.h"
 #include "transports/node/node_queue.h"
+#include "transports/node/node_read.h"
 
 #define PATIENCE   (60000000000u * SLOWNESS) /* ns until something that must happen is missed */
 #define PENDING    1                         /* no status of a read */

@@ -28,11 +28,11 @@
 #include "tests/support/harness.h"
 #include "tests/support/resources.h"
 #include "transports/node/node.h"
-#include "transports/node/node_copy.h"
 #include "transports/node/node_meet.h"
 #include "transports/node/node_name.h"
 #include "transports/node/node_number.h"
 #include "transports/node/node_peers.h"
+#include "transports/node/node_process.h"
 #include "transports/node/node_queue.h"
 #include "transports/node/node_segment.h"
 

@@ -10,13 +10,19 @@
  * so long.
  */
 #include "transports/node/node.h"
+#include "transports/node/node_choice.h"
+#include "transports/node/node_copy.h"
+#include "transports/node/node_copy_life.h"
+#include "transports/node/node_expose.h"
 #include "transports/node/node_meet.h"
 #include "transports/node/node_name.h"
 #include "transports/node/node_peers.h"
 #include "transports/node/node_place.h"
 #include "transports/node/node_queue.h"
+#include "transports/node/node_read.h"
 #include "transports/node/node_renew.h"
 #include "transports/node/node_segment.h"
+#include "transports/node/node_tuning.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -28,7 +34,6 @@
 
 #include "base/fault.h"
 #include "base/report.h"
-#include "transports/node/node_copy.h"
 
 #define PID_CHOOSE      0xffffffffu
 #define PID_BITS        22   /* Unix pids end at 2^22 on Linux */

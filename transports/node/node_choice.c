@@ -33,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "transports/node/node_choice.h"
 #include "transports/node/node_copy.h"
 
 #define CLASS_SHIFT 12 /* log2 of the first class's shortest length */

@@ -45,6 +45,11 @@
  * definition of process_vm_writev() it can also do without us: the peers that we meet here are the same user.
  */
 #include "transports/node/node_copy.h"
+#include "transports/node/node_list.h"
+#include "transports/node/node_process.h"
+#include "transports/node/node_pull.h"
+#include "transports/node/node_read.h"
+#include "transports/node/node_split.h"
 
 #include <errno.h>
 #include <string.h>

@@ -107,151 +107,12 @@ struct node_copies {
 	bool fixed[NODE_CLASSES];                  /* by the file */
 };
 
-/* The exposed memory [address, address + length) under that key.  NULL: there is none. (node_expose.c) */
-const uint8_t *node_exposed(const struct node_copies *, uint64_t key, uint64_t address, uint64_t length);
-
 /* Is there anything for node_copy_step()? */
 static inline bool node_copies_any(const struct node_copies *copies)
 {
 	return (copies->read_count | copies->pull_count | copies->helps_alive) != 0;
 }
 
-/* --- pieces of memory (node_list.c) --- */
-
-/* A way through [at, at + left) of pieces that are that long at least. */
-struct node_walk {
-	const struct transport_segment *piece;
-	uint64_t at, left;
-};
-
-/* The next part that lies in one piece.  False: there is none. */
-static inline bool node_walk_next(struct node_walk *walk, struct transport_segment *part)
-{
-	if (walk->left == 0)
-		return false;
-	while (walk->at >= walk->piece->length)
-		walk->at -= walk->piece++->length;
-	uint64_t rest = walk->piece->length - walk->at;
-
-	*part = (struct transport_segment){walk->piece->address + walk->at, walk->piece->key,
-					   rest < walk->left ? rest : walk->left};
-	walk->left -= part->length;
-	walk->at += part->length;
-	return true;
-}
-
-/* The memory of all of them; returns how many parts. */
-static inline unsigned node_walk_iovec(struct node_walk walk, struct iovec *iov)
-{
-	struct transport_segment part;
-	unsigned count = 0;
-
-	while (node_walk_next(&walk, &part))
-		iov[count++] = (struct iovec){(void *)(uintptr_t)part.address, part.length};
-	return count;
-}
-
-/* Makes the pieces the read's own.  0 or -ENOMEM. */
-int node_read_pieces(struct node_read *, const struct transport_read_list *);
-
-/* --- reads (node_read.c) --- */
-
-/* The next to be got is this chunk of it. */
-static inline void node_read_chunk(struct node_read *read, uint64_t chunk)
-{
-	read->at = chunk * read->chunk;
-	read->end = read->at + read->chunk < read->length ? read->at + read->chunk : read->length;
-	read->state = READ_READY;
-}
-
-/* Everything is taken.  True: the read has ended, or has become ready for what its helper failed to write. */
-bool node_read_settle(struct node *, struct node_read *);
-/* Nothing is to be got any more, because we have everything or because of `status`: ends the read if nobody writes to it. */
-void node_read_finish(struct node *, struct node_read *, int status);
-/* Nobody writes to it any more. */
-void node_read_end(struct node *, struct node_read *, int status);
-
-/* It waits for its source, but need not: sooner or later it reads by itself. */
-static inline bool node_read_impatient(const struct node_read *read)
-{
-	return read->state == READ_PULLING && read->way == NODE_STAGED && read->peer->cross_memory;
-}
-
-/* The source does not copy into its slabs, or not soon: we read the rest ourselves. */
-void node_read_alone(struct node *, struct node_read *);
-
-/* --- which way (node_choice.c) --- */
-
-/* Sets read.way and .patience, and what it needs when the read has ended. */
-void node_choose(struct node *, struct node_read *);
-/* It has ended, with that status. */
-void node_choice_ended(struct node *, struct node_read *, int status);
-/* The source was not there to copy. */
-void node_choice_missed(struct node *, struct node_read *);
-void node_choice_forget(struct node_copies *, const struct node_peer *);
-void node_choice_free(struct node_copies *);
-/* For humans; returns what snprintf() would. */
-int node_choice_describe(const struct node_copies *, char *text, size_t size);
-/* The shortest of a class. */
-uint64_t node_class_length(unsigned class);
-extern const char *const node_way_names[NODE_WAYS];
-
-/* --- the file of figures (node_tuning.c) --- */
-
-/* Takes figures from the file that PTL_TUNING_FILE names.  What cannot be used is warned about and left out. */
-void node_tuning_read(struct node_copies *, const char *path);
-/* Writes figures to the file that PTL_TUNING_SAVE names, if there are any.  0, or a negative errno value, reported. */
-int node_tuning_write(const struct node_copies *, const char *path);
-
-/* --- processes (node_process.c) --- */
-
-/* 0: the peer's os_pid is the process that we have met; -ECONNRESET: certainly not; -EPERM...: nobody knows. */
-int node_identify(const struct node_peer *);
-/* Is there proof that nothing of the process that we met can write to our memory any more? */
-bool node_proven_gone(struct node *, struct node_peer *);
-/* From now on the peer's memory is out of reach, for this reason. */
-void node_refuse_cross_memory(struct node *, struct node_peer *, int error);
-
-/* --- chunks of one message taken from both ends (node_split.c) --- */
-
-/* Opens the read's claim and asks the source's process for help.  False: nobody was asked. */
-bool node_split_open(struct node *, struct node_read *);
-/* Takes the next chunk from the front.  1; 0: all are taken; -EPROTO: the counters make no sense. */
-int node_split_take(struct node_read *);
-/* Takes whatever is left, so that the helper gets nothing more. */
-void node_split_close(struct node_read *);
-/*
- * What has become of a read of which everything is taken.  -EAGAIN: the helper still owes chunks; -EPROTO; 0: nobody
- * writes to it any more, and *failed is the chunk that the helper could not write, or the number of chunks.
- */
-int node_split_result(const struct node_read *, uint64_t *failed);
-
-void node_help_asked(struct node *, struct node_peer *, const uint8_t *bytes, size_t length);
-/* One chunk for somebody else, if a host waits here.  Returns how many. */
-int node_help_step(struct node *);
-bool node_help_pending(const struct node *);
-
-/* --- copying for peers that cannot read our memory (node_pull.c) --- */
-
-/*
- * Asks the source for what comes next.  -EAGAIN: not before it has answered others; -ENOBUFS: its queue is full; -EFAULT:
- * our own memory is not there.
- */
-int node_pull_ask(struct node *, struct node_read *);
-/* A piece of what was asked for, from a NODE_PULLED.  False: it does not fit. */
-bool node_pulled_piece(struct node *, struct node_peer *, const uint8_t *bytes, size_t length);
-void node_pull_asked(struct node *, struct node_peer *, const uint8_t *bytes, size_t length);
-/* A piece for somebody else.  Returns how many. */
-int node_pull_step(struct node *);
-
-/* --- what the rest of the transport calls (node_copy.c, node_copy_life.c, node_expose.c, node_read.c, node_process.c) --- */
-
-int node_copies_open(struct node *);
-void node_copies_close(struct node *); /* waits for helpers that are writing into our memory */
-int node_read(struct transport *, const struct transport_read *);
-int node_read_list(struct transport *, const struct transport_read_list *);
-int node_register(struct transport *, void *base, size_t length, unsigned uses, struct memory_region *);
-void node_deregister(struct transport *, struct memory_region *);
 /* One chunk of the oldest unfinished read, or of a claim we help with.  Returns how much was done. */
 int node_copy_step(struct node *);
 bool node_copies_pending(const struct node *);
@@ -259,10 +120,5 @@ bool node_copies_pending(const struct node *);
 bool node_copies_blocked(const struct node *);
 /* A record of one of its kinds; `bytes` are private, a slab is not. */
 void node_copy_record(struct node *, struct node_peer *, enum node_kind, const uint8_t *bytes, size_t length);
-void node_copies_peer_lost(struct node *, struct node_peer *);
-/* Does a helper still say in that segment what it has done for us? */
-bool node_copies_use(const struct node *, const struct node_segment *);
-/* Tries whether the peer's memory can be read: `nonce` is the address of its incarnation there. */
-void node_copy_probe(struct node *, struct node_peer *, uint64_t nonce);
 
 #endif

@@ -8,7 +8,12 @@
 #include <unistd.h>
 
 #include "base/report.h"
+#include "transports/node/node_choice.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_copy_life.h"
+#include "transports/node/node_process.h"
+#include "transports/node/node_read.h"
+#include "transports/node/node_split.h"
 
 #define CLOSE_WAIT_NS 1000000000u
 #define CLOSE_POLL_NS 50000

@@ -9,6 +9,7 @@
 
 #include "base/report.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_expose.h"
 
 #define FIRST_ROOM 256
 

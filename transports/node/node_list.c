@@ -6,6 +6,7 @@
 
 #include "base/report.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_list.h"
 
 int node_read_pieces(struct node_read *read, const struct transport_read_list *wanted)
 {

@@ -71,11 +71,11 @@
 #include "base/fault.h"
 #include "base/report.h"
 #include "transports/node/node.h"
-#include "transports/node/node_copy.h"
 #include "transports/node/node_meet.h"
 #include "transports/node/node_name.h"
 #include "transports/node/node_number.h"
 #include "transports/node/node_peers.h"
+#include "transports/node/node_process.h"
 #include "transports/node/node_queue.h"
 #include "transports/node/node_segment.h"
 

@@ -18,7 +18,7 @@
 
 #include "base/report.h"
 #include "transports/node/node.h"
-#include "transports/node/node_copy.h"
+#include "transports/node/node_copy_life.h"
 #include "transports/node/node_name.h"
 #include "transports/node/node_number.h"
 #include "transports/node/node_peers.h"

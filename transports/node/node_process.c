@@ -5,8 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "transports/node/node_copy.h"
 #include "transports/node/node_name.h"
+#include "transports/node/node_process.h"
 
 int node_identify(const struct node_peer *peer)
 {

@@ -36,7 +36,11 @@
 #include "base/report.h"
 #include "transports/memory.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_expose.h"
+#include "transports/node/node_list.h"
+#include "transports/node/node_pull.h"
 #include "transports/node/node_queue.h"
+#include "transports/node/node_read.h"
 
 struct pull_record {
 	uint64_t key, source, length, token;

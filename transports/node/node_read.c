@@ -5,7 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "transports/node/node_choice.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_list.h"
+#include "transports/node/node_process.h"
+#include "transports/node/node_read.h"
+#include "transports/node/node_split.h"
 
 #define PAGE         4096u
 #define CHUNK_MEDIUM (128u * 1024)

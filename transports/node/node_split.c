@@ -11,7 +11,10 @@
 
 #include "base/fault.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_expose.h"
+#include "transports/node/node_process.h"
 #include "transports/node/node_queue.h"
+#include "transports/node/node_split.h"
 
 #define GENERATION_SHIFT 32
 #define FRONT_SHIFT      16

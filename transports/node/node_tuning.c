@@ -28,7 +28,9 @@
 
 #include "base/private_file.h"
 #include "base/report.h"
+#include "transports/node/node_choice.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_tuning.h"
 
 #define FORMAT      1
 #define LARGEST     16384 /* bytes of a file */
