@@ -122,7 +122,7 @@ static void print(enum log_level level, const char *text)
 		fprintf(out, "portals3: %s: %s\n", names[level], text);
 }
 
-static void keep(const char *format, va_list arguments)
+static void keep_error_text(const char *format, va_list arguments)
 {
 	char text[TEXT_SIZE]; /* arguments may point into the text that is kept */
 
@@ -136,7 +136,7 @@ int report_error(int error, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	keep(format, arguments);
+	keep_error_text(format, arguments);
 	va_end(arguments);
 	print(atomic_load_explicit(&errors_aloud, memory_order_relaxed) ? LOG_ERROR : LOG_INFO, last_error());
 	return error;
@@ -148,7 +148,7 @@ int report_setting(int error, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	keep(format, arguments);
+	keep_error_text(format, arguments);
 	va_end(arguments);
 	print(LOG_ERROR, last_error());
 	return error;
@@ -159,7 +159,7 @@ int report_kept(int error, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	keep(format, arguments);
+	keep_error_text(format, arguments);
 	va_end(arguments);
 	return error;
 }

@@ -165,7 +165,7 @@ static const char *form(enum setting_type type)
 }
 
 /* The environment may change under us; a string lives until it is read again.  NULL: too long to be kept. */
-static const char *keep(const struct setting *setting, const char *text)
+static const char *keep_string(const struct setting *setting, const char *text)
 {
 	static char kept[SETTINGS][256];
 	char *copy = kept[setting - table];
@@ -187,7 +187,7 @@ static bool parse_timing(const struct setting *setting, const char *text, const 
 	uint64_t on = 0;
 
 	if (names_file(text) || strcmp(text, "print") == 0)
-		return (*timing = keep(setting, text)) != NULL;
+		return (*timing = keep_string(setting, text)) != NULL;
 	*timing = find_word(flags, text, &on) && on ? "" : NULL;
 	return find_word(flags, text, &on);
 }
@@ -200,9 +200,9 @@ static bool parse(const struct setting *setting, const char *text, struct settin
 
 	switch (setting->type) {
 	case TYPE_cpus:
-		return parse_list(text) && (*(const char **)field = keep(setting, text)) != NULL;
+		return parse_list(text) && (*(const char **)field = keep_string(setting, text)) != NULL;
 	case TYPE_string:
-		return (*(const char **)field = keep(setting, text)) != NULL;
+		return (*(const char **)field = keep_string(setting, text)) != NULL;
 	case TYPE_debug:
 		return parse_names(text, debug_names, field);
 	case TYPE_signal:

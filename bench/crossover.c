@@ -59,7 +59,7 @@ static uint64_t bisect(const struct peers pairs[PROTOCOLS], uint64_t quick, uint
 	return slow;
 }
 
-static void find(const struct peers pairs[PROTOCOLS], const struct options *options)
+static void find_crossovers(const struct peers pairs[PROTOCOLS], const struct options *options)
 {
 	const struct workload *load = &options->load;
 	uint64_t sizes[SIZES_MAX], last_short = 0;
@@ -97,7 +97,7 @@ int crossover(const struct options *options)
 	output_fact("short, long",
 		    "PTL_SHORT_MAX as great as the transport allows, and 0; beyond what it allows both are long");
 	output_table(columns, sizeof columns / sizeof columns[0]);
-	find(pairs, options);
+	find_crossovers(pairs, options);
 	setups_close(pairs, PROTOCOLS);
 	return 0;
 }

@@ -32,7 +32,7 @@ struct stopwatch {
 	uint64_t at[STEPS];
 };
 
-static void keep(const struct stopwatch *watch, enum way way, const struct run *run, uint32_t iteration)
+static void add_samples(const struct stopwatch *watch, enum way way, const struct run *run, uint32_t iteration)
 {
 	if (iteration < run->lead)
 		return;
@@ -76,7 +76,7 @@ static void timed_initiate(struct session *session, const struct run *run, uint3
 	watch.at[WAIT_PONG] = monotonic_ns();
 	session_wait(session, PTL_EVENT_PUT_END, iteration + 1);
 	watch.at[TOTAL] = monotonic_ns();
-	keep(&watch, run->variant, run, iteration);
+	add_samples(&watch, run->variant, run, iteration);
 }
 
 static void timed_finish(struct session *session, const struct run *run)
@@ -111,7 +111,7 @@ static void raw_timed_initiate(struct session *session, const struct run *run, u
 	watch.at[WAIT_PONG] = monotonic_ns();
 	raw_wait(endpoint, iteration + 1);
 	watch.at[TOTAL] = monotonic_ns();
-	keep(&watch, RAW, run, iteration);
+	add_samples(&watch, RAW, run, iteration);
 }
 
 static void raw_timed_serve(struct session *session, const struct run *run, uint32_t iteration)

@@ -29,7 +29,7 @@ static bool is_of(const char *name, size_t length, const char *test)
 }
 
 /* Text up to a bar, or all of it. */
-static void keep(char *to, const char *text, const char *end)
+static void copy_trimmed(char *to, const char *text, const char *end)
 {
 	size_t length = strcspn(text, end);
 
@@ -60,12 +60,12 @@ static void look(void *with, const char *line)
 	const char *rest = line[word] ? line + word + 1 : "";
 
 	if (!strncmp(line, "document ", 9)) {
-		keep(search->document, rest, "|");
+		copy_trimmed(search->document, rest, "|");
 		*search->setting = '\0';
 	} else if (!strncmp(line, "setting ", 8)) {
-		keep(search->setting, rest, "");
+		copy_trimmed(search->setting, rest, "");
 	} else if (!strncmp(line, "exhibit ", 8)) {
-		keep(search->exhibit, rest, "");
+		copy_trimmed(search->exhibit, rest, "");
 	} else if ((!strncmp(line, "picture", 7) || !strncmp(line, "listing ", 8) || !strncmp(line, "sequence ", 9)) &&
 		   is_of(rest, strcspn(rest, " |"), search->test) && strcmp(search->document, "beyond") != 0) {
 		say(search);

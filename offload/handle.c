@@ -12,7 +12,7 @@ uint32_t handle_of(const struct nic *nic, enum handle_kind kind, const struct po
 			   atomic_load_explicit(&item->generation, memory_order_relaxed));
 }
 
-static void *find(const struct nic *nic, const struct pool *pool, enum handle_kind kind, uint32_t handle)
+static void *find_object(const struct nic *nic, const struct pool *pool, enum handle_kind kind, uint32_t handle)
 {
 	if (handle_kind(handle) != kind || handle_interface(handle) != nic->index)
 		return NULL;
@@ -21,19 +21,19 @@ static void *find(const struct nic *nic, const struct pool *pool, enum handle_ki
 
 struct match_entry *handle_me(struct nic *nic, ptl_handle_me_t handle)
 {
-	return find(nic, &nic->objects.entries, HANDLE_ME, handle);
+	return find_object(nic, &nic->objects.entries, HANDLE_ME, handle);
 }
 
 struct descriptor *handle_md(struct nic *nic, ptl_handle_md_t handle)
 {
-	struct descriptor *md = find(nic, &nic->objects.descriptors, HANDLE_MD, handle);
+	struct descriptor *md = find_object(nic, &nic->objects.descriptors, HANDLE_MD, handle);
 
 	return md && !md->successor ? md : NULL; /* what an update replaced has no handle of its own */
 }
 
 struct event_queue *handle_eq(struct nic *nic, ptl_handle_eq_t handle)
 {
-	return find(nic, &nic->objects.queues, HANDLE_EQ, handle);
+	return find_object(nic, &nic->objects.queues, HANDLE_EQ, handle);
 }
 
 struct event_queue *handle_eq_unowned(struct nic *nic, ptl_handle_eq_t handle)

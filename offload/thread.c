@@ -142,7 +142,7 @@ static void pause_for(struct nic *nic, uint64_t ns)
  * Sleeps for one tick, or until the host that sleeps for the engine has stopped to.  True: a peer writes to the late
  * doorbell.
  */
-static bool park(struct nic *nic, unsigned *ticks, bool listen)
+static bool sleep_a_tick(struct nic *nic, unsigned *ticks, bool listen)
 {
 	bool host_sleeps = atomic_load_explicit(&nic->sleep.sleeper, memory_order_relaxed) == SLEEPER_HOST;
 
@@ -164,7 +164,7 @@ static void lease(struct nic *nic, struct hearing *hearing)
 
 	atomic_store_explicit(&nic->sleep.lease, LEASE_TICKING, memory_order_relaxed);
 	for (unsigned ticks = 1;; ticks++) {
-		bool called = park(nic, &ticks, ticks > deaf);
+		bool called = sleep_a_tick(nic, &ticks, ticks > deaf);
 
 		if (stopping(nic))
 			break;

@@ -143,7 +143,8 @@ static inline int waited(struct nic *nic, struct event_queue *eq, int rc, ptl_ev
 	return rc == -EDEADLK ? PTL_FAIL : taken(nic, eq, rc, event, start);
 }
 
-static inline int find(ptl_handle_eq_t handle, const ptl_event_t *event, struct nic **nic, struct event_queue **eq)
+static inline int find_queue(ptl_handle_eq_t handle, const ptl_event_t *event, struct nic **nic,
+			     struct event_queue **eq)
 {
 	if (!event)
 		return refuse_null("event");
@@ -169,7 +170,7 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
 	struct event_queue *eq = NULL;
 	struct nic *nic = NULL;
-	int code = find(eq_handle, event, &nic, &eq);
+	int code = find_queue(eq_handle, event, &nic, &eq);
 
 	if (code != PTL_OK)
 		return code;
@@ -185,7 +186,7 @@ int PtlEQPeek(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
 	struct event_queue *eq = NULL;
 	struct nic *nic = NULL;
-	int code = find(eq_handle, event, &nic, &eq);
+	int code = find_queue(eq_handle, event, &nic, &eq);
 
 	if (code != PTL_OK)
 		return code;
@@ -196,7 +197,7 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
 	struct event_queue *eq = NULL;
 	struct nic *nic = NULL;
-	int which, code = find(eq_handle, event, &nic, &eq);
+	int which, code = find_queue(eq_handle, event, &nic, &eq);
 	uint32_t generation = handle_generation(eq_handle);
 
 	if (code != PTL_OK)

@@ -7,7 +7,7 @@
 #include "offload/peer/peer.h"
 #include "offload/waiters.h"
 
-static struct peer_failure *find(struct nic *nic, ptl_process_id_t id)
+static struct peer_failure *find_failure(struct nic *nic, ptl_process_id_t id)
 {
 	for (uint32_t i = 0; i < nic->failures.count; i++)
 		if (nic->failures.ring[i].id.pid == id.pid && nic->failures.ring[i].id.nid == id.nid)
@@ -35,7 +35,7 @@ static void post_event(struct nic *nic, ptl_process_id_t id, ptl_uid_t uid, ptl_
 
 void peer_failure_record(struct nic *nic, ptl_process_id_t id, ptl_uid_t uid, ptl_jid_t jid, const char *why)
 {
-	struct peer_failure *failure = find(nic, id);
+	struct peer_failure *failure = find_failure(nic, id);
 
 	if (!failure)
 		failure = &nic->failures.ring[nic->failures.next++ % NIC_PEER_FAILURES];
@@ -47,7 +47,7 @@ void peer_failure_record(struct nic *nic, ptl_process_id_t id, ptl_uid_t uid, pt
 
 void peer_failure_clear(struct nic *nic, ptl_process_id_t id)
 {
-	struct peer_failure *failure = find(nic, id);
+	struct peer_failure *failure = find_failure(nic, id);
 
 	if (failure)
 		*failure = (struct peer_failure){.id = {PTL_NID_ANY, PTL_PID_ANY}};
@@ -55,7 +55,7 @@ void peer_failure_clear(struct nic *nic, ptl_process_id_t id)
 
 const char *peer_failure_of(struct nic *nic, ptl_process_id_t id)
 {
-	const struct peer_failure *failure = find(nic, id);
+	const struct peer_failure *failure = find_failure(nic, id);
 
 	return failure ? failure->why : NULL;
 }

@@ -130,7 +130,7 @@ int peer_meet(struct nic *nic, struct peer *peer)
 }
 
 /* So that what is left behind never names a peer that is forgotten later. */
-static void part(struct nic *nic, const struct peer *peer, enum nic_path path)
+static void leave_address(struct nic *nic, const struct peer *peer, enum nic_path path)
 {
 	if (peer_met_at(nic, path, peer->held[path]) == peer)
 		nic->peers.met[path].peers[peer->held[path]] = NULL;
@@ -139,7 +139,7 @@ static void part(struct nic *nic, const struct peer *peer, enum nic_path path)
 void peer_take_path(struct nic *nic, struct peer *peer, enum nic_path path)
 {
 	if (peer->path != path)
-		part(nic, peer, peer->path);
+		leave_address(nic, peer, peer->path);
 	peer->path = path;
 	peer->transport = nic->transports[path];
 	peer->address = peer->held[path];
@@ -166,7 +166,7 @@ static void let_go(struct nic *nic, struct peer *peer, enum nic_path path)
 {
 	if (peer->held[path] == TRANSPORT_ADDRESS_UNKNOWN)
 		return;
-	part(nic, peer, path);
+	leave_address(nic, peer, path);
 	if (nic->transports[path]) /* else they are being closed */
 		peer_take_back(nic->transports[path], peer->held[path]);
 	peer->held[path] = TRANSPORT_ADDRESS_UNKNOWN;
@@ -182,7 +182,7 @@ transport_address peer_hand_over(struct nic *nic, struct peer *peer)
 {
 	transport_address address = peer->address;
 
-	part(nic, peer, peer->path);
+	leave_address(nic, peer, peer->path);
 	peer->held[peer->path] = peer->address = TRANSPORT_ADDRESS_UNKNOWN;
 	return address;
 }

@@ -14,7 +14,7 @@ static ptl_handle_ni_t own_interface(void)
 }
 
 /* PTL_OK, also without a job. */
-static int find(unsigned *rank, unsigned *size)
+static int find_own_rank(unsigned *rank, unsigned *size)
 {
 	int interfaces, code = PtlInit(&interfaces);
 
@@ -33,14 +33,14 @@ int cnos_get_rank(void)
 {
 	unsigned rank, size;
 
-	return find(&rank, &size) == PTL_OK ? (int)rank : -1;
+	return find_own_rank(&rank, &size) == PTL_OK ? (int)rank : -1;
 }
 
 int cnos_get_size(void)
 {
 	unsigned rank, size;
 
-	return find(&rank, &size) == PTL_OK ? (int)size : -1;
+	return find_own_rank(&rank, &size) == PTL_OK ? (int)size : -1;
 }
 
 static int find_id(unsigned rank, unsigned size, ptl_process_id_t *id)
@@ -55,7 +55,7 @@ int cnos_get_nidpid_map(cnos_nidpid_map_t **map)
 	static cnos_nidpid_map_t *known;
 	unsigned rank, size;
 
-	if (!map || find(&rank, &size) != PTL_OK || (!known && !(known = calloc(size, sizeof(*known)))))
+	if (!map || find_own_rank(&rank, &size) != PTL_OK || (!known && !(known = calloc(size, sizeof(*known)))))
 		return -1;
 	for (unsigned i = 0; i < size; i++) {
 		ptl_process_id_t id;

@@ -95,7 +95,7 @@ int job_publish_id(uint32_t interface, ptl_process_id_t id)
 }
 
 /* Under the lock. */
-static void learn(struct book *book, struct member *member, ptl_process_id_t id)
+static void note_member_id(struct book *book, struct member *member, ptl_process_id_t id)
 {
 	if (member->who.state != ANSWERED)
 		book->unknown--;
@@ -118,7 +118,7 @@ int job_look_up_id(uint32_t interface, unsigned rank, unsigned timeout_s, ptl_pr
 	*id = id_at(bytes);
 	pthread_mutex_lock(&lock);
 	if (rank < book->size)
-		learn(book, &book->members[rank], *id);
+		note_member_id(book, &book->members[rank], *id);
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -162,7 +162,7 @@ static void said_who(void *context, const void *bytes, size_t length)
 
 	pthread_mutex_lock(&lock);
 	if (length == ID_LENGTH)
-		learn(member->book, member, id_at(bytes));
+		note_member_id(member->book, member, id_at(bytes));
 	else
 		ask_later(&member->who);
 	pthread_mutex_unlock(&lock);
@@ -209,7 +209,7 @@ static void ask_some(struct book *book, unsigned count)
 }
 
 /* Under the lock. */
-static struct member *find(struct book *book, uint32_t nid, uint32_t pid)
+static struct member *find_member(struct book *book, uint32_t nid, uint32_t pid)
 {
 	for (unsigned rank = 0; rank < book->size; rank++) {
 		struct member *member = &book->members[rank];
@@ -267,7 +267,7 @@ static int look_up(struct address_book *base, uint32_t nid, uint32_t pid, unsign
 	char key[KEY_LENGTH];
 
 	pthread_mutex_lock(&lock);
-	struct member *member = find(book, nid, pid);
+	struct member *member = find_member(book, nid, pid);
 	struct question *where = member ? where_is(member, attempt) : NULL;
 	int result = where ? read_answer(where, address) : -EAGAIN;
 	if (!member && book->unknown == 0)

@@ -143,7 +143,7 @@ void rank_forget_all(void)
 }
 
 /* The group a handle stands for.  NULL: *code says why. */
-static struct group *find(ptl_handle_ni_t ni_handle, int *code)
+static struct group *find_group(ptl_handle_ni_t ni_handle, int *code)
 {
 	if (!process_ready()) {
 		*code = refuse_uninitialised();
@@ -159,7 +159,7 @@ static struct group *find(ptl_handle_ni_t ni_handle, int *code)
 
 static struct group *find_set(ptl_handle_ni_t ni_handle, int *code)
 {
-	struct group *group = find(ni_handle, code);
+	struct group *group = find_group(ni_handle, code);
 
 	if (group == &next_group && find_next_group()) {
 		*code = PTL_NO_INIT;
@@ -207,7 +207,7 @@ static int make_group(unsigned rank, unsigned group_size, struct group *made)
 static int set_rank(ptl_handle_ni_t ni_handle, unsigned rank, unsigned group_size)
 {
 	int code = PTL_OK;
-	struct group *group = find(ni_handle, &code), made = {0};
+	struct group *group = find_group(ni_handle, &code), made = {0};
 
 	if (!group)
 		return code;

@@ -148,7 +148,7 @@ static void stay_awake(struct shm *shm)
 }
 
 /* A read goes on only if its target does. */
-static void urge(struct ofi *ofi)
+static void wake_lone_target(struct ofi *ofi)
 {
 	uint32_t target = ofi->lone_rma->peer;
 	struct shm_peer *peer = &ofi->shm->peers[target];
@@ -171,7 +171,7 @@ static int shm_poll(struct transport *transport, int budget)
 	if (unlikely(shm_control_pending(shm)))
 		handled += ofi_shm_read_control_messages(ofi);
 	if (unlikely(ofi->lone_rma != NULL))
-		urge(ofi);
+		wake_lone_target(ofi);
 	if (unlikely(shm->failed) && handled < budget && ofi_fill_stash(ofi) == 0)
 		ofi_shm_reap(ofi);
 	return handled;

@@ -39,7 +39,7 @@ static uint32_t *index_slot(const struct ofi *ofi, struct place wanted)
 	}
 }
 
-static struct ofi_address *find(const struct ofi *ofi, struct place place)
+static struct ofi_address *find_place(const struct ofi *ofi, struct place place)
 {
 	uint32_t entry = ofi->address_index_size ? *index_slot(ofi, place) : 0;
 	return entry ? &ofi->addresses[entry - 1] : NULL;
@@ -47,7 +47,7 @@ static struct ofi_address *find(const struct ofi *ofi, struct place place)
 
 struct ofi_address *ofi_find_address(const struct ofi *ofi, uint32_t nid, uint16_t port)
 {
-	return find(ofi, (struct place){.nid = nid, .port = port});
+	return find_place(ofi, (struct place){.nid = nid, .port = port});
 }
 
 /* The table, with room for one more behind the last, or NULL; no entry is free.  The hash stays at most half full. */
@@ -112,7 +112,7 @@ static int take_entry(struct ofi *ofi, transport_address *out)
 
 static int make(struct ofi *ofi, struct place place, transport_address *out)
 {
-	const struct ofi_address *known = find(ofi, place);
+	const struct ofi_address *known = find_place(ofi, place);
 
 	if (known) {
 		*out = (transport_address)(known - ofi->addresses);
