@@ -111,10 +111,13 @@ static double megabytes(double nanoseconds, const struct run *run)
 static int bandwidth(struct session *session, enum exchange_id exchange, const char *what)
 {
 	static const struct quantity megabytes_per_second = {"MB/s", "megabytes_per_second", megabytes, true, 0};
-	char window[32] = "64 (16 from 64 KiB)";
+	const struct workload *load = &session->load;
+	char window[WINDOWS_MAX * 8] = "64 (16 from 64 KiB)";
+	size_t length = 0;
 
-	if (session->load.window)
-		snprintf(window, sizeof window, "%u", session->load.window);
+	for (uint32_t i = 0; i < load->window_count; i++)
+		length += (size_t)snprintf(window + length, sizeof window - length, "%s%u", i ? ", " : "",
+					   load->windows[i]);
 	output_fact("bandwidth", "windows of %s %s; MB = 10^6 bytes", window, what);
 	raw_fact(session);
 	size_table(session, exchange, &megabytes_per_second);

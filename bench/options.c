@@ -124,9 +124,38 @@ static const char *set_warmup(struct options *options, const char *value)
 	return parse_number(value, 0, 1000000, &options->load.warmup) ? NULL : "a number from 0 to 1000000";
 }
 
+/* Numbers between commas, of which there may be `room`; how many there are, 0 if it is not such a list. */
+static uint32_t parse_list(const char *value, uint32_t least, uint32_t most, uint32_t *numbers, uint32_t room)
+{
+	for (uint32_t count = 0; count < room;) {
+		char number[16];
+		size_t length = strcspn(value, ",");
+		if (length >= sizeof number)
+			return 0;
+		memcpy(number, value, length);
+		number[length] = '\0';
+		if (!parse_number(number, least, most, &numbers[count++]))
+			return 0;
+		if (!value[length])
+			return count;
+		value += length + 1;
+	}
+	return 0;
+}
+
 static const char *set_window(struct options *options, const char *value)
 {
-	return parse_number(value, 1, WINDOW_LIMIT, &options->load.window) ? NULL : "a number from 1 to 4096";
+	struct workload *load = &options->load;
+
+	load->window = 0;
+	load->window_count = parse_list(value, 1, WINDOW_LIMIT, load->windows, WINDOWS_MAX);
+	for (uint32_t i = 0; i < load->window_count; i++)
+		if (load->windows[i] > load->window)
+			load->window = load->windows[i];
+	options->given &= ~OPTION_BIT(WINDOW_LIST);
+	if (load->window_count > 1)
+		options->given |= OPTION_BIT(WINDOW_LIST);
+	return load->window_count ? NULL : "a number from 1 to 4096, or at most 16 of them with commas between";
 }
 
 static const char *set_repeat(struct options *options, const char *value)
@@ -136,23 +165,10 @@ static const char *set_repeat(struct options *options, const char *value)
 
 static const char *set_depths(struct options *options, const char *value)
 {
-	static const char expected[] = "at most 16 numbers from 0 to 1000000, for example 0,100,10000";
 	struct workload *load = &options->load;
 
-	for (load->depth_count = 0; load->depth_count < DEPTHS_MAX;) {
-		char number[16];
-		size_t length = strcspn(value, ",");
-		if (length >= sizeof number)
-			return expected;
-		memcpy(number, value, length);
-		number[length] = '\0';
-		if (!parse_number(number, 0, 1000000, &load->depths[load->depth_count++]))
-			return expected;
-		if (!value[length])
-			return NULL;
-		value += length + 1;
-	}
-	return expected;
+	load->depth_count = parse_list(value, 0, 1000000, load->depths, DEPTHS_MAX);
+	return load->depth_count ? NULL : "at most 16 numbers from 0 to 1000000, for example 0,100,10000";
 }
 
 static const char *set_format(struct options *options, const char *value)
@@ -283,7 +299,8 @@ static const struct option_row {
 			     "milliseconds for each row (1100; 300 with --quick)"},
 	[OPTION_WARMUP] = {"--warmup", "N", VALUE(set_warmup),
 			   "iterations before measuring (100, fewer if they are long)"},
-	[OPTION_WINDOW] = {"--window", "N", VALUE(set_window), "bandwidth: operations in flight (64; 16 from 64K)"},
+	[OPTION_WINDOW] = {"--window", "N", VALUE(set_window), "operations in flight (64; 16 from 64K)"},
+	[OPTION_WINDOW_LIST] = {"--window N,N,...", NULL, VALUE(NULL), "several: a row for each size and window"},
 	[OPTION_DEPTHS] = {"--depths", "N,N,...", VALUE(set_depths),
 			   "match-depth: entries in front of the one that matches (0,10,100,1000,10000)"},
 	[OPTION_REPEAT] = {"--repeat", "N", VALUE(set_repeat),
@@ -351,7 +368,7 @@ static const struct option_row *find_row(const char *argument)
 	if (!strcmp(argument, "-h"))
 		return &rows[OPTION_HELP];
 	for (const struct option_row *row = rows; row < rows + OPTION_COUNT; row++)
-		if (strlen(row->name) == length && !memcmp(row->name, argument, length))
+		if (strlen(row->name) == length && !memcmp(row->name, argument, length) && (row->set || row->flag))
 			return row;
 	return NULL;
 }

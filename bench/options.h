@@ -11,6 +11,7 @@
 #define SIZE_LIMIT   ((uint64_t)1 << 30) /* largest message, bytes */
 #define WINDOW_LIMIT 4096u
 #define DEPTHS_MAX   16
+#define WINDOWS_MAX  16
 
 enum raw_kind { RAW_NONE, RAW_MSG, RAW_TAGGED, RAW_RMA, RAW_SLOTS };
 enum wait_call { WAIT_EQWAIT, WAIT_EQGET };
@@ -23,7 +24,9 @@ struct workload {
 	uint32_t row_ms;             /* time for a row of the table; 0: the usual */
 	uint32_t warmup;             /* iterations */
 	uint32_t window;             /* operations in flight; 0: depends on the size */
-	uint32_t repeat;             /* how often the series of a row take turns */
+	uint32_t window_count;       /* of --window LIST; `window` is the greatest while no row is measured */
+	uint32_t windows[WINDOWS_MAX];
+	uint32_t repeat; /* how often the series of a row take turns */
 	uint32_t depth_count;
 	uint32_t depths[DEPTHS_MAX]; /* match entries in front of the one that matches */
 	uint32_t raw;                /* enum raw_kind */
@@ -46,6 +49,7 @@ enum option_id {
 	OPTION_ROW_TIME,
 	OPTION_WARMUP,
 	OPTION_WINDOW,
+	OPTION_WINDOW_LIST, /* set by --window, too */
 	OPTION_DEPTHS,
 	OPTION_REPEAT,
 	OPTION_RAW,

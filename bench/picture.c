@@ -20,8 +20,8 @@ static const struct {
 	{"get-latency", {BYTES, "latency_us raw", "us", "", ""}},
 	{"self-latency", {BYTES, "latency_us", "us", "", ""}},
 	{"bidirectional-latency", {BYTES, "latency_us", "us", "", ""}},
-	{"put-bandwidth", {BYTES, "megabytes_per_second:bandwidth raw", "MB/s", "", ""}},
-	{"get-bandwidth", {BYTES, "megabytes_per_second:bandwidth raw", "MB/s", "", ""}},
+	{"put-bandwidth", {BYTES, "megabytes_per_second:bandwidth raw", "MB/s", "", "window"}},
+	{"get-bandwidth", {BYTES, "megabytes_per_second:bandwidth raw", "MB/s", "", "window"}},
 	{"bidirectional-bandwidth", {BYTES, "megabytes_per_second:bandwidth", "MB/s", "", ""}},
 	{"initiator-timing", {BYTES, "median_us", "us", "", "operation"}},
 	{"logp", {BYTES, "half_rtt_us latency_us:L send_overhead_us receive_overhead_us gap_us", "us", "", ""}},
@@ -98,8 +98,11 @@ static void group_of(const struct table *table, size_t row, const char *list, ch
 
 	*group = '\0';
 	while (length < size && (list = next_key(list, table, &column, name, sizeof name)) && column >= 0) {
-		const char *value = table_cell_text(table_cell(table, row, column), room, sizeof room);
-		bool number = !table_cell(table, row, column)->text;
+		const struct table_cell *cell = table_cell(table, row, column);
+		const char *value = table_cell_text(cell, room, sizeof room);
+		bool number = !cell->text;
+		if (number && cell->number != cell->number)
+			continue;
 		length += (size_t)snprintf(group + length, size - length, "%s%s%s%s", length ? ", " : "",
 					   number ? name : "", number ? " " : "", value);
 	}

@@ -10,6 +10,7 @@
 /* Columns in their order; those without a title are for machines. */
 enum {
 	COLUMN_SIZE,
+	COLUMN_WINDOW,
 	COLUMN_MEDIAN,
 	COLUMN_P10,
 	COLUMN_P90,
@@ -61,29 +62,36 @@ static double cpu_per_message(const struct series *series, enum role role, const
 	return series->usage[role].cpu_ns / 1e3 / ((double)series->iterations * messages);
 }
 
+/* What a row is of; window 0: the usual one, if there are windows at all. */
+struct point {
+	uint64_t size;
+	uint32_t window;
+};
+
 static struct series new_series(const struct session *session, int exchange, const struct quantity *quantity,
-				uint64_t size)
+				struct point point)
 {
-	struct run run = {.exchange = (uint32_t)exchange, .size = size};
+	struct run run = {.exchange = (uint32_t)exchange, .size = point.size};
 
 	if (quantity->windowed)
-		run.window = session_window(&session->load, size);
+		run.window = point.window ? point.window : session_window(&session->load, point.size);
 	return (struct series){.run = run};
 }
 
-static void measure_size(struct session *session, enum exchange_id exchange, const struct quantity *quantity,
-			 uint64_t size)
+static void measure_point(struct session *session, enum exchange_id exchange, const struct quantity *quantity,
+			  struct point point)
 {
-	int candidate = raw_counterpart(session, exchange, size);
-	struct series all_series[] = {new_series(session, (int)exchange, quantity, size),
-				      new_series(session, candidate, quantity, size)};
+	int candidate = raw_counterpart(session, exchange, point.size);
+	struct series all_series[] = {new_series(session, (int)exchange, quantity, point),
+				      new_series(session, candidate, quantity, point)};
 	struct series *ours = &all_series[0], *raw = &all_series[1];
 
 	measure_row(session, all_series, candidate < 0 ? 1 : 2);
 	double messages = samples_summary(&ours->samples).median;
 	struct summary mine = summarise(ours, quantity->of), its = summarise(raw, quantity->of);
 	union cell cells[COLUMN_COUNT] = {
-		[COLUMN_SIZE] = {(double)size},
+		[COLUMN_SIZE] = {(double)point.size},
+		[COLUMN_WINDOW] = {session->load.window_count > 1 ? (double)point.window : NAN},
 		[COLUMN_MEDIAN] = {mine.median},
 		[COLUMN_P10] = {mine.p10},
 		[COLUMN_P90] = {mine.p90},
@@ -116,12 +124,14 @@ static void fill_table(struct session *session, enum exchange_id exchange, const
 {
 	const struct workload *load = &session->load;
 	uint64_t sizes[SIZES_MAX];
+	uint32_t windows = load->window_count ? load->window_count : 1;
 	size_t count = size_list(load->size_min, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
 	struct usage before[2];
 
 	measure_usage(session, before);
 	for (size_t i = 0; i < count; i++)
-		measure_size(session, exchange, quantity, sizes[i]);
+		for (uint32_t window = 0; window < windows; window++)
+			measure_point(session, exchange, quantity, (struct point){sizes[i], load->windows[window]});
 	measure_note_drivers(session, before);
 	stage_rows_close(session);
 }
@@ -132,6 +142,7 @@ void size_table(struct session *session, enum exchange_id exchange, const struct
 	int decimals = quantity->windowed ? 2 : 3;
 	struct column columns[COLUMN_COUNT] = {
 		[COLUMN_SIZE] = {"Size", "bytes", 0},
+		[COLUMN_WINDOW] = {load->window_count > 1 ? "Window" : NULL, "window", 0},
 		[COLUMN_MEDIAN] = {quantity->title, quantity->key, decimals},
 		[COLUMN_P10] = {"p10", "p10", decimals},
 		[COLUMN_P90] = {"p90", "p90", decimals},

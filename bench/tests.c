@@ -14,15 +14,16 @@
 #define ROW     (B(ITERATIONS) | B(ROW_TIME) | B(WARMUP) | B(REPEAT) | B(QUICK) | B(PLOT) | B(HIST))
 #define EVENTS  (B(START_EVENTS) | B(WAIT) | B(CHECK))
 #define BETWEEN (PLACE | EVENTS | B(UNPINNED) | B(CONNECT))
+#define WINDOWS (B(WINDOW) | B(WINDOW_LIST))
 #define SIZED   (BETWEEN | ROW | B(SIZES) | B(RAW) | B(RAW_SLEEPABLE) | B(NIC_TIMING))
 
 /* clang-format off */
 static const struct bench_test tests[] = {
 	{"put-latency", put_latency, NULL, 0, SIZED | B(PERSISTENT), "half a round trip of a ping-pong of PtlPut"},
 	{"get-latency", get_latency, NULL, 0, SIZED | B(PERSISTENT), "one PtlGet, from its call to REPLY_END"},
-	{"put-bandwidth", put_bandwidth, NULL, 0, SIZED | B(WINDOW),
+	{"put-bandwidth", put_bandwidth, NULL, 0, SIZED | WINDOWS,
 	 "windows of PtlPut: no event at the sender, a PUT_END each at the target, one empty put back a window"},
-	{"get-bandwidth", get_bandwidth, NULL, 0, SIZED | B(WINDOW), "windows of PtlGet, a REPLY_END each"},
+	{"get-bandwidth", get_bandwidth, NULL, 0, SIZED | WINDOWS, "windows of PtlGet, a REPLY_END each"},
 	{"bidirectional-latency", bidirectional_latency, NULL, 0, BETWEEN | ROW | B(SIZES) | B(NIC_TIMING),
 	 "both sides put at once and wait for the other's message"},
 	{"bidirectional-bandwidth", bidirectional_bandwidth, NULL, 0, BETWEEN | ROW | B(SIZES) | B(WINDOW) | B(NIC_TIMING),

@@ -128,6 +128,8 @@ def check_pictures(ptlbench, folder):
     root = xml.etree.ElementTree.parse(picture).getroot()
     circles = root.findall(".//{http://www.w3.org/2000/svg}circle")
     assert root.tag.endswith("svg") and len(circles) == 6, f"{len(circles)} points for 6 sizes"
+    run(ptlbench, "put-bandwidth", "--transport", "node", "--sizes", "8:64", "--quick", "--row-time", "20", "--window", "1,4", "--plot", folder / "w.svg")
+    assert "window 4" in (folder / "w.svg").read_text(), "no curve for a window"
     lines = [line for line in histogram.read_text().splitlines() if not line.startswith("#")]
     rows = list(csv.DictReader(lines))
     assert {row["bytes"] for row in rows} == {"8", "32", "128", "512", "2048", "4096"}, rows

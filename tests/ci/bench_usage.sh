@@ -26,6 +26,9 @@ says "-h is --help" 0 '^  put-latency' "$ptlbench" -h
 says "a test's help shows what it takes" 0 '^  --window N' "$ptlbench" put-bandwidth --help
 says "a test's help names what it measures" 0 '^    Figures 3\.1, 4\.1: Latency' "$ptlbench" put-latency --help
 says "a test's help comes before what is wrong with its options" 0 '^  --depths' "$ptlbench" match-depth -h --sizes 8
+says "windows, a list" 0 '^$' "$ptlbench" get-bandwidth --window 1,4,16 --dry-run
+says "and no list where there is one window a run" 2 'logp does not take --window N,N' "$ptlbench" logp --window 1,4 --dry-run
+says "a list with something else in it" 2 '--window 1,x: expected a number from 1' "$ptlbench" put-bandwidth --window 1,x
 ! "$ptlbench" put-latency --help | grep -qe --window || { echo "put-latency --help shows --window" >&2; exit 1; }
 says "an unknown test" 2 'unknown test put-latncy; did you mean put-latency\?' "$ptlbench" put-latncy
 says "a test that resembles none" 2 'unknown test zzzzzzzzzzzzz \(' "$ptlbench" zzzzzzzzzzzzz
