@@ -207,10 +207,10 @@ int report_descriptors(int count)
 
 	if (fd < 0)
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
-	int error = count > 1 ? report_descriptors(count - 1) : 0;
+	int rc = count > 1 ? report_descriptors(count - 1) : 0;
 
 	close(fd);
-	return error;
+	return rc;
 }
 
 int report_cause(int error)

@@ -53,7 +53,7 @@
 	X(PTL_NI_PROTOCOL)
 
 #define NAME_AT_VALUE(name) [name] = #name,
-#define COUNT(table)        (sizeof(table) / sizeof *(table))
+#define COUNT(table)        (sizeof(table) / sizeof(*(table)))
 
 /*
  * The two arrays are part of the ABI: old programs declare them themselves.  They do not agree on the type of

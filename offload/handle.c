@@ -72,19 +72,19 @@ int handle_refuse(int code, ptl_handle_any_t handle)
 {
 	enum handle_kind kind = handle_kind(handle);
 	uint32_t generation = handle_generation(handle);
-	const int result = refusal(code);
+	const int rc = refusal(code);
 
 	if (handle == PTL_EQ_NONE || handle == PTL_INVALID_HANDLE)
-		return report_error(result, "0x%x (%s) is a handle of nothing; %s wanted", handle,
+		return report_error(rc, "0x%x (%s) is a handle of nothing; %s wanted", handle,
 				    handle == PTL_EQ_NONE ? "PTL_EQ_NONE" : "PTL_INVALID_HANDLE", wanted_by(code));
 	if (handle == 0 && code == PTL_EQ_INVALID) /* what a descriptor has whose program left the field out */
-		return report_error(result,
+		return report_error(rc,
 				    "0x0 is a handle of nothing; event queue wanted, or PTL_EQ_NONE in a descriptor "
 				    "that logs no events");
 	if (generation == 0 || generation > NIC_HANDLE_GENERATIONS)
-		return report_error(result, "0x%x is a handle of nothing; %s wanted", handle, wanted_by(code));
+		return report_error(rc, "0x%x is a handle of nothing; %s wanted", handle, wanted_by(code));
 	if (code != PTL_HANDLE_INVALID && code != kinds[kind].invalid)
-		return report_error(result, "handle 0x%x is one of %s %s; %s wanted", handle, kinds[kind].article,
+		return report_error(rc, "handle 0x%x is one of %s %s; %s wanted", handle, kinds[kind].article,
 				    kinds[kind].name, wanted_by(code));
-	return report_error(result, "handle 0x%x: this %s is gone, or never was", handle, kinds[kind].name);
+	return report_error(rc, "handle 0x%x: this %s is gone, or never was", handle, kinds[kind].name);
 }

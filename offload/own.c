@@ -449,10 +449,10 @@ bool own_take(struct nic *nic, enum nic_owner owner)
 
 static int run_and_release(struct nic *nic, nic_command *run, void *arguments)
 {
-	int result = run(nic, arguments);
+	int rc = run(nic, arguments);
 
 	own_give_back(nic, NIC_HOST);
-	return result;
+	return rc;
 }
 
 /* Apart, because a command is aligned to a line, which costs its caller's every call. */

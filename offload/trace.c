@@ -17,7 +17,7 @@ static const char *const names[] = {
 
 static const char *name_of(unsigned what)
 {
-	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (what == 1u << i)
 			return names[i];
 	return "?";

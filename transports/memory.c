@@ -66,9 +66,9 @@ static bool pages_readable(const void *base, size_t length)
 
 static bool range_readable(const void *base, size_t length)
 {
-	int error = populate(base, length, MADV_POPULATE_READ);
+	int rc = populate(base, length, MADV_POPULATE_READ);
 
-	return error == 0 || (error == -EINVAL && pages_readable(base, length));
+	return rc == 0 || (rc == -EINVAL && pages_readable(base, length));
 }
 
 bool memory_readable(const void *base, size_t length)
@@ -80,11 +80,11 @@ bool memory_readable(const void *base, size_t length)
 
 static bool range_writable(void *base, size_t length)
 {
-	int error = populate(base, length, MADV_POPULATE_WRITE);
+	int rc = populate(base, length, MADV_POPULATE_WRITE);
 
 	/* Said about reading as well, of what can be read, it is a device's, or the kernel knows no such advice. */
-	return error == 0 || (error == -EINVAL && populate(base, length, MADV_POPULATE_READ) == -EINVAL &&
-			      pages_readable(base, length));
+	return rc == 0 ||
+	       (rc == -EINVAL && populate(base, length, MADV_POPULATE_READ) == -EINVAL && pages_readable(base, length));
 }
 
 bool memory_writable(void *base, size_t length)

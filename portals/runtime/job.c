@@ -91,7 +91,7 @@ int job_publish_id(uint32_t interface, ptl_process_id_t id)
 	for (int i = 0; i < ID_LENGTH; i++)
 		bytes[i] = (uint8_t)(both >> 8 * i);
 	name_id(interface, key);
-	return launcher_publish(key, bytes, sizeof bytes);
+	return launcher_publish(key, bytes, sizeof(bytes));
 }
 
 /* Under the lock. */
@@ -110,8 +110,8 @@ int job_look_up_id(uint32_t interface, unsigned rank, unsigned timeout_s, ptl_pr
 	char key[KEY_LENGTH];
 
 	name_id(interface, key);
-	int length = launcher_look_up(rank, key, timeout_s, bytes, sizeof bytes);
-	if (length != sizeof bytes)
+	int length = launcher_look_up(rank, key, timeout_s, bytes, sizeof(bytes));
+	if (length != sizeof(bytes))
 		return report_error(length < 0 ? length : -EPROTO,
 				    "rank %u of the job has not said who it is (%s); has it called PtlNIInit?", rank,
 				    strerror(length < 0 ? -length : EPROTO));
@@ -256,7 +256,7 @@ static int read_answer(const struct question *question, void *address)
 static struct question *where_is(struct member *member, unsigned attempt)
 {
 	if (!member->where)
-		member->where = calloc(ADDRESS_LIVES, sizeof *member->where);
+		member->where = calloc(ADDRESS_LIVES, sizeof(*member->where));
 	return member->where ? &member->where[attempt] : NULL;
 }
 
@@ -269,20 +269,20 @@ static int look_up(struct address_book *base, uint32_t nid, uint32_t pid, unsign
 	pthread_mutex_lock(&lock);
 	struct member *member = find_member(book, nid, pid);
 	struct question *where = member ? where_is(member, attempt) : NULL;
-	int result = where ? read_answer(where, address) : -EAGAIN;
+	int rc = where ? read_answer(where, address) : -EAGAIN;
 	if (!member && book->unknown == 0)
-		result = -EHOSTUNREACH;
+		rc = -EHOSTUNREACH;
 	if (where && (ask = may_be_asked(where, monotonic_ns())))
 		where->state = ASKED;
 	pthread_mutex_unlock(&lock);
-	if (result == -EHOSTUNREACH)
-		return report_kept(result, "no process of the job is %u:%u", nid, pid);
+	if (rc == -EHOSTUNREACH)
+		return report_kept(rc, "no process of the job is %u:%u", nid, pid);
 	name_address(book->interface, attempt, key);
 	if (ask)
 		put_question(where, (unsigned)(member - book->members), key, said_where, where);
 	else if (!member)
 		ask_some(book, ASKED_AT_A_TIME);
-	return result;
+	return rc;
 }
 
 static int publish(struct address_book *base, const void *address, size_t length)
@@ -304,7 +304,7 @@ struct address_book *job_addresses(uint32_t interface, unsigned size)
 	struct book *book = &books[interface];
 
 	pthread_mutex_lock(&lock);
-	if (!book->members && (book->members = calloc(size, sizeof *book->members))) {
+	if (!book->members && (book->members = calloc(size, sizeof(*book->members)))) {
 		book->base = (struct address_book){.publish = publish, .look_up = look_up};
 		book->interface = interface;
 		book->size = book->unknown = size;

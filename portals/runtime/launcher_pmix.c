@@ -30,7 +30,7 @@ static const struct {
 
 static bool one_of_several(const char **variable)
 {
-	for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
 		const char *number = getenv(*variable = signs[i].variable);
 		if (number && strtoul(number, NULL, 10) >= signs[i].least)
 			return true;
@@ -80,11 +80,11 @@ static int load(void)
 				    "a launcher started this process, but PMIx cannot be loaded: %s; %s, or set "
 				    "PTL_LAUNCH=none",
 				    why, loader_remedy("install libpmix2"));
-	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
 		void *symbol = dlsym(handle, symbols[i].name);
 		if (!symbol)
 			return report_error(-ELIBBAD, "libpmix.so.2 has no %s", symbols[i].name);
-		memcpy(symbols[i].where, &symbol, sizeof symbol);
+		memcpy(symbols[i].where, &symbol, sizeof(symbol));
 	}
 	return 0;
 }
@@ -260,12 +260,12 @@ static void deliver(pmix_status_t status, pmix_value_t *value, void *context)
 
 int launcher_ask(unsigned rank, const char *key, launcher_answered *answered, void *context)
 {
-	struct request *request = pmix.joined ? malloc(sizeof *request) : NULL;
+	struct request *request = pmix.joined ? malloc(sizeof(*request)) : NULL;
 
 	if (!request)
 		return pmix.joined ? -ENOMEM : -ESHUTDOWN;
 	*request = (struct request){.proc = process_of(rank), .answered = answered, .context = context};
-	snprintf(request->key, sizeof request->key, "%s", key);
+	snprintf(request->key, sizeof(request->key), "%s", key);
 	if (pmix.get_nb(&request->proc, request->key, NULL, 0, deliver, request) == PMIX_SUCCESS)
 		return 0;
 	free(request);

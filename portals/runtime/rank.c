@@ -125,7 +125,7 @@ int rank_describe(uint32_t interface, char *text, size_t size)
 	if (group->size == 0)
 		return snprintf(text, size, "job: none\n");
 	if (group->local_size)
-		snprintf(local, sizeof local, ", local rank %u of %u", group->local_rank, group->local_size);
+		snprintf(local, sizeof(local), ", local rank %u of %u", group->local_rank, group->local_size);
 	return snprintf(text, size, "job: rank %u of %u%s, %s\n", group->rank, group->size, local,
 			sources[group->source]);
 }
@@ -275,12 +275,12 @@ static int set_map(ptl_handle_ni_t ni_handle, enum map which, const uint32_t *ma
 	}
 	if (which == PIDS && (code = check_own_pid(ni_handle, group, map)))
 		return code;
-	uint32_t *copy = malloc(map_size * sizeof *copy);
+	uint32_t *copy = malloc(map_size * sizeof(*copy));
 	if (!copy) {
 		report_error(-ENOMEM, "no memory for the map of %u ranks", map_size);
 		return PTL_NO_SPACE;
 	}
-	memcpy(copy, map, map_size * sizeof *copy);
+	memcpy(copy, map, map_size * sizeof(*copy));
 	*own = copy;
 	return PTL_OK;
 }
@@ -334,7 +334,7 @@ static int get_known_map(ptl_handle_ni_t ni_handle, enum map which, uint32_t *ma
 	}
 	const uint32_t *own = group->maps[which];
 	if (own)
-		memcpy(map, own, map_size * sizeof *map);
+		memcpy(map, own, map_size * sizeof(*map));
 	else if (group->source != LAUNCHER)
 		return report_error(PTL_NO_INIT, "the map has not been set");
 	*launched = !own;

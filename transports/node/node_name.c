@@ -62,7 +62,7 @@
 socklen_t node_name(uint32_t nid, uint32_t pid, struct sockaddr_un *name)
 {
 	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
-	int length = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "portals3/node/%08x/%u", nid, pid);
+	int length = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "portals3/node/%08x/%u", nid, pid);
 
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
@@ -114,9 +114,9 @@ static int bind_name(struct node *node, uint32_t pid)
 	 * Unread control messages count against their sender: stopped peers must not use up what wake-ups for others
 	 * need.
 	 */
-	setsockopt(node->socket, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
+	setsockopt(node->socket, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
 	/* Before the name is there to be written to: credentials are attached when a control message is sent. */
-	if (setsockopt(node->socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes))
+	if (setsockopt(node->socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)))
 		return -1;
 	return bind(node->socket, (struct sockaddr *)&name, length);
 }
@@ -234,7 +234,7 @@ bool node_doorbell_empty(struct node *node)
 {
 	uint64_t count;
 
-	return read(node->doorbell, &count, sizeof count) == sizeof count;
+	return read(node->doorbell, &count, sizeof(count)) == sizeof(count);
 }
 
 /* A wake-up needs no name.  What another socket cannot send either meets a full one, which is readable. */
@@ -268,6 +268,6 @@ void node_wake(struct node *node, struct node_peer *peer)
 
 	FAULT_POINT("wake-before");
 	node->counters.wakes++;
-	if (peer->doorbell < 0 || (write(peer->doorbell, &once, sizeof once) < 0 && errno != EAGAIN))
+	if (peer->doorbell < 0 || (write(peer->doorbell, &once, sizeof(once)) < 0 && errno != EAGAIN))
 		wake_by_control_message(node, peer);
 }

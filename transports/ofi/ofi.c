@@ -15,10 +15,10 @@
 
 static int ofi_transport_claim(struct transport_config *config, struct transport **out)
 {
-	int error = ofi_claim(config, out);
+	int rc = ofi_claim(config, out);
 
-	if (error)
-		return error;
+	if (rc)
+		return rc;
 	struct ofi *ofi = ofi_of(*out);
 
 	ofi_choose_ops(ofi, config->settings);

@@ -50,15 +50,15 @@ static int bind_socket(int family, int type, const void *address, socklen_t leng
 		return -errno;
 	if (bind(fd, address, length) == 0)
 		return fd;
-	int error = -errno;
+	int rc = -errno;
 	close(fd);
-	return error;
+	return rc;
 }
 
 static int bind_name(uint32_t nid, uint32_t pid)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "portals3/ofi/%08x/%u", nid, pid);
+	int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "portals3/ofi/%08x/%u", nid, pid);
 
 	return bind_socket(AF_UNIX, SOCK_STREAM, &name,
 			   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length));
@@ -67,11 +67,11 @@ static int bind_name(uint32_t nid, uint32_t pid)
 static int bind_port(uint32_t nid, uint16_t port)
 {
 	struct sockaddr_in address = ofi_socket_address(nid, port);
-	int fd = bind_socket(AF_INET, SOCK_DGRAM, &address, sizeof address);
+	int fd = bind_socket(AF_INET, SOCK_DGRAM, &address, sizeof(address));
 	int least = 1;
 
 	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof least);
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
 	return fd;
 }
 
@@ -118,48 +118,48 @@ static int claim_pid(struct ofi *ofi, uint32_t pid)
 	ofi->pid = pid;
 	ofi->name_fd = bind_name(ofi->nid, pid);
 	if (ofi->name_fd < 0) {
-		int error = ofi->name_fd;
+		int rc = ofi->name_fd;
 		ofi->name_fd = -1;
-		return error;
+		return rc;
 	}
-	int error = claim_port(ofi, 0);
-	if (error)
+	int rc = claim_port(ofi, 0);
+	if (rc)
 		close_fd(&ofi->name_fd);
-	return error;
+	return rc;
 }
 
 /* Our Unix pid, or that pid with bits above those Unix uses: never another process's first choice. */
 static int claim_any_pid(struct ofi *ofi)
 {
 	uint32_t own = (uint32_t)getpid();
-	int error = -EADDRINUSE;
+	int rc = -EADDRINUSE;
 
-	for (uint32_t i = 0; i < 256 && error == -EADDRINUSE; i++)
-		error = claim_pid(ofi, own | i << PID_BITS);
-	return error;
+	for (uint32_t i = 0; i < 256 && rc == -EADDRINUSE; i++)
+		rc = claim_pid(ofi, own | i << PID_BITS);
+	return rc;
 }
 
 static int claim(struct ofi *ofi, struct transport_config *config)
 {
-	int error = config->pid == PID_CHOOSE ? claim_any_pid(ofi) : claim_pid(ofi, config->pid);
+	int rc = config->pid == PID_CHOOSE ? claim_any_pid(ofi) : claim_pid(ofi, config->pid);
 
-	if (error == -EADDRINUSE && config->pid != PID_CHOOSE)
-		return report_error(error,
+	if (rc == -EADDRINUSE && config->pid != PID_CHOOSE)
+		return report_error(rc,
 				    "process id %u is taken on %s (%s): another process has it, or all %d ports it "
 				    "could use; choose another or PTL_PID_ANY",
 				    config->pid, config->iface ? config->iface : "?", ofi_address_text(ofi),
 				    OFI_CANDIDATES);
-	if (error)
-		return report_error(error, "cannot claim a process id on %s (%s): %s%s",
-				    config->iface ? config->iface : "?", ofi_address_text(ofi), strerror(-error),
-				    report_descriptor_hint(error));
+	if (rc)
+		return report_error(rc, "cannot claim a process id on %s (%s): %s%s",
+				    config->iface ? config->iface : "?", ofi_address_text(ofi), strerror(-rc),
+				    report_descriptor_hint(rc));
 	config->pid = ofi->pid;
 	return 0;
 }
 
 int ofi_claim(struct transport_config *config, struct transport **out)
 {
-	struct ofi *ofi = calloc(1, sizeof *ofi);
+	struct ofi *ofi = calloc(1, sizeof(*ofi));
 	if (!ofi)
 		return -ENOMEM;
 
@@ -170,13 +170,13 @@ int ofi_claim(struct transport_config *config, struct transport **out)
 	ofi->owner = config->owner;
 	ofi->short_setting = config->settings->short_max;
 	ofi->peer_timeout = config->settings->peer_timeout;
-	snprintf(ofi->provider, sizeof ofi->provider, "%s", config->provider ? config->provider : "");
-	snprintf(ofi->iface, sizeof ofi->iface, "%s", config->iface ? config->iface : "?");
+	snprintf(ofi->provider, sizeof(ofi->provider), "%s", config->provider ? config->provider : "");
+	snprintf(ofi->iface, sizeof(ofi->iface), "%s", config->iface ? config->iface : "?");
 	ofi->book = config->book;
-	int error = claim(ofi, config);
-	if (error) {
+	int rc = claim(ofi, config);
+	if (rc) {
 		free(ofi);
-		return error;
+		return rc;
 	}
 	*out = &ofi->base;
 	return 0;
@@ -196,11 +196,11 @@ static int insert_computed(struct ofi *ofi, transport_address index)
 {
 	const struct ofi_address *address = &ofi->addresses[index];
 	struct sockaddr_in name = ofi_socket_address(address->nid, address->port);
-	int error = ofi_insert_address(ofi, index, &name);
+	int rc = ofi_insert_address(ofi, index, &name);
 
-	return error ? report_error(error, "%s refuses the address %s:%u", ofi->profile.name, inet_ntoa(name.sin_addr),
-				    address->port)
-		     : 0;
+	return rc ? report_error(rc, "%s refuses the address %s:%u", ofi->profile.name, inet_ntoa(name.sin_addr),
+				 address->port)
+		  : 0;
 }
 
 int ofi_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigned attempt, transport_address *out)
@@ -213,12 +213,12 @@ int ofi_resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsigne
 	if (unlikely(ofi->half_reaped))
 		return report_error(-ENOMEM,
 				    "no memory for the address of a peer: that of one that has gone waits for it");
-	int error = ofi_make_address(ofi, nid, ofi_candidate_port(pid, attempt), out);
-	if (error)
-		return error;
-	if (ofi->addresses[*out].number == FI_ADDR_NOTAVAIL && (error = insert_computed(ofi, *out)) != 0) {
+	int rc = ofi_make_address(ofi, nid, ofi_candidate_port(pid, attempt), out);
+	if (rc)
+		return rc;
+	if (ofi->addresses[*out].number == FI_ADDR_NOTAVAIL && (rc = insert_computed(ofi, *out)) != 0) {
 		ofi_free_address(ofi, *out);
-		return error;
+		return rc;
 	}
 	ofi_use(ofi, *out);
 	return 0;

@@ -25,7 +25,7 @@
 static bool connected_by_tcp(const struct ofi *ofi, int fd)
 {
 	struct sockaddr_in here = {0}, there = {0};
-	socklen_t here_length = sizeof here, there_length = sizeof there, size = sizeof(int);
+	socklen_t here_length = sizeof(here), there_length = sizeof(there), size = sizeof(int);
 	int type = 0;
 
 	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM &&

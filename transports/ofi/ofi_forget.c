@@ -176,11 +176,11 @@ void ofi_reap_unused(struct ofi *ofi)
 		}
 		if (ofi->suspicion && ofi->suspect == index)
 			ofi->suspicion = 0;
-		int error = reap_number(ofi, index);
+		int rc = reap_number(ofi, index);
 
-		if (error == -ENOMEM)
+		if (rc == -ENOMEM)
 			return;
-		if (error) {
+		if (rc) {
 			keep_all(ofi);
 			return;
 		}

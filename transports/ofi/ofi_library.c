@@ -34,13 +34,13 @@ static bool find_symbols(void *handle, struct ofi_library *out)
 		{"fi_freeinfo", &out->freeinfo}, {"fi_dupinfo", &out->dupinfo},   {"fi_fabric", &out->fabric},
 	};
 
-	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
 		void *symbol = dlsym(handle, symbols[i].name);
 		if (!symbol) {
 			report_error(-ELIBBAD, "libfabric.so.1 has no %s: %s", symbols[i].name, dlerror());
 			return false;
 		}
-		memcpy(symbols[i].where, &symbol, sizeof symbol);
+		memcpy(symbols[i].where, &symbol, sizeof(symbol));
 	}
 	return true;
 }

@@ -28,21 +28,21 @@ static int random_key(struct ofi *ofi, uint64_t *key)
 
 	/* At most 256 bytes of getrandom() are never cut short. */
 	if (ofi->key_count == 0) {
-		if (getrandom(ofi->keys, sizeof ofi->keys, 0) != sizeof ofi->keys)
+		if (getrandom(ofi->keys, sizeof(ofi->keys), 0) != sizeof(ofi->keys))
 			return -errno;
-		ofi->key_count = sizeof ofi->keys / sizeof ofi->keys[0];
+		ofi->key_count = sizeof(ofi->keys) / sizeof(ofi->keys[0]);
 	}
 	*key = ofi->keys[--ofi->key_count];
-	if (size < sizeof *key)
+	if (size < sizeof(*key))
 		*key &= (UINT64_C(1) << 8 * size) - 1;
 	return 0;
 }
 
 static int bind_to_endpoint(struct ofi *ofi, struct fid_mr *mr)
 {
-	int error = fi_mr_bind(mr, &ofi->ep->fid, 0);
+	int rc = fi_mr_bind(mr, &ofi->ep->fid, 0);
 
-	return error ? error : fi_mr_enable(mr);
+	return rc ? rc : fi_mr_enable(mr);
 }
 
 const char *ofi_lock_hint(const struct ofi *ofi, int code)
@@ -57,19 +57,19 @@ static int register_memory(struct ofi *ofi, const void *base, size_t length, uin
 {
 	int mode = ofi->info->domain_attr->mr_mode;
 	struct fid_mr *mr;
-	int error = -FI_ENOKEY;
+	int rc = -FI_ENOKEY;
 
-	for (int i = 0; i < KEY_TRIES && error == -FI_ENOKEY; i++) { /* ENOKEY: the random key is in use */
+	for (int i = 0; i < KEY_TRIES && rc == -FI_ENOKEY; i++) { /* ENOKEY: the random key is in use */
 		uint64_t key = 0;
-		if (!(mode & FI_MR_PROV_KEY) && (error = random_key(ofi, &key)) != 0)
-			return error;
-		error = fi_mr_reg(ofi->domain, base, length, access, 0, key, 0, &mr, NULL);
+		if (!(mode & FI_MR_PROV_KEY) && (rc = random_key(ofi, &key)) != 0)
+			return rc;
+		rc = fi_mr_reg(ofi->domain, base, length, access, 0, key, 0, &mr, NULL);
 	}
-	if (error)
-		return error;
-	if ((mode & FI_MR_ENDPOINT) && (error = bind_to_endpoint(ofi, mr)) != 0) {
+	if (rc)
+		return rc;
+	if ((mode & FI_MR_ENDPOINT) && (rc = bind_to_endpoint(ofi, mr)) != 0) {
 		fi_close(&mr->fid);
-		return error;
+		return rc;
 	}
 	*out = mr;
 	return 0;
@@ -77,12 +77,12 @@ static int register_memory(struct ofi *ofi, const void *base, size_t length, uin
 
 int ofi_register(struct ofi *ofi, const void *base, size_t length, uint64_t access, struct fid_mr **out)
 {
-	int error = register_memory(ofi, base, length, access, out);
+	int rc = register_memory(ofi, base, length, access, out);
 
-	if (error)
-		report_error(ofi_errno(error), "%s cannot register %zu bytes: %s%s", ofi->profile.name, length,
-			     ofi->library->strerror(-error), ofi_lock_hint(ofi, error));
-	return ofi_errno(error);
+	if (rc)
+		report_error(ofi_errno(rc), "%s cannot register %zu bytes: %s%s", ofi->profile.name, length,
+			     ofi->library->strerror(-rc), ofi_lock_hint(ofi, rc));
+	return ofi_errno(rc);
 }
 
 static uint64_t access_for(unsigned uses)
@@ -97,7 +97,7 @@ static struct ofi_region *take_region(struct ofi *ofi)
 	if (region)
 		ofi->free_regions = region->next;
 	else
-		region = calloc(1, sizeof *region);
+		region = calloc(1, sizeof(*region));
 	return region;
 }
 
@@ -118,10 +118,10 @@ int ofi_register_memory(struct transport *transport, void *base, size_t length, 
 	struct ofi_region *region = take_region(ofi);
 	if (!region)
 		return -ENOMEM;
-	int error = register_memory(ofi, base, length, access_for(uses), &region->mr);
-	if (error) {
+	int rc = register_memory(ofi, base, length, access_for(uses), &region->mr);
+	if (rc) {
 		give_region(ofi, region);
-		return error == -FI_EAGAIN ? -ENOMEM : ofi_errno(error); /* as mlock() has it: too much is locked */
+		return rc == -FI_EAGAIN ? -ENOMEM : ofi_errno(rc); /* as mlock() has it: too much is locked */
 	}
 	region->previous = NULL;
 	region->next = ofi->regions;

@@ -47,14 +47,14 @@ static int open_queue(struct ofi *ofi)
 	struct fi_cq_attr attributes = {.size = ofi->info->tx_attr->size + ofi->info->rx_attr->size,
 					.format = FI_CQ_FORMAT_DATA,
 					.wait_obj = FI_WAIT_FD};
-	int error = fi_cq_open(ofi->domain, &attributes, &ofi->cq, NULL);
+	int rc = fi_cq_open(ofi->domain, &attributes, &ofi->cq, NULL);
 
-	if (error == -FI_ENOSYS || error == -FI_EOPNOTSUPP) { /* shm, rxd: no descriptor to sleep on */
+	if (rc == -FI_ENOSYS || rc == -FI_EOPNOTSUPP) { /* shm, rxd: no descriptor to sleep on */
 		attributes.wait_obj = FI_WAIT_NONE;
-		error = fi_cq_open(ofi->domain, &attributes, &ofi->cq, NULL);
+		rc = fi_cq_open(ofi->domain, &attributes, &ofi->cq, NULL);
 	}
-	if (error)
-		return ofi_refuse_step(ofi, "fi_cq_open", error);
+	if (rc)
+		return ofi_refuse_step(ofi, "fi_cq_open", rc);
 	ofi_sleep_prepare(ofi);
 	return 0;
 }
@@ -62,14 +62,14 @@ static int open_queue(struct ofi *ofi)
 static int open_domain(struct ofi *ofi)
 {
 	struct fi_av_attr attributes = {.type = FI_AV_TABLE};
-	int error = ofi->library->fabric(ofi->info->fabric_attr, &ofi->fabric, NULL);
+	int rc = ofi->library->fabric(ofi->info->fabric_attr, &ofi->fabric, NULL);
 
-	if (error)
-		return ofi_refuse_step(ofi, "fi_fabric", error);
-	if ((error = fi_domain(ofi->fabric, ofi->info, &ofi->domain, NULL)) != 0)
-		return ofi_refuse_step(ofi, "fi_domain", error);
-	if ((error = fi_av_open(ofi->domain, &attributes, &ofi->av, NULL)) != 0)
-		return ofi_refuse_step(ofi, "fi_av_open", error);
+	if (rc)
+		return ofi_refuse_step(ofi, "fi_fabric", rc);
+	if ((rc = fi_domain(ofi->fabric, ofi->info, &ofi->domain, NULL)) != 0)
+		return ofi_refuse_step(ofi, "fi_domain", rc);
+	if ((rc = fi_av_open(ofi->domain, &attributes, &ofi->av, NULL)) != 0)
+		return ofi_refuse_step(ofi, "fi_av_open", rc);
 	return open_queue(ofi);
 }
 
@@ -77,56 +77,56 @@ static int set_least_room(struct ofi *ofi)
 {
 	size_t least = ofi->base.limits.short_max;
 
-	return fi_setopt(&ofi->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least);
+	return fi_setopt(&ofi->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof(least));
 }
 
 /* Receives always complete, sends only if asked to (FI_COMPLETION). */
 static int bind_and_enable(struct ofi *ofi)
 {
-	int error = fi_ep_bind(ofi->ep, &ofi->av->fid, 0);
+	int rc = fi_ep_bind(ofi->ep, &ofi->av->fid, 0);
 
-	if (!error)
-		error = fi_ep_bind(ofi->ep, &ofi->cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
-	if (!error)
-		error = fi_ep_bind(ofi->ep, &ofi->cq->fid, FI_RECV);
-	if (!error && !ofi->profile.named)
-		error = set_least_room(ofi);
-	if (!error)
-		error = fi_enable(ofi->ep);
+	if (!rc)
+		rc = fi_ep_bind(ofi->ep, &ofi->cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
+	if (!rc)
+		rc = fi_ep_bind(ofi->ep, &ofi->cq->fid, FI_RECV);
+	if (!rc && !ofi->profile.named)
+		rc = set_least_room(ofi);
+	if (!rc)
+		rc = fi_enable(ofi->ep);
 	/* shm keeps it in an object that fi_enable() makes; setting it before is a segmentation fault. */
-	return error || !ofi->profile.named ? error : set_least_room(ofi);
+	return rc || !ofi->profile.named ? rc : set_least_room(ofi);
 }
 
 static int try_endpoint(struct ofi *ofi)
 {
-	int error = 0;
+	int rc = 0;
 
 	if (ofi->take_name)
-		error = ofi->take_name(ofi);
+		rc = ofi->take_name(ofi);
 	else if (!ofi->profile.addresses)
 		((struct sockaddr_in *)ofi->info->src_addr)->sin_port = htons(ofi->published ? 0 : ofi->port);
-	if (error)
-		return error;
+	if (rc)
+		return rc;
 	if (ofi->profile.owns_udp_port)
 		ofi_yield_port(ofi);
-	error = fi_endpoint(ofi->domain, ofi->info, &ofi->ep, NULL);
-	if (error)
-		return error;
-	error = bind_and_enable(ofi);
-	if (error) {
+	rc = fi_endpoint(ofi->domain, ofi->info, &ofi->ep, NULL);
+	if (rc)
+		return rc;
+	rc = bind_and_enable(ofi);
+	if (rc) {
 		fi_close(&ofi->ep->fid);
 		ofi->ep = NULL;
 	}
-	return error;
+	return rc;
 }
 
 /* Another process may hold the TCP port of which we hold the UDP twin: then the next of our candidates. */
 static int open_endpoint(struct ofi *ofi)
 {
 	for (;;) {
-		int error = try_endpoint(ofi);
-		if (error != -FI_EADDRINUSE)
-			return error ? ofi_refuse_step(ofi, "fi_endpoint", error) : 0;
+		int rc = try_endpoint(ofi);
+		if (rc != -FI_EADDRINUSE)
+			return rc ? ofi_refuse_step(ofi, "fi_endpoint", rc) : 0;
 		report(LOG_INFO, "port %u at %s is in use, trying another", ofi->port, ofi_address_text(ofi));
 		if (ofi_claim_next_port(ofi) != 0)
 			return ofi_refuse(ofi, -EADDRINUSE, "all %d ports that pid %u may use at %s are taken",
@@ -151,15 +151,14 @@ static int open_profile(struct ofi *ofi, const struct ofi_profile *profile)
 				  (int)ofi->library->process);
 	if (ofi->published) /* our port is not the provider's */
 		ofi->profile.owns_udp_port = ofi->profile.tcp_sockets = false;
-	int error = ofi_query(ofi);
-	if (error)
-		return error;
+	int rc = ofi_query(ofi);
+	if (rc)
+		return rc;
 	set_limits(ofi);
-	if ((error = open_domain(ofi)) != 0 || (error = open_endpoint(ofi)) != 0)
-		return error;
-	if ((error = ofi_slots_create(ofi)) != 0 || (error = ofi_buffers_create(ofi)) != 0)
-		return ofi_refuse(ofi, error, "no memory for its buffers: %s%s", strerror(-error),
-				  ofi_lock_hint(ofi, error));
+	if ((rc = open_domain(ofi)) != 0 || (rc = open_endpoint(ofi)) != 0)
+		return rc;
+	if ((rc = ofi_slots_create(ofi)) != 0 || (rc = ofi_buffers_create(ofi)) != 0)
+		return ofi_refuse(ofi, rc, "no memory for its buffers: %s%s", strerror(-rc), ofi_lock_hint(ofi, rc));
 	ofi_dig_grave(ofi);
 	ofi_watch_take(ofi);
 	ofi_note_listener(ofi);
@@ -171,20 +170,20 @@ static int try_profiles(struct ofi *ofi)
 	struct ofi_profile chosen[OFI_PROFILES];
 	size_t count = ofi_choose_profiles(ofi->provider, chosen);
 	ofi->profile = chosen[0];
-	int error = ofi_check_addresses(ofi);
-	if (error)
-		return error;
+	int rc = ofi_check_addresses(ofi);
+	if (rc)
+		return rc;
 	int why = -ENODEV; /* of the first that is there, and fails */
 	for (size_t i = 0; i < count; i++) {
 		size_t said = strlen(ofi->refusals);
 
-		error = open_profile(ofi, &chosen[i]);
-		if (!error)
+		rc = open_profile(ofi, &chosen[i]);
+		if (!rc)
 			return 0;
 		ofi_release(ofi);
 		if (why == -ENODEV)
-			why = error;
-		else if (error == -ENODEV) /* that others of the name are not there helps no peer */
+			why = rc;
+		else if (rc == -ENODEV) /* that others of the name are not there helps no peer */
 			ofi->refusals[said] = '\0';
 	}
 	return why;
@@ -197,14 +196,14 @@ static int open_some_provider(struct ofi *ofi)
 	ofi->library = ofi_library_load();
 	if (!ofi->library)
 		return report_cause(-ELIBACC);
-	int error = try_profiles(ofi);
-	if (!error)
+	int rc = try_profiles(ofi);
+	if (!rc)
 		return 0;
-	if (error != -ENODEV) /* not a wrong name: others would help as little, or are not what was meant */
-		return report_error(error, "interface %s (%s): no libfabric provider can be opened (%s)", ofi->iface,
+	if (rc != -ENODEV) /* not a wrong name: others would help as little, or are not what was meant */
+		return report_error(rc, "interface %s (%s): no libfabric provider can be opened (%s)", ofi->iface,
 				    ofi_address_text(ofi), ofi->refusals);
-	ofi_list_providers(ofi, available, sizeof available);
-	return report_error(error, "interface %s (%s): no libfabric provider can be opened (%s); available: %s",
+	ofi_list_providers(ofi, available, sizeof(available));
+	return report_error(rc, "interface %s (%s): no libfabric provider can be opened (%s); available: %s",
 			    ofi->iface, ofi_address_text(ofi), ofi->refusals, *available ? available : "none");
 }
 
@@ -213,9 +212,9 @@ int ofi_open(struct transport *transport)
 	struct ofi_signals signals;
 
 	ofi_signals_save(&signals);
-	int error = open_some_provider(ofi_of(transport));
+	int rc = open_some_provider(ofi_of(transport));
 	ofi_signals_restore(&signals);
-	return error;
+	return rc;
 }
 
 static bool close_fid(struct fid *fid)

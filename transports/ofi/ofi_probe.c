@@ -26,7 +26,7 @@ static bool have_probe_socket(struct ofi *ofi)
 	if (ofi->probe_fd < 0) {
 		ofi->probe_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (ofi->probe_fd >= 0)
-			setsockopt(ofi->probe_fd, IPPROTO_IP, IP_RECVERR, &yes, sizeof yes);
+			setsockopt(ofi->probe_fd, IPPROTO_IP, IP_RECVERR, &yes, sizeof(yes));
 	}
 	return ofi->probe_fd >= 0;
 }
@@ -37,7 +37,7 @@ static bool says_refused(struct msghdr *message)
 		struct sock_extended_err error;
 		if (part->cmsg_level != IPPROTO_IP || part->cmsg_type != IP_RECVERR)
 			continue;
-		memcpy(&error, CMSG_DATA(part), sizeof error);
+		memcpy(&error, CMSG_DATA(part), sizeof(error));
 		if (error.ee_errno == ECONNREFUSED && error.ee_origin == SO_EE_ORIGIN_ICMP)
 			return true;
 	}
@@ -66,17 +66,17 @@ static void collect_refusals(struct ofi *ofi)
 		struct sockaddr_in to = {0};
 		uint32_t number = 0;
 		_Alignas(struct cmsghdr) char control[256];
-		struct iovec payload = {&number, sizeof number};
+		struct iovec payload = {&number, sizeof(number)};
 		struct msghdr message = {.msg_name = &to,
-					 .msg_namelen = sizeof to,
+					 .msg_namelen = sizeof(to),
 					 .msg_iov = &payload,
 					 .msg_iovlen = 1,
 					 .msg_control = control,
-					 .msg_controllen = sizeof control};
+					 .msg_controllen = sizeof(control)};
 		ssize_t length = recvmsg(ofi->probe_fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT);
 		if (length < 0)
 			return;
-		if (length == sizeof number && says_refused(&message))
+		if (length == sizeof(number) && says_refused(&message))
 			port_refused(ofi, ntohl(to.sin_addr.s_addr), ntohs(to.sin_port), number);
 	}
 }
@@ -88,8 +88,8 @@ static ssize_t send_probe(struct ofi *ofi, struct ofi_address *peer)
 
 	peer->heard = false;
 	peer->probe = ++ofi->probes;
-	return sendto(ofi->probe_fd, &peer->probe, sizeof peer->probe, MSG_DONTWAIT | MSG_NOSIGNAL,
-		      (struct sockaddr *)&to, sizeof to);
+	return sendto(ofi->probe_fd, &peer->probe, sizeof(peer->probe), MSG_DONTWAIT | MSG_NOSIGNAL,
+		      (struct sockaddr *)&to, sizeof(to));
 }
 
 static int probe_outcome(struct ofi_address *peer)

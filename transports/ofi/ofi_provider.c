@@ -171,19 +171,19 @@ int ofi_refuse(struct ofi *ofi, int error, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(why, sizeof why, format, arguments);
+	vsnprintf(why, sizeof(why), format, arguments);
 	va_end(arguments);
-	snprintf(ofi->refusals + used, sizeof ofi->refusals - used, "%s%s: %s", used ? "; " : "", ofi->profile.name,
+	snprintf(ofi->refusals + used, sizeof(ofi->refusals) - used, "%s%s: %s", used ? "; " : "", ofi->profile.name,
 		 why);
 	return error;
 }
 
 int ofi_refuse_step(struct ofi *ofi, const char *step, int code)
 {
-	int error = report_cause(ofi_errno(code));
+	int rc = report_cause(ofi_errno(code));
 
-	return ofi_refuse(ofi, error, "%s fails: %s%s%s", step, ofi->library->strerror(-code), ofi_lock_hint(ofi, code),
-			  report_descriptor_hint(error));
+	return ofi_refuse(ofi, rc, "%s fails: %s%s%s", step, ofi->library->strerror(-code), ofi_lock_hint(ofi, code),
+			  report_descriptor_hint(rc));
 }
 
 /* Where addresses are sockets' they follow from (nid, pid) without any exchange, unless a setting wants it otherwise. */
@@ -234,15 +234,15 @@ static int query(struct ofi *ofi)
 	if (!hints)
 		return -ENOMEM;
 	if (ofi->profile.named)
-		snprintf(node, sizeof node, "%08x", ofi->nid);
+		snprintf(node, sizeof(node), "%08x", ofi->nid);
 	else
-		inet_ntop(AF_INET, &address, node, sizeof node);
-	snprintf(service, sizeof service, "%u", ofi->port);
-	int error = ofi->library->getinfo(OFI_API, ours ? node : NULL, ours ? service : NULL, ours ? FI_SOURCE : 0,
-					  hints, &list);
+		inet_ntop(AF_INET, &address, node, sizeof(node));
+	snprintf(service, sizeof(service), "%u", ofi->port);
+	int rc = ofi->library->getinfo(OFI_API, ours ? node : NULL, ours ? service : NULL, ours ? FI_SOURCE : 0, hints,
+				       &list);
 	ofi->library->freeinfo(hints);
-	if (error)
-		return error;
+	if (rc)
+		return rc;
 	/* Naming tcp also yields layers over tcp. */
 	for (struct fi_info *info = list; info && !ofi->info; info = info->next)
 		if (strcasecmp(info->fabric_attr->prov_name, ofi->profile.name) == 0)
@@ -253,11 +253,11 @@ static int query(struct ofi *ofi)
 
 int ofi_query(struct ofi *ofi)
 {
-	int error = query(ofi);
+	int rc = query(ofi);
 
-	if (error == -FI_ENODATA)
+	if (rc == -FI_ENODATA)
 		return ofi_refuse(ofi, -ENODEV, "not available at %s", ofi_address_text(ofi));
-	return error ? ofi_refuse_step(ofi, "fi_getinfo", error) : 0;
+	return rc ? ofi_refuse_step(ofi, "fi_getinfo", rc) : 0;
 }
 
 /* rxm's eager limit is a setting of its own, on which all processes of a job have to agree. */

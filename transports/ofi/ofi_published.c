@@ -28,11 +28,11 @@
 int ofi_publish(struct ofi *ofi)
 {
 	uint8_t bytes[ADDRESS_LENGTH_MAX] = {(uint8_t)ofi->port, (uint8_t)(ofi->port >> 8)};
-	size_t length = sizeof bytes - PORT_BYTES;
-	int error = fi_getname(&ofi->ep->fid, bytes + PORT_BYTES, &length);
+	size_t length = sizeof(bytes) - PORT_BYTES;
+	int rc = fi_getname(&ofi->ep->fid, bytes + PORT_BYTES, &length);
 
-	if (error)
-		return ofi_refuse_step(ofi, "fi_getname", error);
+	if (rc)
+		return ofi_refuse_step(ofi, "fi_getname", rc);
 	ofi->name_length = length;
 	int life = ofi->book->publish(ofi->book, bytes, PORT_BYTES + length);
 	if (life < 0)
@@ -53,11 +53,11 @@ static int insert(struct ofi *ofi, transport_address index, const uint8_t *bytes
 				    "the same (PTL_TRANSPORT)?",
 				    NID_PARTS(address->nid), address->pid, length, ofi->profile.name,
 				    PORT_BYTES + ofi->name_length);
-	int error = ofi_insert_address(ofi, index, bytes + PORT_BYTES);
+	int rc = ofi_insert_address(ofi, index, bytes + PORT_BYTES);
 
-	if (error)
+	if (rc)
 		return report_error(-EHOSTUNREACH, "%s refuses the address that process " ID_TEXT " published: %s",
-				    ofi->profile.name, NID_PARTS(address->nid), address->pid, strerror(-error));
+				    ofi->profile.name, NID_PARTS(address->nid), address->pid, strerror(-rc));
 	address->port = (uint16_t)(bytes[0] | bytes[1] << 8);
 	return 0;
 }
@@ -82,13 +82,13 @@ static int resolve(struct transport *transport, uint32_t nid, uint32_t pid, unsi
 
 	if (attempt >= ADDRESS_LIVES)
 		return -ENOENT;
-	int error = ofi_make_published(ofi, nid, pid, attempt, out);
-	if (error || ofi->addresses[*out].number != FI_ADDR_NOTAVAIL)
-		return error;
-	error = look_up(ofi, *out);
-	if (error == -EAGAIN)
+	int rc = ofi_make_published(ofi, nid, pid, attempt, out);
+	if (rc || ofi->addresses[*out].number != FI_ADDR_NOTAVAIL)
+		return rc;
+	rc = look_up(ofi, *out);
+	if (rc == -EAGAIN)
 		return attempt == 0 ? 0 : -ENOENT;
-	return error;
+	return rc;
 }
 
 static unsigned own_attempt(const struct transport *transport)
@@ -107,16 +107,16 @@ static int reach(struct ofi *ofi, transport_address to)
 static int send_published(struct transport *transport, transport_address to, const void *header, size_t header_length,
 			  const struct iovec *payload, int count)
 {
-	int error = reach(ofi_of(transport), to);
+	int rc = reach(ofi_of(transport), to);
 
-	return unlikely(error) ? error : ofi_send_uncancelled(transport, to, header, header_length, payload, count);
+	return unlikely(rc) ? rc : ofi_send_uncancelled(transport, to, header, header_length, payload, count);
 }
 
 static int read_published(struct transport *transport, const struct transport_read *read)
 {
-	int error = reach(ofi_of(transport), read->peer);
+	int rc = reach(ofi_of(transport), read->peer);
 
-	return error ? error : ofi_read_uncancelled(transport, read);
+	return rc ? rc : ofi_read_uncancelled(transport, read);
 }
 
 /* What it holds of the kernel's is not known by any address of ours: connections are left to the provider. */

@@ -64,7 +64,7 @@ static void free_buffer(struct ofi_buffer *buffer)
 
 static struct ofi_buffer *create_buffer(struct ofi *ofi)
 {
-	struct ofi_buffer *buffer = calloc(1, sizeof *buffer);
+	struct ofi_buffer *buffer = calloc(1, sizeof(*buffer));
 	if (!buffer)
 		return NULL;
 	buffer->operation.kind = OFI_RECEIVE;
@@ -96,11 +96,11 @@ static int post_one_more(struct ofi *ofi)
 		buffer = create_buffer(ofi);
 	if (!buffer)
 		return report_error(-ENOMEM, "no memory for a receive buffer of %u bytes", OFI_BUFFER_BYTES);
-	int error = post_buffer(ofi, buffer);
+	int rc = post_buffer(ofi, buffer);
 
-	if (error)
+	if (rc)
 		spare(ofi, buffer);
-	return error;
+	return rc;
 }
 
 /*
@@ -134,13 +134,13 @@ static void post_missing(struct ofi *ofi)
 
 int ofi_buffers_create(struct ofi *ofi)
 {
-	int error = 0;
+	int rc = 0;
 
-	for (int i = 0; i < OFI_BUFFERS && !error; i++)
-		error = post_one_more(ofi);
-	if (!error && ofi->profile.scarce_receives)
+	for (int i = 0; i < OFI_BUFFERS && !rc; i++)
+		rc = post_one_more(ofi);
+	if (!rc && ofi->profile.scarce_receives)
 		keep_reserve(ofi);
-	return error;
+	return rc;
 }
 
 void ofi_buffers_destroy(struct ofi *ofi)

@@ -16,7 +16,7 @@ struct ofi_rma_block {
 static struct ofi_operation *take_operation(struct ofi *ofi)
 {
 	if (!ofi->free_rma) {
-		struct ofi_rma_block *block = calloc(1, sizeof *block);
+		struct ofi_rma_block *block = calloc(1, sizeof(*block));
 		if (!block)
 			return NULL;
 		block->next = ofi->rma_blocks;

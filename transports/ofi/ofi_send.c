@@ -35,16 +35,16 @@ int ofi_slots_create(struct ofi *ofi)
 	ofi->slot_count = slot_count(ofi);
 	size_t bytes = ofi->slot_count * ofi->slot_size;
 
-	ofi->slots = calloc(ofi->slot_count, sizeof *ofi->slots);
+	ofi->slots = calloc(ofi->slot_count, sizeof(*ofi->slots));
 	ofi->slot_bytes = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!ofi->slots || ofi->slot_bytes == MAP_FAILED) {
 		ofi->slot_bytes = NULL;
 		return -ENOMEM;
 	}
 	if (ofi->base.limits.local_registration) {
-		int error = ofi_register(ofi, ofi->slot_bytes, bytes, FI_SEND, &ofi->slot_mr);
-		if (error)
-			return error;
+		int rc = ofi_register(ofi, ofi->slot_bytes, bytes, FI_SEND, &ofi->slot_mr);
+		if (rc)
+			return rc;
 		ofi->slot_descriptor = fi_mr_desc(ofi->slot_mr);
 	}
 	/* Last in, first out: only as much memory is touched as there are sends outstanding at a time. */

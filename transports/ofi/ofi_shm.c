@@ -120,23 +120,23 @@ static int wake(struct ofi *ofi, transport_address index, int result)
 static int shm_send(struct transport *transport, transport_address to, const void *header, size_t header_length,
 		    const struct iovec *payload, int count)
 {
-	int error = reach(ofi_of(transport), to);
+	int rc = reach(ofi_of(transport), to);
 
-	if (unlikely(error))
-		return error;
+	if (unlikely(rc))
+		return rc;
 	return wake(ofi_of(transport), to, ofi_send(transport, to, header, header_length, payload, count));
 }
 
 static int shm_read(struct transport *transport, const struct transport_read *read)
 {
-	int error = reach(ofi_of(transport), read->peer);
+	int rc = reach(ofi_of(transport), read->peer);
 
-	if (error)
-		return error == -ENOENT ? -ECONNRESET : error;
-	error = ofi_read(transport, read);
+	if (rc)
+		return rc == -ENOENT ? -ECONNRESET : rc;
+	rc = ofi_read(transport, read);
 	/* If it was taken its end comes by rdma_done(), even if the peer has gone. */
-	wake(ofi_of(transport), read->peer, error);
-	return error;
+	wake(ofi_of(transport), read->peer, rc);
+	return rc;
 }
 
 static void stay_awake(struct shm *shm)
@@ -251,12 +251,12 @@ static void drop_name(struct shm *shm)
 static int make_name(struct ofi *ofi)
 {
 	struct shm *shm = ofi->shm;
-	int error = ofi_shm_page_claim(ofi->nid, ofi->port, &shm->page, &shm->lock);
+	int rc = ofi_shm_page_claim(ofi->nid, ofi->port, &shm->page, &shm->lock);
 
-	if (error == -EPERM)
-		return ofi_refuse(ofi, error, "files for port %u in /dev/shm belong to another user", ofi->port);
-	if (error)
-		return error;
+	if (rc == -EPERM)
+		return ofi_refuse(ofi, rc, "files for port %u in /dev/shm belong to another user", ofi->port);
+	if (rc)
+		return rc;
 	int doorbell = ofi_shm_make_doorbell(shm->page);
 
 	if (doorbell < 0) {
@@ -272,10 +272,10 @@ int ofi_shm_take_name(struct ofi *ofi)
 	char name[SHM_NAME_ROOM];
 
 	drop_name(ofi->shm);
-	int error = make_name(ofi);
+	int rc = make_name(ofi);
 
-	if (error)
-		return error;
+	if (rc)
+		return rc;
 	ofi_shm_provider_name(ofi->nid, ofi->port, name);
 	free(ofi->info->src_addr);
 	ofi->info->src_addr = strdup(name);
@@ -308,20 +308,20 @@ static int shm_open_provider(struct transport *transport)
 {
 	struct ofi *ofi = ofi_of(transport);
 
-	struct shm *shm = calloc(1, sizeof *shm);
+	struct shm *shm = calloc(1, sizeof(*shm));
 
 	if (!shm)
 		return -ENOMEM;
 	shm->doorbell = shm->lock = -1;
 	ofi->shm = shm;
 	ofi_shm_pages_sweep();
-	int error = ofi_open(transport);
+	int rc = ofi_open(transport);
 
-	if (error)
+	if (rc)
 		shm_end(ofi);
 	else
 		announce(ofi);
-	return error;
+	return rc;
 }
 
 /*

@@ -60,7 +60,7 @@ struct control {
 static socklen_t doorbell_name(const struct shm_page *page, struct sockaddr_un *name)
 {
 	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
-	int length = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "portals3/shm/%08x/%u/%016lx", page->nid,
+	int length = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "portals3/shm/%08x/%u/%016lx", page->nid,
 			      page->port, (unsigned long)page->nonce);
 
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
@@ -75,13 +75,13 @@ int ofi_shm_make_doorbell(const struct shm_page *page)
 	if (fd < 0)
 		return -errno;
 	/* Credentials before the name is there: they are attached when a control message is sent. */
-	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) == 0 &&
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) == 0 &&
 	    bind(fd, (struct sockaddr *)&name, length) == 0)
 		return fd;
-	int error = -errno;
+	int rc = -errno;
 
 	close(fd);
-	return error;
+	return rc;
 }
 
 int ofi_shm_send_to_doorbell(const struct shm *shm, const struct shm_page *page, const void *bytes, size_t length)
@@ -102,9 +102,9 @@ static bool is_ours(struct msghdr *message)
 	struct ucred sender;
 
 	if (!part || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS ||
-	    part->cmsg_len != CMSG_LEN(sizeof sender))
+	    part->cmsg_len != CMSG_LEN(sizeof(sender)))
 		return false;
-	memcpy(&sender, CMSG_DATA(part), sizeof sender);
+	memcpy(&sender, CMSG_DATA(part), sizeof(sender));
 	return sender.uid == geteuid();
 }
 
@@ -117,14 +117,14 @@ enum received { RECEIVED_NOTHING, RECEIVED_CONTROL, RECEIVED_OTHER };
 static enum received receive_one(const struct shm *shm, struct control *control)
 {
 	_Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(sizeof(struct ucred))];
-	struct iovec body = {control, sizeof *control};
+	struct iovec body = {control, sizeof(*control)};
 	struct msghdr message = {
-		.msg_iov = &body, .msg_iovlen = 1, .msg_control = ancillary, .msg_controllen = sizeof ancillary};
+		.msg_iov = &body, .msg_iovlen = 1, .msg_control = ancillary, .msg_controllen = sizeof(ancillary)};
 	ssize_t length = recvmsg(shm->doorbell, &message, MSG_DONTWAIT);
 
 	if (length < 0)
 		return RECEIVED_NOTHING;
-	return (size_t)length == sizeof *control && is_ours(&message) && control->magic == CONTROL_MAGIC
+	return (size_t)length == sizeof(*control) && is_ours(&message) && control->magic == CONTROL_MAGIC
 		       ? RECEIVED_CONTROL
 		       : RECEIVED_OTHER;
 }
@@ -134,11 +134,11 @@ static enum received receive_one(const struct shm *shm, struct control *control)
 struct shm_peer *ofi_shm_make_room(const struct ofi *ofi, transport_address index)
 {
 	struct shm *shm = ofi->shm;
-	struct shm_peer *peers = realloc(shm->peers, ofi->address_room * sizeof *peers);
+	struct shm_peer *peers = realloc(shm->peers, ofi->address_room * sizeof(*peers));
 
 	if (!peers)
 		return NULL;
-	memset(peers + shm->peer_room, 0, (ofi->address_room - shm->peer_room) * sizeof *peers);
+	memset(peers + shm->peer_room, 0, (ofi->address_room - shm->peer_room) * sizeof(*peers));
 	shm->peers = peers;
 	shm->peer_room = ofi->address_room;
 	return &peers[index];
@@ -157,9 +157,9 @@ bool ofi_shm_is_gone(const struct ofi *ofi, transport_address index, const struc
 	UNCANCELLED;
 	const struct ofi_address *address = &ofi->addresses[index];
 	uint64_t nonce;
-	int error = ofi_shm_page_find(address->nid, address->port, &nonce, NULL);
+	int rc = ofi_shm_page_find(address->nid, address->port, &nonce, NULL);
 
-	return error == -ENOENT || error == -EPERM || (!error && nonce != peer->page->nonce);
+	return rc == -ENOENT || rc == -EPERM || (!rc && nonce != peer->page->nonce);
 }
 
 static void reap_peer(struct ofi *ofi, transport_address index, struct shm_peer *peer)
@@ -250,9 +250,9 @@ static int insert(struct ofi *ofi, transport_address index, struct shm_peer *pee
 	/* An address that is in use: the segment has vanished since we looked. */
 	if (inserted != 1 || ofi_source(ofi, number) != TRANSPORT_ADDRESS_UNKNOWN)
 		return -EAGAIN;
-	int error = ofi_number_address(ofi, index, number);
-	if (error)
-		return error;
+	int rc = ofi_number_address(ofi, index, number);
+	if (rc)
+		return rc;
 	ofi->shm->inserted++;
 	if (ofi_shm_is_gone(ofi, index, peer)) { /* then it may not have been there in time */
 		ofi_shm_fail(ofi->shm, peer);
@@ -277,11 +277,11 @@ static void send_control(struct ofi *ofi, transport_address index, struct shm_pe
 	if (peer->state == SHM_OPEN)
 		flags |= OPEN;
 	control.flags = (uint16_t)flags;
-	int error = ofi_shm_send_to_doorbell(shm, peer->page, &control, sizeof control);
+	int rc = ofi_shm_send_to_doorbell(shm, peer->page, &control, sizeof(control));
 
-	if (error == -ECONNREFUSED)
+	if (rc == -ECONNREFUSED)
 		ofi_shm_fail(shm, peer);
-	else if (!error) /* after the control message; pairs with the acquire in ofi_shm_read_control_messages() */
+	else if (!rc) /* after the control message; pairs with the acquire in ofi_shm_read_control_messages() */
 		atomic_fetch_add_explicit(&peer->page->control_messages, 1, memory_order_release);
 }
 
@@ -310,18 +310,18 @@ static void handle_connect(struct ofi *ofi, transport_address index, struct shm_
 {
 	bool for_us = control->to == ofi->shm->page->nonce, advanced = false;
 	bool known = ofi->addresses[index].number != FI_ADDR_NOTAVAIL;
-	int error = insert(ofi, index, peer);
+	int rc = insert(ofi, index, peer);
 
 	if (peer->state == SHM_FAILED)
 		return;
-	advanced = !error && !known;
-	peer->full_until = error == -EUSERS || (for_us && (control->flags & FULL)) ? monotonic_ns() + FULL_NS : 0;
-	if (!error && for_us && (control->flags & MET) && peer->state != SHM_OPEN) {
+	advanced = !rc && !known;
+	peer->full_until = rc == -EUSERS || (for_us && (control->flags & FULL)) ? monotonic_ns() + FULL_NS : 0;
+	if (!rc && for_us && (control->flags & MET) && peer->state != SHM_OPEN) {
 		peer->state = SHM_OPEN;
 		advanced = true;
 	}
 	if (control->flags & CONNECT || (advanced && !(control->flags & OPEN)))
-		send_control(ofi, index, peer, error == -EUSERS ? FULL : 0);
+		send_control(ofi, index, peer, rc == -EUSERS ? FULL : 0);
 }
 
 static void read_control(struct ofi *ofi, const struct control *control)
@@ -367,7 +367,7 @@ int ofi_shm_read_control_messages(struct ofi *ofi)
  */
 static bool is_neighbour(const struct shm *shm, const struct shm_peer *peer)
 {
-	return memcmp(peer->page->process, shm->page->process, sizeof shm->page->process) == 0 &&
+	return memcmp(peer->page->process, shm->page->process, sizeof(shm->page->process)) == 0 &&
 	       peer->page->nonce != shm->page->nonce;
 }
 
@@ -380,9 +380,9 @@ int ofi_shm_connect(struct ofi *ofi, transport_address index, struct shm_peer *p
 	if (peer->state == SHM_UNVERIFIED) {
 		if (address.nid != ofi->nid)
 			return -EHOSTUNREACH;
-		int error = ofi_shm_page_find(address.nid, address.port, &nonce, &peer->page);
-		if (error)
-			return error == -EPERM ? -EHOSTUNREACH : error == -ENOENT ? -ENOENT : -EAGAIN;
+		int rc = ofi_shm_page_find(address.nid, address.port, &nonce, &peer->page);
+		if (rc)
+			return rc == -EPERM ? -EHOSTUNREACH : rc == -ENOENT ? -ENOENT : -EAGAIN;
 		peer->state = SHM_SEEN;
 	}
 	if (is_neighbour(ofi->shm, peer))

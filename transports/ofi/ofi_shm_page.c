@@ -50,8 +50,8 @@ static struct place place_of(uint32_t nid, uint16_t port)
 {
 	struct place place;
 
-	snprintf(place.segment, sizeof place.segment, DIRECTORY "%08x:%u", nid, port);
-	snprintf(place.page, sizeof place.page, DIRECTORY PREFIX "%08x:%u", nid, port);
+	snprintf(place.segment, sizeof(place.segment), DIRECTORY "%08x:%u", nid, port);
+	snprintf(place.page, sizeof(place.page), DIRECTORY PREFIX "%08x:%u", nid, port);
 	return place;
 }
 
@@ -98,13 +98,13 @@ static int check_file(int fd)
 static int open_page(const char *path, int flags)
 {
 	int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, MODE);
-	int error = fd < 0 ? -errno : check_file(fd);
+	int rc = fd < 0 ? -errno : check_file(fd);
 
-	if (!error)
+	if (!rc)
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	return error == -EACCES || error == -ELOOP ? -EPERM : error;
+	return rc == -EACCES || rc == -ELOOP ? -EPERM : rc;
 }
 
 static int remove_file(const char *path)
@@ -115,9 +115,9 @@ static int remove_file(const char *path)
 /* The segment first: as long as there is a page, a process will remove the rest. */
 static int remove_files(const struct place *place)
 {
-	int error = remove_file(place->segment);
+	int rc = remove_file(place->segment);
 
-	return error ? error : remove_file(place->page);
+	return rc ? rc : remove_file(place->page);
 }
 
 /* 0: there is none any more; -EADDRINUSE: its owner lives, or another process is removing it. */
@@ -127,12 +127,12 @@ static int remove_leftover(const struct place *place)
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	int error = take_lock(fd) ? check_file(fd) : -EADDRINUSE;
+	int rc = take_lock(fd) ? check_file(fd) : -EADDRINUSE;
 
-	if (!error)
-		error = remove_files(place);
+	if (!rc)
+		rc = remove_files(place);
 	close(fd);
-	return error == -ENOENT ? 0 : error;
+	return rc == -ENOENT ? 0 : rc;
 }
 
 /* A locked page that was not removed between its making and its locking.  -EAGAIN: once more. */
@@ -142,9 +142,9 @@ static int make_page(const struct place *place)
 
 	if (fd < 0)
 		return fd;
-	int error = take_lock(fd) ? check_file(fd) : -EAGAIN;
+	int rc = take_lock(fd) ? check_file(fd) : -EAGAIN;
 
-	if (!error)
+	if (!rc)
 		return fd;
 	close(fd);
 	return -EAGAIN;
@@ -170,7 +170,7 @@ static int claim_names(const struct place *place)
 
 static int map_page(int fd, struct shm_page **page)
 {
-	void *map = mmap(NULL, sizeof **page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *map = mmap(NULL, sizeof(**page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (map == MAP_FAILED)
 		return -errno;
@@ -185,10 +185,10 @@ static int map_own_page(const struct place *place, struct shm_page **page)
 
 	if (fd < 0)
 		return fd;
-	int error = ftruncate(fd, sizeof **page) == 0 ? map_page(fd, page) : -errno;
+	int rc = ftruncate(fd, sizeof(**page)) == 0 ? map_page(fd, page) : -errno;
 
 	close(fd);
-	return error;
+	return rc;
 }
 
 /* The number tells processes of different pid namespaces apart, the pid a forked child from its parent. */
@@ -197,7 +197,7 @@ static int note_process(struct shm_page *page)
 	static _Atomic uint64_t number;
 	uint64_t none = 0, drawn;
 
-	if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn)
+	if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn))
 		return -errno;
 	atomic_compare_exchange_strong(&number, &none, drawn); /* by whichever interface is the first */
 	page->process[0] = (uint64_t)getpid();
@@ -208,14 +208,14 @@ static int note_process(struct shm_page *page)
 static int fill_page(const struct place *place, uint32_t nid, uint16_t port, struct shm_page **out)
 {
 	struct shm_page *page = NULL;
-	int error = map_own_page(place, &page);
+	int rc = map_own_page(place, &page);
 
-	if (error || !page)
-		return error;
+	if (rc || !page)
+		return rc;
 	*out = page;
 	page->nid = nid;
 	page->port = port;
-	if (getrandom(&page->nonce, sizeof page->nonce, 0) != sizeof page->nonce)
+	if (getrandom(&page->nonce, sizeof(page->nonce), 0) != sizeof(page->nonce))
 		return -errno;
 	return note_process(page);
 }
@@ -230,17 +230,17 @@ int ofi_shm_page_claim(uint32_t nid, uint16_t port, struct shm_page **page, int 
 		return fd;
 	*lock = fd; /* at once, for threads that fork: shm_forked() */
 	/* A segment without a page: its owner was killed before it had one ready, or another user put it there. */
-	int error = remove_file(place.segment);
+	int rc = remove_file(place.segment);
 
-	if (!error)
-		error = fill_page(&place, nid, port, page);
-	if (error) {
+	if (!rc)
+		rc = fill_page(&place, nid, port, page);
+	if (rc) {
 		ofi_shm_page_unmap(*page);
 		*page = NULL;
 		remove_file(place.page);
 		*lock = -1;
 		close(fd);
-		return error == -EACCES ? -EPERM : error;
+		return rc == -EACCES ? -EPERM : rc;
 	}
 	return 0;
 }
@@ -282,12 +282,12 @@ static int map_ready(int fd, struct shm_page **page)
 
 	if (fstat(fd, &status) != 0)
 		return -errno;
-	if ((size_t)status.st_size < sizeof **page)
+	if ((size_t)status.st_size < sizeof(**page))
 		return -ENOENT; /* not yet */
-	int error = map_page(fd, page);
+	int rc = map_page(fd, page);
 
-	if (error || (*page && is_ready(*page)))
-		return error;
+	if (rc || (*page && is_ready(*page)))
+		return rc;
 	ofi_shm_page_unmap(*page);
 	return -ENOENT;
 }
@@ -300,11 +300,11 @@ int ofi_shm_page_find(uint32_t nid, uint16_t port, uint64_t *nonce, struct shm_p
 	if (fd < 0)
 		return fd;
 	struct shm_page *found = NULL;
-	int error = is_locked(fd) ? map_ready(fd, &found) : -ENOENT;
+	int rc = is_locked(fd) ? map_ready(fd, &found) : -ENOENT;
 
 	close(fd);
-	if (error || !found)
-		return error;
+	if (rc || !found)
+		return rc;
 	*nonce = found->nonce;
 	if (page)
 		*page = found;
@@ -316,7 +316,7 @@ int ofi_shm_page_find(uint32_t nid, uint16_t port, uint64_t *nonce, struct shm_p
 void ofi_shm_page_unmap(struct shm_page *page)
 {
 	if (page)
-		munmap(page, sizeof *page);
+		munmap(page, sizeof(*page));
 }
 
 int ofi_shm_segment_check(uint32_t nid, uint16_t port)

@@ -135,17 +135,17 @@ static int arm(struct ofi *ofi)
 	if (ofi->edge_fd >= 0 && ofi->watch_fd < 0)
 		return arm_beside_stale_signal(ofi);
 	ofi_take_connections(ofi);
-	int error = ofi_fill_stash(ofi);
-	return error || ofi->cq_fd < 0 ? error : try_wait(ofi);
+	int rc = ofi_fill_stash(ofi);
+	return rc || ofi->cq_fd < 0 ? rc : try_wait(ofi);
 }
 
 int ofi_arm(struct transport *transport)
 {
 	struct ofi *ofi = ofi_of(transport);
-	int error = arm(ofi);
+	int rc = arm(ofi);
 
-	if (error)
-		return error;
+	if (rc)
+		return rc;
 	bool unwatched = ofi->watch_fd >= 0 && ofi_watch(ofi) != 0;
 
 	/* Nothing tells when there is room for a buffer again, and poll() has yet to resolve doubts. */

@@ -73,7 +73,7 @@ static void for_each_socket(void (*act)(void *, int fd), void *argument)
 static bool is_ours(const struct ofi *ofi, int fd)
 {
 	struct sockaddr_in name = {0};
-	socklen_t length = sizeof name;
+	socklen_t length = sizeof(name);
 
 	return getsockname(fd, (struct sockaddr *)&name, &length) == 0 && name.sin_port == htons(ofi->port) &&
 	       name.sin_addr.s_addr == htonl(ofi->nid);
@@ -115,7 +115,7 @@ static void note_connection(void *argument, int fd)
 		return;
 	if (noted->count == noted->room) {
 		unsigned room = noted->room ? 2 * noted->room : 16;
-		void *longer = realloc(noted->list, room * sizeof *noted->list);
+		void *longer = realloc(noted->list, room * sizeof(*noted->list));
 
 		if (!longer)
 			return;
@@ -164,7 +164,7 @@ void ofi_end_leftovers(struct ofi *ofi, struct ofi_connections *noted, bool forg
 static bool leads_to_peer(const struct ofi *ofi, int fd)
 {
 	struct sockaddr_in name = {0};
-	socklen_t length = sizeof name;
+	socklen_t length = sizeof(name);
 
 	return getpeername(fd, (struct sockaddr *)&name, &length) == 0 &&
 	       ofi_find_address(ofi, ntohl(name.sin_addr.s_addr), ntohs(name.sin_port));
@@ -244,7 +244,7 @@ struct search {
 static bool is_unheard(const struct ofi *ofi, int fd)
 {
 	struct tcp_info info = {0};
-	socklen_t size = sizeof info;
+	socklen_t size = sizeof(info);
 
 	return ofi->peer_timeout > 0 && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
 	       info.tcpi_retransmits + info.tcpi_probes >= RETRANSMISSIONS &&
@@ -255,7 +255,7 @@ static bool is_unheard(const struct ofi *ofi, int fd)
 static bool may_be_theirs(const struct search *search, int fd, bool *made)
 {
 	struct sockaddr_in name = {0};
-	socklen_t length = sizeof name;
+	socklen_t length = sizeof(name);
 	bool host = false;
 
 	*made = false;

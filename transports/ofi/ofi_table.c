@@ -56,12 +56,12 @@ static struct ofi_address *grow_addresses(struct ofi *ofi)
 	if (ofi->address_count < ofi->address_room)
 		return ofi->addresses;
 	size_t room = ofi->address_room ? ofi->address_room * 2 : ADDRESSES_FIRST;
-	struct ofi_address *addresses = realloc(ofi->addresses, room * sizeof *addresses);
+	struct ofi_address *addresses = realloc(ofi->addresses, room * sizeof(*addresses));
 	if (!addresses)
 		return NULL;
-	memset(addresses + ofi->address_room, 0, (room - ofi->address_room) * sizeof *addresses);
+	memset(addresses + ofi->address_room, 0, (room - ofi->address_room) * sizeof(*addresses));
 	ofi->addresses = addresses;
-	uint32_t *index = calloc(room * 2, sizeof *index);
+	uint32_t *index = calloc(room * 2, sizeof(*index));
 	if (!index)
 		return NULL;
 	free(ofi->address_index);
@@ -118,9 +118,9 @@ static int make(struct ofi *ofi, struct place place, transport_address *out)
 		*out = (transport_address)(known - ofi->addresses);
 		return 0;
 	}
-	int error = take_entry(ofi, out);
-	if (error)
-		return error;
+	int rc = take_entry(ofi, out);
+	if (rc)
+		return rc;
 	ofi->addresses[*out] = (struct ofi_address){
 		.number = FI_ADDR_NOTAVAIL, .nid = place.nid, .pid = place.pid, .port = place.port, .life = place.life};
 	*index_slot(ofi, place) = (uint32_t)*out + 1;
@@ -144,7 +144,7 @@ static bool grow_numbered(struct ofi *ofi, fi_addr_t last)
 
 	while (room <= last)
 		room *= 2;
-	uint32_t *numbered = realloc(ofi->numbered, room * sizeof *numbered);
+	uint32_t *numbered = realloc(ofi->numbered, room * sizeof(*numbered));
 	if (!numbered)
 		return false;
 	for (size_t i = ofi->numbered_room; i < room; i++)

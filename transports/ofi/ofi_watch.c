@@ -48,11 +48,11 @@ void ofi_for_each_watched(int set, void (*act)(void *, const struct ofi_watched 
 	char path[64], line[256];
 	struct ofi_watched entry = {.set = set};
 
-	snprintf(path, sizeof path, "/proc/self/fdinfo/%d", set);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", set);
 	FILE *file = fopen(path, "re");
 	if (!file)
 		return;
-	while (fgets(line, sizeof line, file)) {
+	while (fgets(line, sizeof(line), file)) {
 		entry.inode = 0;
 		if (sscanf(line, "tfd: %d events: %*x data: %lx pos:%*d ino:%lx", &entry.fd, &entry.data,
 			   &entry.inode) >= 2)
@@ -122,15 +122,15 @@ static int take_all(struct ofi *ofi)
 {
 	unsigned tell = 0;
 	struct listing outer;
-	int error = 0;
+	int rc = 0;
 
 	if (list(ofi->cq_fd, &outer) == 0 || outer.count > OFI_WATCHED)
 		return -EOPNOTSUPP;
-	for (unsigned i = 0; i < outer.count && !error; i++) {
-		error = take_with_signal(ofi, &outer.entries[i]);
+	for (unsigned i = 0; i < outer.count && !rc; i++) {
+		rc = take_with_signal(ofi, &outer.entries[i]);
 		tell += !is_stale(ofi, &outer.entries[i]);
 	}
-	return tell > 0 ? error : -EOPNOTSUPP;
+	return tell > 0 ? rc : -EOPNOTSUPP;
 }
 
 void ofi_watch_take(struct ofi *ofi)
@@ -172,15 +172,15 @@ int ofi_watch(struct ofi *ofi)
 	ofi->received_when_armed = ofi->received;
 	if (ofi->watching)
 		return 0;
-	int error = watch(ofi, ofi->cq_fd);
+	int rc = watch(ofi, ofi->cq_fd);
 
-	for (unsigned i = 0; i < ofi->watched_count && !error; i++)
+	for (unsigned i = 0; i < ofi->watched_count && !rc; i++)
 		if (!is_stale(ofi, &ofi->watched[i]))
-			error = watch(ofi, ofi->watched[i].fd);
-	if (error)
+			rc = watch(ofi, ofi->watched[i].fd);
+	if (rc)
 		ofi_unwatch(ofi);
-	ofi->watching = !error;
-	return error;
+	ofi->watching = !rc;
+	return rc;
 }
 
 void ofi_unwatch(struct ofi *ofi)
