@@ -7,6 +7,7 @@
 #include "tests.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "output.h"
 #include "pingpong.h"
@@ -108,9 +109,13 @@ static double megabytes(double nanoseconds, const struct run *run)
 	return (double)run->window * (double)run->size * 1e3 / nanoseconds;
 }
 
-static int bandwidth(struct session *session, enum exchange_id exchange, const char *what)
+static double millions(double nanoseconds, const struct run *run)
 {
-	static const struct quantity megabytes_per_second = {"MB/s", "megabytes_per_second", megabytes, true, 0};
+	return (double)run->window * 1e3 / nanoseconds;
+}
+
+static void windows_fact(const struct session *session, const char *what)
+{
 	const struct workload *load = &session->load;
 	char window[WINDOWS_MAX * 8] = "64 (16 from 64 KiB)";
 	size_t length = 0;
@@ -118,8 +123,16 @@ static int bandwidth(struct session *session, enum exchange_id exchange, const c
 	for (uint32_t i = 0; i < load->window_count; i++)
 		length += (size_t)snprintf(window + length, sizeof window - length, "%s%u", i ? ", " : "",
 					   load->windows[i]);
-	output_fact("bandwidth", "windows of %s %s; MB = 10^6 bytes", window, what);
+	output_fact("windows", "%s %s", window, what);
 	raw_fact(session);
+}
+
+static int bandwidth(struct session *session, enum exchange_id exchange, const char *what)
+{
+	static const struct quantity megabytes_per_second = {"MB/s", "megabytes_per_second", megabytes, true, 0, false};
+
+	output_fact("bandwidth", "of windows; MB = 10^6 bytes");
+	windows_fact(session, what);
 	size_table(session, exchange, &megabytes_per_second);
 	return 0;
 }
@@ -132,4 +145,23 @@ int put_bandwidth(struct session *session)
 int get_bandwidth(struct session *session)
 {
 	return bandwidth(session, EXCHANGE_GET_WINDOW, "gets");
+}
+
+int message_rate(struct session *session)
+{
+	static const struct quantity rate = {"M/s", "millions_per_second", millions, true, 0, true};
+	static const uint32_t usual[] = {1, 4, 16,
+					 64}; /* none greater than what the buffers and event queues are for */
+	struct workload *load = &session->load;
+
+	if (!load->sizes_given)
+		load->size_min = 8;
+	if (!load->window_count) {
+		memcpy(load->windows, usual, sizeof usual);
+		load->window_count = sizeof usual / sizeof usual[0];
+	}
+	output_fact("rate", "10^6 messages a second, of windows");
+	windows_fact(session, "puts, confirmed by the target");
+	size_table(session, EXCHANGE_PUT_WINDOW, &rate);
+	return 0;
 }

@@ -100,7 +100,7 @@ static double megabytes(double nanoseconds, const struct run *run)
 
 int bidirectional_latency(struct session *session)
 {
-	static const struct quantity latency = {"Latency (us)", "latency_us", whole, false, 2};
+	static const struct quantity latency = {"Latency (us)", "latency_us", whole, false, 2, false};
 
 	output_fact("latency", "both sides put at once; from PtlPut until the other's message has arrived");
 	size_table(session, EXCHANGE_BOTH_PUT, &latency);
@@ -109,7 +109,7 @@ int bidirectional_latency(struct session *session)
 
 int bidirectional_bandwidth(struct session *session)
 {
-	static const struct quantity megabytes_per_second = {"MB/s", "megabytes_per_second", megabytes, true, 2};
+	static const struct quantity megabytes_per_second = {"MB/s", "megabytes_per_second", megabytes, true, 2, false};
 
 	output_fact("bandwidth", "both sides put a window of messages at once and wait for the other's; sum of both "
 				 "directions; MB = 10^6 bytes");

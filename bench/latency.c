@@ -20,7 +20,7 @@ static double whole(double nanoseconds, const struct run *run)
 
 int put_latency(struct session *session)
 {
-	static const struct quantity latency = {"Latency (us)", "latency_us", half_round_trip, false, 2};
+	static const struct quantity latency = {"Latency (us)", "latency_us", half_round_trip, false, 2, false};
 
 	output_fact("latency", "half a round trip of puts; %s",
 		    session->load.persistent ? "one receive descriptor for all"
@@ -32,7 +32,7 @@ int put_latency(struct session *session)
 
 int get_latency(struct session *session)
 {
-	static const struct quantity latency = {"Latency (us)", "latency_us", whole, false, 1};
+	static const struct quantity latency = {"Latency (us)", "latency_us", whole, false, 1, false};
 
 	output_fact("latency", "one get from %s to REPLY_END: request and reply, both ways",
 		    session->load.persistent ? "PtlGet" : "PtlMDBind of its destination");
@@ -44,7 +44,7 @@ int get_latency(struct session *session)
 /* In dedicated mode this is what host and NIC thread need to hand over a command and two events. */
 int self_latency(const struct options *options)
 {
-	static const struct quantity latency = {"Latency (us)", "latency_us", whole, false, 1};
+	static const struct quantity latency = {"Latency (us)", "latency_us", whole, false, 1, false};
 	struct session session;
 
 	session_place_nic_thread(options);

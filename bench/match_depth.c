@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a long match list costs: the ping-pong of put-latency with so many entries in front of the one that matches, on
- * both sides, for several mixes of what the entries ignore; and the same with unexpected messages in front.
+ * both sides, for several mixes of what the entries ignore.
  */
 #include "tests.h"
 
@@ -106,50 +106,6 @@ static void behind_finish(struct session *session, const struct run *run)
 }
 
 const struct exchange put_behind_exchange = {behind_prepare, put_initiate, put_serve, behind_finish};
-
-/*
- * Unexpected messages go to the entry that takes all, behind the target's last, where the layer above Portals
- * finds them.
- */
-static ptl_handle_me_t take_all;
-
-static void unexpected_prepare(struct session *session, const struct run *run)
-{
-	ptl_md_t md = session_md(session, session->sink, MESSAGE_SIZE, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE);
-	ptl_process_id_t any = {PTL_NID_ANY, PTL_PID_ANY};
-	ptl_handle_md_t handle;
-
-	md.eq_handle = PTL_EQ_NONE;
-	put_prepare(session, run);
-	if (session->peers.role != TARGET)
-		return;
-	PTL(PtlMEAttach(session->ni, BENCH_PT_INDEX, any, BITS_DONE, ~(ptl_match_bits_t)0, PTL_RETAIN, PTL_INS_AFTER,
-			&take_all));
-	PTL(PtlMDAttach(take_all, md, PTL_RETAIN, &handle));
-}
-
-static void unexpected_initiate(struct session *session, const struct run *run, uint32_t iteration)
-{
-	ptl_md_t md = session_md(session, session->source, MESSAGE_SIZE, 0);
-
-	if (iteration == 0) {
-		md.eq_handle = PTL_EQ_NONE;
-		ptl_handle_md_t source = session_bind(session, md, PTL_RETAIN);
-		for (uint32_t message = 0; message < run->depth; message++)
-			session_put(session, source, BITS_DONE);
-		session_release(session, source);
-	}
-	put_initiate(session, run, iteration);
-}
-
-static void unexpected_finish(struct session *session, const struct run *run)
-{
-	put_finish(session, run);
-	if (session->peers.role == TARGET)
-		session_detach(session, take_all);
-}
-
-const struct exchange put_unexpected_exchange = {unexpected_prepare, unexpected_initiate, put_serve, unexpected_finish};
 
 /* Half round trips, us. */
 static struct summary summarise(struct series *series)

@@ -58,7 +58,7 @@ struct run {
 	uint32_t exchange; /* enum exchange_id */
 	uint32_t window;   /* operations of an iteration, for windows */
 	uint64_t size;     /* bytes of a message */
-	uint32_t depth;    /* match entries in front of the one that matches */
+	uint32_t depth;    /* match entries in front of the one that matches, or unexpected messages */
 	uint32_t variant;  /* what else the exchange wants to know */
 	uint32_t lead, batch, batches;
 };
@@ -77,7 +77,8 @@ struct exchange {
 extern const struct exchange put_exchange, get_exchange;                   /* pingpong.c */
 extern const struct exchange put_rewritten_exchange;                       /* pingpong.c */
 extern const struct exchange put_window_exchange, get_window_exchange;     /* bandwidth.c */
-extern const struct exchange put_behind_exchange, put_unexpected_exchange; /* match_depth.c */
+extern const struct exchange put_behind_exchange;                          /* match_depth.c */
+extern const struct exchange put_unexpected_exchange;                      /* unexpected_depth.c */
 extern const struct exchange put_to_busy_exchange, get_from_busy_exchange; /* bypass.c */
 extern const struct exchange idle_exchange;                                /* idle.c */
 extern const struct exchange counted_put_exchange;                         /* pairs.c */

@@ -302,7 +302,7 @@ static const struct option_row {
 	[OPTION_WINDOW] = {"--window", "N", VALUE(set_window), "operations in flight (64; 16 from 64K)"},
 	[OPTION_WINDOW_LIST] = {"--window N,N,...", NULL, VALUE(NULL), "several: a row for each size and window"},
 	[OPTION_DEPTHS] = {"--depths", "N,N,...", VALUE(set_depths),
-			   "match-depth: entries in front of the one that matches (0,10,100,1000,10000)"},
+			   "so many entries in front, or unexpected messages (0,10,100,1000,10000)"},
 	[OPTION_REPEAT] = {"--repeat", "N", VALUE(set_repeat),
 			   "how often the series of a row take turns (10; 5 with --quick)"},
 	[OPTION_RAW] = {"--raw", "KIND", VALUE(set_raw),

@@ -28,7 +28,7 @@ struct workload {
 	uint32_t windows[WINDOWS_MAX];
 	uint32_t repeat; /* how often the series of a row take turns */
 	uint32_t depth_count;
-	uint32_t depths[DEPTHS_MAX]; /* match entries in front of the one that matches */
+	uint32_t depths[DEPTHS_MAX]; /* match entries in front of the one that matches, or unexpected messages */
 	uint32_t raw;                /* enum raw_kind */
 	uint32_t wait;               /* enum wait_call */
 	bool sizes_given;            /* by --sizes */

@@ -22,6 +22,7 @@ static const struct {
 	{"bidirectional-latency", {BYTES, "latency_us", "us", "", ""}},
 	{"put-bandwidth", {BYTES, "megabytes_per_second:bandwidth raw", "MB/s", "", "window"}},
 	{"get-bandwidth", {BYTES, "megabytes_per_second:bandwidth raw", "MB/s", "", "window"}},
+	{"message-rate", {"window", "messages in flight", "millions_per_second:rate raw", "10^6/s", "", "bytes"}},
 	{"bidirectional-bandwidth", {BYTES, "megabytes_per_second:bandwidth", "MB/s", "", ""}},
 	{"initiator-timing", {BYTES, "median_us", "us", "", "operation"}},
 	{"logp", {BYTES, "half_rtt_us latency_us:L send_overhead_us receive_overhead_us gap_us", "us", "", ""}},
@@ -43,6 +44,7 @@ static const struct {
 	  "latency_us:exact wildcards_latency_us:wildcards prefixes_latency_us:prefixes "
 	  "different_masks_latency_us:different_masks",
 	  "us", "", ""}},
+	{"unexpected-depth", {"unexpected_messages", "unexpected messages", "latency_us", "us", "", ""}},
 	{"attach", {"entries", "entries", "ns", "ns", "", "where"}},
 	{"bypass", {BYTES, "complete_us", "us", "", "operation"}},
 };
