@@ -52,7 +52,7 @@ usage()
 	  lint         format, clang-tidy, cppcheck, shellcheck, licences, settings and documentation
 	  install      an installed library found by pkg-config, shared and static, and the examples; Debian packages
 	  portability  aarch64 and s390x under emulation, musl, messages between byte orders; the library loaded and unloaded,
-	               messages of 5 GiB; with --nightly a newer libfabric, Debian 13's
+	               messages of 5 GiB; with --nightly a newer libfabric, Debian 13's, and packages there
 	  rxe          RDMA: ofi:verbs on soft-RoCE in QEMU guests, two processes in one and one in each of two; with --nightly
 	               conformance over node in a guest with eight processors and two NUMA nodes
 	  launch       jobs started by mpirun and srun, over two hosts too (network namespaces, Slurm: root)

@@ -3,11 +3,12 @@
 #
 # usage: tests/systems/portability/newer_libfabric.sh DIRECTORY
 # Builds library and tests against the libfabric of Debian's next release (backports have none) and runs there what depends on
-# it: the unit tests, and the core of Portals 3.3 over each provider.  That release is unpacked in DIRECTORY, 350 MB, and
-# used by chroot; mounts and network are those of a namespace that ends with the command.  Needs root, mmdebstrap and
-# iproute2.  Ends with the line "N passed, N failed, N skipped".
+# it: the unit tests, and the core of Portals 3.3 over each provider; then the Debian packages are built, installed, used and
+# purged.  That release is unpacked in DIRECTORY, 1 GB, and used by chroot; mounts and network are those of a namespace that ends
+# with the command.  Needs root, mmdebstrap and iproute2.  Ends with the line "N passed, N failed, N skipped".
 set -u
 suite=trixie
+packages=build-essential,meson,pkg-config,libfabric-dev,libpmix-dev,libcmocka-dev,python3,debhelper,lintian,doxygen,git
 mkdir -p "${1:?usage: tests/systems/portability/newer_libfabric.sh DIRECTORY}" || exit 1
 directory=$(realpath "$1")
 cd "$(dirname "$0")/../../.." || exit 1
@@ -26,17 +27,14 @@ unable() # REASON
 	exit 77
 }
 
-# No maintainer's script is run: the packages only have to lie there.
 unpack()
 {
-	local mirror packages
+	local mirror
 	# shellcheck disable=SC2016 # a template of apt's
 	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | head -n 1)
-	packages=base-files,bash,dash,coreutils,grep,sed,findutils,gawk,binutils,gcc,libc6-dev,meson,pkg-config
 	rm -rf "$root" &&
-		mmdebstrap --quiet --mode=root --variant=extract --include="$packages,libfabric-dev,libcmocka-dev" \
-			"$suite" "$root" "$mirror" &&
-		ln -sf gawk "$root/usr/bin/awk" && mkdir -p "$root/source" "$root/build" && touch "$root/unpacked"
+		mmdebstrap --quiet --mode=root --variant=apt --include="$packages" "$suite" "$root" "$mirror" &&
+		mkdir -p "$root/source" "$root/build" && echo "$packages" >"$root/unpacked"
 }
 
 # Runs a command in the newer system, with the sources in /source and the build in /build, and with a loopback of its own:
@@ -70,7 +68,7 @@ opens_as() # TRANSPORT WHAT-IT-SAYS
 unshare --mount --net --pid true 2>/dev/null || unable "needs root and namespaces"
 command -v mmdebstrap >/dev/null || unable "no mmdebstrap"
 command -v ip >/dev/null || unable "no ip (iproute2)"
-[ -f "$root/unpacked" ] || unpack >"$directory/unpack.txt" 2>&1 || unable "cannot be unpacked, see $directory/unpack.txt"
+[ "$(cat "$root/unpacked" 2>/dev/null)" = "$packages" ] || unpack >"$directory/unpack.txt" 2>&1 || unable "cannot be unpacked, see $directory/unpack.txt"
 here=$(pkg-config --modversion libfabric) there=$(inside 10 pkg-config --modversion libfabric)
 [ -n "$there" ] || unable "the unpacked system does not run"
 [ "$here" != "$there" ] || unable "that of $suite is no newer than ours, $here"
@@ -86,5 +84,6 @@ if check "configure" configure && check "build" inside 900 ninja -C /build; then
 				/build/tests/conformance --core --transport "ofi:$provider" --mode "$mode"
 		done
 	done
+	check "packages build, install, are used and purged" inside 1800 /source/tests/systems/install/packages.sh
 fi
 summary
