@@ -3,9 +3,9 @@
  * First contact, the notices about it, and what the end of a conversation leaves behind.  The design is described in peer.c.
  *
  * WAYS.  A process of our own node can be reached by shared memory or by the network, if both of us have both.  Every
- * HELLO is offered to the possible transports in the order of preference, until one takes it or needs time for it
- * (-EAGAIN): the next one's turn is only when there is certainly nobody (-ENOENT) or nobody for us (-EHOSTUNREACH,
- * another user's process).  Nobody now may be somebody later, so every repetition starts from the first again, until
+ * HELLO is offered to the possible transports in the order of preference, until one takes it, needs time for it
+ * (-EAGAIN) or has no memory for the address (-ENOMEM): the next one's turn is only when there is certainly nobody
+ * (-ENOENT) or nobody for us (-EHOSTUNREACH, another user's process).  Nobody now may be somebody later, so every repetition starts from the first again, until
  * PTL_CONNECT_TIMEOUT.  Whoever receives a HELLO answers where it came from, and from then on the way is fixed for the
  * conversation: order, and memory exposed to one transport, would not survive a change.
  *
@@ -103,11 +103,22 @@ static int find_address(struct nic *nic, struct peer *peer, enum nic_path path)
 	peer->attempt = path == PATH_NETWORK && peer->slice % 2 ? peer->slice / 2 + 1 : 0;
 	int rc = peer_resolve(nic, peer, peer->attempt);
 
-	if (rc && peer->attempt > 0) {
+	if (rc && rc != -ENOMEM && peer->attempt > 0) {
 		peer->attempt = peer->slice = 0;
 		rc = peer_resolve(nic, peer, 0);
 	}
 	return rc;
+}
+
+/* What the transport answers; -EAGAIN also while it has no memory for the address, -EHOSTUNREACH if it will never have one. */
+static int offer_on(struct nic *nic, struct peer *peer, enum nic_path path, struct wire_message *hello)
+{
+	int rc = find_address(nic, peer, path);
+
+	if (rc == 0)
+		return peer_send_notice(nic, peer, hello);
+	peer->refusals += rc == -ENOMEM;
+	return rc == -ENOMEM ? -EAGAIN : -EHOSTUNREACH;
 }
 
 /*
@@ -124,9 +135,7 @@ static int offer_hello(struct nic *nic, struct peer *peer)
 			continue;
 		if (!nic->transports[path])
 			return -EINPROGRESS;
-		if (find_address(nic, peer, path))
-			continue;
-		int rc = peer_send_notice(nic, peer, &hello);
+		int rc = offer_on(nic, peer, path, &hello);
 
 		if (rc == -ENOENT)
 			result = rc;

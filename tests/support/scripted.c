@@ -16,7 +16,7 @@ enum choice { NOTHING, MESSAGE, COMPLETION, DEATH };
 struct endpoint {
 	struct scripted_message *in[SCRIPTED_ENDPOINTS], **in_end[SCRIPTED_ENDPOINTS];
 	struct scripted_read *reads;
-	unsigned refuse_sends, refuse_reads;
+	unsigned refuse_sends, refuse_reads, starved_resolves;
 	int refusal; /* of sends */
 	size_t expose_most;
 	int expose_error;
@@ -405,6 +405,10 @@ static int scripted_resolve(struct transport *transport, uint32_t nid, uint32_t 
 
 	if (attempt > 0)
 		return -ENOENT;
+	if (!scripted->self && script.endpoints[scripted->endpoint].starved_resolves > 0) {
+		script.endpoints[scripted->endpoint].starved_resolves--;
+		return -ENOMEM;
+	}
 	if (peer >= SCRIPTED_ENDPOINTS || !script.endpoints[peer].open || script.endpoints[peer].nid != nid) {
 		script.observer->unknown(scripted->endpoint, nid, pid);
 		return -ENOENT;
@@ -716,6 +720,11 @@ void scripted_fail_sends(unsigned endpoint, unsigned count)
 {
 	script.endpoints[endpoint].refuse_sends = count;
 	script.endpoints[endpoint].refusal = -EHOSTUNREACH;
+}
+
+void scripted_starve_resolves(unsigned endpoint, unsigned count)
+{
+	script.endpoints[endpoint].starved_resolves = count;
 }
 
 void scripted_refuse_reads(unsigned endpoint, unsigned count)

@@ -134,6 +134,8 @@ void scripted_fill_sends(unsigned endpoint, unsigned count);
 /* The same, because there is no way. */
 void scripted_fail_sends(unsigned endpoint, unsigned count);
 void scripted_refuse_reads(unsigned endpoint, unsigned count);
+/* So many addresses from now on are not found, because there is no memory for them. */
+void scripted_starve_resolves(unsigned endpoint, unsigned count);
 
 void scripted_pass_time(uint64_t ns);
 uint64_t scripted_time(void); /* that has passed since scripted_open() */

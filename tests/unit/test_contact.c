@@ -177,6 +177,38 @@ static ptl_handle_eq_t put_to_an_unverified_peer(void)
 	return eq;
 }
 
+/* A transport that has no memory for an address now has it later: that is no reason to call the peer unreachable. */
+static void an_address_for_which_there_is_no_memory_is_asked_for_again(void **state)
+{
+	(void)state;
+	scripted_starve_resolves(0, 5);
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
+
+	assert_int_equal(scripted_waiting(0, 1), 0);
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+}
+
+static void an_address_for_which_memory_never_comes_is_given_up_at_the_deadline(void **state)
+{
+	const uint64_t timeout = process_ni(ni[0])->settings->connect_timeout;
+	ptl_event_t event;
+
+	(void)state;
+	scripted_starve_resolves(0, UINT32_MAX);
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
+	assert_int_equal(PtlEQGet(eq, &event), PTL_OK);
+	assert_int_equal(event.type, PTL_EVENT_SEND_START);
+	const uint64_t began = scripted_time();
+
+	while (PtlEQGet(eq, &event) == PTL_EQ_EMPTY) {
+		assert_true(scripted_time() - began < 2 * timeout);
+		scripted_pass_time(timeout / 64);
+		nic_call(process_ni(ni[0]), drive, NULL);
+	}
+	assert_int_equal(event.ni_fail_type, PTL_NI_UNREACHABLE);
+	assert_true(scripted_time() - began >= timeout);
+}
+
 /* For longer than any deadline; then 0 reads the clock once, and nothing of what has come. */
 static void stand_still_and_look(void)
 {
@@ -1759,6 +1791,8 @@ int main(void)
 		BETWEEN_INTERFACES(a_lost_confirmation_is_asked_for_again_though_the_source_talks),
 		BETWEEN_INTERFACES(a_transfer_whose_source_has_given_up_fails_though_its_reads_do_not),
 		BETWEEN_INTERFACES(a_request_behind_a_lost_welcome_does_not_vanish),
+		BETWEEN_INTERFACES(an_address_for_which_there_is_no_memory_is_asked_for_again),
+		BETWEEN_INTERFACES(an_address_for_which_memory_never_comes_is_given_up_at_the_deadline),
 		BETWEEN_INTERFACES(an_answer_that_waits_is_read_before_the_deadline_is_judged),
 		BETWEEN_INTERFACES(whoever_never_answers_fails_after_some_looks_beyond_the_deadline),
 		BETWEEN_INTERFACES(invented_processes_are_forgotten_for_the_next),
