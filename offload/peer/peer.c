@@ -278,6 +278,12 @@ static int expose_source(struct nic *nic, struct operation *op, uint8_t *bytes, 
 	return 0;
 }
 
+static int report_unsendable(const struct operation *op, int rc)
+{
+	return report_error(rc, "message to " ID_TEXT " cannot be sent: error %d", ID_PARTS(op->peer->id), -rc);
+}
+
+/* What cannot be sent is reported, unless it is too long: some can be announced instead (OP_TOO_LONG). */
 static int transmit_operation(struct nic *nic, struct operation *op)
 {
 	uint8_t bytes[WIRE_MAX_SEGMENTS * WIRE_SEGMENT_SIZE];
@@ -297,10 +303,7 @@ static int transmit_operation(struct nic *nic, struct operation *op)
 	}
 	int rc = transmit(nic, op->peer, &op->message, iov, count);
 
-	return rc && rc != -EMSGSIZE && !is_refusal(rc)
-		       ? report_error(rc, "message to " ID_TEXT " cannot be sent: error %d", ID_PARTS(op->peer->id),
-				      -rc)
-		       : rc;
+	return rc && rc != -EMSGSIZE && !is_refusal(rc) ? report_unsendable(op, rc) : rc;
 }
 
 /* Sends the head of a list.  0: sent, failed for good, or made fit to be sent; else the transport refuses it now. */
@@ -312,8 +315,11 @@ static int send_head(struct nic *nic, struct peer *peer, struct operation *op)
 		note_refusal(nic, peer, rc);
 		return rc;
 	}
-	if (rc == -EMSGSIZE && operation_advance(nic, op, OP_TOO_LONG, NULL) == 0)
-		return 0;
+	if (rc == -EMSGSIZE) {
+		if (operation_advance(nic, op, OP_TOO_LONG, NULL) == 0)
+			return 0;
+		report_unsendable(op, rc);
+	}
 	operation_unlist(op);
 	operation_append(&peer->active, op);
 	if (rc) {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/report.h"
 #include "offload/drive.h"
 #include "offload/nic.h"
 #include "offload/peer/contact.h"
@@ -1653,6 +1654,35 @@ static void puts_that_waited_arrive_where_messages_are_shorter(void **state)
 	close_interfaces(NULL);
 }
 
+/* An answer has no other form: the event says that it failed, and the report why. */
+static void an_answer_that_has_become_too_long_is_reported(void **state)
+{
+	const struct scripted_terms terms = {.short_max = 4096, .rma_chunk = 4096, .rma_depth = 1};
+	const ptl_md_t md = {.start = source, .length = 2000, .threshold = PTL_MD_THRESH_INF, .eq_handle = PTL_EQ_NONE};
+	ptl_handle_eq_t asked;
+	ptl_handle_md_t handle;
+	ptl_event_t event = {.ni_fail_type = PTL_NI_OK};
+
+	(void)state;
+	open_on(&terms, &scripted_blind);
+	talk();
+	asked = open_queue(0);
+	open_memory_with(0, asked);
+	scripted_fill_sends(0, UINT32_MAX);
+	assert_int_equal(PtlMDBind(ni[1], md, PTL_RETAIN, &handle), PTL_OK);
+	assert_int_equal(PtlGet(handle, id[0], 0, 0, 0, 0), PTL_OK);
+	deliver(1, 0);
+	scripted_fill_sends(0, 0);
+	shorten_messages(0);
+	report_nothing(0);
+	nic_call(process_ni(ni[0]), drive, NULL);
+	while (event.ni_fail_type == PTL_NI_OK)
+		assert_int_equal(PtlEQGet(asked, &event), PTL_OK);
+	assert_int_equal(event.ni_fail_type, PTL_NI_FAIL);
+	assert_non_null(strstr(report_last_error(), "cannot be sent"));
+	close_interfaces(NULL);
+}
+
 /* What goes into a connection that has just been cut is lost: a greeting that came over it is not answered, the next one is. */
 static void who_greets_over_a_connection_that_is_cut_is_met_when_it_greets_again(void **state)
 {
@@ -1833,6 +1863,7 @@ int main(void)
 		BETWEEN_INTERFACES(an_answer_has_a_place_though_requests_have_taken_all_of_theirs),
 		BETWEEN_INTERFACES(what_cannot_be_served_at_all_fails_at_its_sender),
 		cmocka_unit_test(puts_that_waited_arrive_where_messages_are_shorter),
+		cmocka_unit_test(an_answer_that_has_become_too_long_is_reported),
 	};
 
 	return cmocka_run_group_tests_name("contact", tests, NULL, NULL);
