@@ -73,7 +73,7 @@ bool get_line_arrived(struct nic *nic, transport_address from, const void *bytes
 
 	if (unlikely(!peer || !peer_takes_responses(peer) || !peer->transport->ops->send_line ||
 		     !receive_granted(nic, peer, get.pt_index, get.ac_index)))
-		return false;
+		return receive_decline(nic);
 	struct access access = {.operations = PTL_MD_OP_GET, .remote_offset = get.offset, .rlength = get.length};
 	struct match_search search;
 
@@ -81,7 +81,7 @@ bool get_line_arrived(struct nic *nic, transport_address from, const void *bytes
 	struct descriptor *md = receive_find(&search, &access);
 
 	if (unlikely(!md || !is_usual(nic, peer, md, access.mlength)))
-		return false;
+		return receive_decline(nic);
 	PROBE2(stage, &nic->timing, PTL_STAGE_MATCH);
 	match_end(&search); /* as in put_line_arrived() */
 	peer->source_shown[nic->drive.polling] = true;

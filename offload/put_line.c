@@ -68,7 +68,7 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 	struct peer *peer = receive_line_from(nic, from, &put);
 
 	if (unlikely(!peer || !receive_granted(nic, peer, put.pt_index, put.ac_index)))
-		return false;
+		return receive_decline(nic);
 	struct access access = {.operations = PTL_MD_OP_PUT,
 				.remote_offset = put.offset,
 				.rlength = body ? body_length : length - WIRE_LINE_HEADER};
@@ -78,7 +78,7 @@ bool put_line_arrived(struct nic *nic, transport_address from, const void *bytes
 	struct descriptor *md = receive_find(&search, &access);
 
 	if (unlikely(!md))
-		return false;
+		return receive_decline(nic);
 	PROBE2(stage, &nic->timing, PTL_STAGE_MATCH);
 	match_end(&search); /* may change the list, which a search that is repeated must not do twice */
 	peer->source_shown[nic->drive.polling] = true;

@@ -41,6 +41,13 @@ static inline struct peer *receive_line_from(const struct nic *nic, transport_ad
 		       : NULL;
 }
 
+/* The message is not as usual: dispatch.c begins it anew, on the way that takes all. */
+static inline bool receive_decline(struct nic *nic)
+{
+	timing_dismiss(&nic->timing);
+	return false;
+}
+
 /* Access control, address translation and acceptance.  NULL: dropped and counted.  Else the operation has started. */
 struct descriptor *receive_match(struct nic *, struct peer *, const struct wire_message *, uint32_t operations,
 				 struct event_info *);

@@ -88,9 +88,10 @@ static inline void timing_begin(struct timing *timing)
 		timing->started = timing->lap = cycle_clock();
 }
 
-/* It was no message after all. */
+/* It was no message after all, or begins again on another way. */
 static inline void timing_dismiss(struct timing *timing)
 {
+	PROBE1(message_dismissed, timing);
 	timing->lap = 0;
 }
 

@@ -10,6 +10,6 @@ if [ "$compiled" != true ]; then
 	exit 77
 fi
 notes=$(readelf -n "$library")
-for probe in message_begin stage message_end; do
+for probe in message_begin stage message_end message_dismissed; do
 	grep -A1 'Provider: portals3' <<<"$notes" | grep -qx " *Name: $probe" || { echo "no probe portals3:$probe in $library"; exit 1; }
 done
