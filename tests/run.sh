@@ -336,7 +336,11 @@ group_unit()
 
 group_behaviour()
 {
-	need "/usr/lib/python3/dist-packages/jsonschema/__init__.py=python3-jsonschema" # for the forms of JSON files
+	need "/usr/lib/python3/dist-packages/jsonschema/__init__.py=python3-jsonschema" ||
+		skip "forms of JSON files" "no python3-jsonschema: timeline, bench_report and others leave them out"
+	if [ $nightly = yes ]; then
+		need chromium=chromium || skip "report in a browser" "no chromium"
+	fi
 	suite release behaviour
 	suite release standing
 	suite_sanitized address behaviour hello_put hello_get
@@ -627,7 +631,8 @@ if need gcc=gcc meson=meson ninja=ninja-build pkg-config=pkg-config libfabric.pc
 	if [ -n "$one_test" ]; then
 		run_one "$one_test"
 	else
-		need doxygen=doxygen # before anything is configured: the build makes pages if it finds it, and lint checks them
+		# Before anything is configured: the build makes pages if it finds doxygen, which lint checks, and probes if it finds sdt.h.
+		need doxygen=doxygen "/usr/include/*/sys/sdt.h=systemtap-sdt-dev"
 		begin_what_may
 		while [ -n "$running" ]; do
 			wait -n

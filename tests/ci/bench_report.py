@@ -4,9 +4,9 @@
 
     bench_report.py PTLBENCH
 
-The form of the files: results_schema.json (with python3-jsonschema; without it that part is left out).  The page is
-well-formed, needs no other file and no script, and no table and no picture of it is empty.  At night, where chromium is
-installed, it is loaded there, too.
+The form of the files: results_schema.json (with python3-jsonschema; without it that part is left out, and tests/run.sh names a skip).
+The page is well-formed, needs no other file and no script, and no table and no picture of it is empty.  At night, where chromium
+is installed, it is loaded there, too.
 """
 import csv
 import html.parser

@@ -27,6 +27,9 @@ SHARED = {"offload": "nic", "transports": "transport"}
 # External names that do not begin as their file does.  They may only become fewer.
 NAMED_OTHERWISE = set()
 
+# <sys/sdt.h> puts this into every object that has a probe (base/probe.h).
+MARKS_OF_PROBES = "_.stapsdt."
+
 PROCESSOR = re.compile(r"\b(__x86_64__|__i386__|__aarch64__|__arm__|__s390x?__|__riscv|__powerpc(64)?__|__BYTE_ORDER(__)?)\b"
                        r"|\b(__)?asm(__)?\b|intrin\.h|__builtin_ia32|\b_mm_")
 # The codes that calls return; below portals/ they are refusals (offload/refusal.h).
@@ -62,7 +65,7 @@ class Links:
         defined, wanted = {}, []
         for line in listing.split("\n"):
             found = re.match(r".*?([\w.]+\.o):\s*(?:[0-9a-f]+)?\s+(\w) (\S+)$", line)
-            if not found or found[1] not in objects:
+            if not found or found[1] not in objects or found[3].startswith(MARKS_OF_PROBES):
                 continue
             path, kind, symbol = objects[found[1]], found[2], found[3]
             if kind in "Uwv":
@@ -133,6 +136,7 @@ def finds_what_it_should():
                              "x.a:p/offload_b.c.o:0000000000000010 T b", "x.a:p/offload_b.c.o:                 U c",
                              "x.a:p/offload_c.c.o:0000000000000010 T c", "x.a:p/offload_c.c.o:                 U b",
                              "x.a:p/offload_d_e.c.o:0000000000000010 D d", "x.a:p/offload_d_e.c.o:                 U c",
+                             "x.a:p/offload_d_e.c.o:0000000000000000 V _.stapsdt.base",
                              "x.a:p/offload_d_e.c.o:                 U malloc", "x.a:portals_f.c.o:                 U d")), paths)
     none, two = {folder: [] for folder in LAYERS}, {**{folder: [] for folder in LAYERS}, "offload": [2]}
     assert links.upward() == [("base/a.c", "above", "portals/f.c")]

@@ -4,7 +4,7 @@
 
     timeline.py PTLBENCH TRANSPORT
 
-The form: timeline_schema.json (with python3-jsonschema; without it that part is left out).  What must hold: times rise on
+The form: timeline_schema.json (with python3-jsonschema; without it that part is left out, and tests/run.sh names a skip).  What must hold: times rise on
 each track and slices are nested as calls are, every begin has its end, the stages of a message add up to it, an arrow has
 both ends, in different processes; what is dropped is counted.
 """
