@@ -461,7 +461,7 @@ const char *unfit_for(const struct test *test, const char *over, const char *in)
 		 "takes long: every day in shared mode without sanitizers, elsewhere with --nightly"},
 		{(test->traits & TRAIT_STANDING) && !nightly && !chosen, "only waits: runs with others that do"},
 		{(test->traits & TRAIT_NO_TSAN) && UNDER_TSAN,
-		 "starts threads after fork, which the sanitizer forbids"},
+		 "starts threads after fork or awaits signals, as the sanitizer does not allow"},
 		{(test->traits & TRAIT_NO_SANITIZER) && UNDER_SANITIZER, "is disturbed by the sanitizer"},
 		{(test->traits & TRAIT_NODE) && strcmp(over, "node") != 0, "is about node"},
 		{(test->traits & TRAIT_OFI) && strncmp(over, "ofi", 3) != 0, "is about ofi"},

@@ -22,7 +22,7 @@ enum trait {
 	TRAIT_NIGHTLY = 64,        /* too long for every day in every combination */
 	TRAIT_NETWORK = 128,       /* needs a transport that reaches other processes */
 	TRAIT_SLEEPS = 256,        /* makes no sense in dedicated mode, whose NIC thread never sleeps */
-	TRAIT_NO_TSAN = 512,       /* the thread sanitizer forbids new threads in a forked child */
+	TRAIT_NO_TSAN = 512,       /* the thread sanitizer forbids new threads in a forked child, and delays signals */
 	TRAIT_NO_SANITIZER = 1024, /* what it counts or does is disturbed by a sanitizer's run-time */
 	TRAIT_ROOT = 2048,         /* takes another user's id */
 	TRAIT_HUGE = 32768,        /* exposes memory that nobody touches, which a device that pins it does */
