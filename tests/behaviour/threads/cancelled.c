@@ -190,6 +190,7 @@ const struct test cancelled_tests[] = {
 	{.name = "a_handler_that_closes_what_its_thread_waits_for_is_refused",
 	 .run = a_handler_that_closes_what_its_thread_waits_for_is_refused,
 	 .processes = 1,
-	 .traits = TRAIT_BARE | TRAIT_NO_TSAN}, /* which keeps the signal until PtlEQWait calls a function that it knows */
+	 /* which keeps the signal until PtlEQWait calls a function that it knows */
+	 .traits = TRAIT_BARE | TRAIT_NO_TSAN},
 	{0},
 };
