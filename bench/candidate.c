@@ -124,7 +124,7 @@ static void live(struct session *session)
 	describe(session, text, sizeof text);
 	int fd = candidate_connect(0, getpid(), session->peers.child, text);
 	if (fd < 0)
-		fail("nobody listens at %s=%s: ptlbench compare starts this, nobody else", CANDIDATE_SOCKET,
+		fail("no process listens at %s=%s: only ptlbench compare starts this", CANDIDATE_SOCKET,
 		     getenv(CANDIDATE_SOCKET) ? getenv(CANDIDATE_SOCKET) : "");
 	while (candidate_read(fd, &order, sizeof order))
 		answer(session, fd, &order);

@@ -205,14 +205,13 @@ static void facts(uint32_t repeat, double turn_ns)
 		    "medians over batches of %d iterations, of one where they are long; bandwidth and rate of "
 		    "windows",
 		    BATCH);
-	output_fact("unexpected", "a receiver with so many messages that nobody has asked for; above Portals they are "
+	output_fact("unexpected", "a receiver with so many messages that were not asked for; above Portals they are "
 				  "the caller's, behind its list");
 	output_fact("rewritten", "put latency with a new payload each time, which both sides write before they send");
 	output_fact("overlap",
 		    "until the sender knows that its message has arrived at a process that computes for %d ms",
 		    (int)(CANDIDATE_COMPUTE_NS / 1000000));
-	output_fact("loaded",
-		    "while a process computes on each core; bare: one line, who waits longer than 100 us sleeps");
+	output_fact("loaded", "while a process computes on each core; bare: one line, a waiter sleeps after 100 us");
 	output_fact("dedicated",
 		    "bare: a futex wake on one core; self: a put to oneself with two events, bare: one way");
 	for (enum candidate_id id = 0; id < CANDIDATES; id++)

@@ -197,7 +197,7 @@ void peers_connect(struct peers *peers, uint32_t nid, uint16_t port)
 	peers->role = INITIATOR;
 	peers->control = tcp_socket();
 	if (connect(peers->control, (struct sockaddr *)&address, sizeof address))
-		fail("nobody listens at %s:%u: %s", address_text(nid), port, strerror(errno));
+		fail("no process listens at %s:%u: %s", address_text(nid), port, strerror(errno));
 	watch_channel(peers->control);
 }
 

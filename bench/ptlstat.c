@@ -2,7 +2,7 @@
 /*
  * usage: ptlstat [--queues|--trace] PID
  * What the interfaces of a process of this user with PTL_STAT=1 do: base/stat_page.h says how.  The page is believed to be of
- * that layout, but not to be honest: whose it is may be less than who looks (root).
+ * that layout, but not to be honest: its owner may have fewer rights than the reader (root).
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -29,7 +29,7 @@ static const char usage_text[] =
 	"match lists,\n"
 	"peers, and operations with what they wait for.  PID runs with PTL_STAT=1, and is of this user.  It is neither "
 	"stopped nor\n"
-	"traced.  If it does not answer in time, what it said last is shown with its age, and who has the interface "
+	"traced.  If it does not answer in time, what it said last is shown with its age, and what has the interface "
 	"that does\n"
 	"not answer.  Status 1: there is no such page; 2: usage; 3: no answer.\n"
 	"\n"
@@ -238,8 +238,8 @@ static bool any_open(const struct stat_page *copy)
 
 static void print_owners(const struct stat_page *copy)
 {
-	static const char *const owners[] = {"nobody", "a thread inside a Portals call", "its NIC thread",
-					     "its NIC thread, asleep", "nobody: it is closed"};
+	static const char *const owners[] = {"no thread", "a thread inside a Portals call", "its NIC thread",
+					     "its NIC thread, asleep", "no thread: it is closed"};
 
 	for (int i = 0; i < STAT_PAGE_INTERFACES; i++)
 		if (copy->owners[i])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The protocols as sequences, from timelines of both processes (PTL_TRACE): who does what when, and which message of one is which of
+ * The protocols as sequences, from timelines of both processes (PTL_TRACE): what each does when, and which message of one is which of
  * the other (Portals on QsNet, figures 1 and 2; prototype InfiniBand hardware, figures 2, 3 and 6; GRIM, figures 5.7, 5.9 and 5.11).
  * Each protocol is used a few times, and the quickest time is shown; first contact, once.  Messages that only the engines exchange
  * (HELLO, WELCOME) are no part of a timeline: of first contact, the time that they take is seen.

@@ -50,7 +50,7 @@ static const struct bench_test tests[] = {
 	{"segments", segments, NULL, 65536, (BETWEEN & ~B(CHECK)) | ROW | B(SIZES) | B(NIC_TIMING),
 	 "put-latency with 1 to 64 segments gathered or scattered"},
 	{"sequence", NULL, sequence, 0, PLACE | B(START_EVENTS) | B(WAIT) | B(UNPINNED) | B(QUICK) | B(PLOT),
-	 "who does what when in each protocol, drawn from a trace (QsNet, fig. 1-2; InfiniBand, fig. 2, 3, 6; GRIM, fig. 5.7, 5.9, 5.11)"},
+	 "what each side does when in each protocol, drawn from a trace (QsNet, fig. 1-2; InfiniBand, fig. 2, 3, 6; GRIM, fig. 5.7, 5.9, 5.11)"},
 	{"blocking", NULL, blocking, 65536, PLACE | (ROW & ~B(HIST)) | B(START_EVENTS) | B(SIZES),
 	 "put-latency with waiters that poll and waiters that sleep"},
 	{"crossover", NULL, crossover, 65536, PLACE | (ROW & ~B(HIST)) | B(START_EVENTS) | B(WAIT) | B(UNPINNED) | B(SIZES),

@@ -115,7 +115,7 @@ make_host "$far" $address
 listen() { # transport
 	exec 3< <(exec ip netns exec "$far" "$ptlbench" --listen=$pid --iface veth0 --transport "$1")
 	listener=$!
-	read -r _ <&3 || { echo "two_hosts.sh: nobody listens" >&2; exit 1; }
+	read -r _ <&3 || { echo "two_hosts.sh: no process listens" >&2; exit 1; }
 }
 
 echo "# two network namespaces joined by veth, congestion control" \

@@ -48,11 +48,11 @@ static void on_signal(int number)
 
 static void print_owner(const struct nic *nic)
 {
-	static const char *const owners[] = {[NIC_FREE] = "nobody",
+	static const char *const owners[] = {[NIC_FREE] = "no thread",
 					     [NIC_HOST] = "a thread inside a Portals call",
 					     [NIC_THREAD] = "its NIC thread",
 					     [NIC_SLEEPING] = "its NIC thread, asleep",
-					     [NIC_DEAD] = "nobody: it is closed"};
+					     [NIC_DEAD] = "no thread: it is closed"};
 	uintptr_t owner = atomic_load_explicit(&nic->own, memory_order_relaxed) & NIC_OWNER_MASK;
 
 	fprintf(p3_out ? p3_out : stderr,

@@ -57,8 +57,8 @@ struct block {
 	struct hazard records[];
 };
 
-static struct hazard nobody;
-HOT_THREAD_LOCAL _Atomic(struct hazard *) hazard_own = &nobody;
+static struct hazard no_record;
+HOT_THREAD_LOCAL _Atomic(struct hazard *) hazard_own = &no_record;
 static _Atomic(struct block *) blocks;
 static _Atomic bool nameless; /* some thread uses what it could not name */
 
@@ -187,8 +187,8 @@ static struct hazard *own_record(void)
 {
 	struct hazard *own = atomic_load_explicit(&hazard_own, memory_order_relaxed), *record;
 
-	if (own != &nobody || !(record = claim()))
-		return own != &nobody ? own : NULL;
+	if (own != &no_record || !(record = claim()))
+		return own != &no_record ? own : NULL;
 	/* A handler may have come between. */
 	if (atomic_compare_exchange_strong_explicit(&hazard_own, &own, record, memory_order_relaxed,
 						    memory_order_relaxed) ||
@@ -226,7 +226,7 @@ void hazard_forked(void)
 {
 	struct hazard *own = atomic_load_explicit(&hazard_own, memory_order_relaxed);
 
-	if (own == &nobody)
+	if (own == &no_record)
 		return;
 	uint64_t owner = atomic_load_explicit(&own->owner, memory_order_relaxed);
 

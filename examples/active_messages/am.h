@@ -64,7 +64,7 @@ int am_bundle_create(ptl_handle_ni_t ni, const struct am_options *options, am_bu
 int am_bundle_destroy(am_bundle *bundle);
 void am_bundle_counters(const am_bundle *bundle, struct am_counters *counters);
 
-/* `number` names the endpoint to others, `tag` protects it: who does not map it with the same tag does not reach it. */
+/* `number` names the endpoint to others, `tag` protects it: an endpoint that does not map it with the same tag does not reach it. */
 int am_endpoint_create(am_bundle *bundle, uint16_t number, uint32_t tag, am_endpoint **endpoint);
 /* Handler 0 is told of requests that could not be delivered: arguments are the handler's number and an errno value. */
 int am_handler_set(am_endpoint *endpoint, unsigned number, am_handler *handler);

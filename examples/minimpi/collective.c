@@ -65,7 +65,7 @@ int collective_copy(const void *from, int from_count, MPI_Datatype from_type, vo
 	return error ? error : receive_error;
 }
 
-/* ---- barrier: in round k everybody hears from the one 2^k before ---- */
+/* ---- barrier: in round k every rank hears from the one 2^k before ---- */
 
 int collective_barrier(MPI_Comm comm)
 {

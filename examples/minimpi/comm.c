@@ -13,7 +13,7 @@ struct minimpi_comm minimpi_world, minimpi_self;
 
 /*
  * Which contexts this process does not use.  Those of a new communicator must be free with all its members: the least that is
- * in everybody's set.  Communicators without a common member may have the same.
+ * in every member's set.  Communicators without a common member may have the same.
  */
 #define CONTEXTS 4096
 static uint64_t free_contexts[CONTEXTS / 64];
@@ -174,7 +174,7 @@ int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *result)
 	return errors_check(comm, comm_new(comm, group, result), __func__);
 }
 
-/* Who has the same colour, in the order of keys; of equal ones in that of ranks. */
+/* The ranks of the same colour, in the order of keys; of equal ones in that of ranks. */
 struct choice {
 	int color, key, rank;
 };

@@ -6,7 +6,7 @@
  *     long | context  | source     | tag
  *
  * A receive with wildcards is a match entry that ignores those bits.  Every receive ignores `long`: the bit says which of
- * the entries behind the posted receives takes a message that nobody has asked for yet (unexpected.c).
+ * the entries behind the posted receives takes a message that is not asked for yet (unexpected.c).
  */
 #ifndef MINIMPI_ENVELOPE_H
 #define MINIMPI_ENVELOPE_H

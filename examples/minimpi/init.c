@@ -16,7 +16,7 @@
 
 /* ---- a process of the job has ended ---- */
 
-/* A receive from it, or from anybody where it could have been the one. */
+/* A receive from it, or from any rank where it could have been the one. */
 static bool may_be_from(MPI_Request request, int world_rank)
 {
 	const MPI_Group group = request->comm->group;
@@ -72,7 +72,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 }
 /* NOLINTEND(readability-non-const-parameter) */
 
-/* Everything that was sent is with its receiver, or with its NIC, before anybody closes its interface. */
+/* Everything that was sent is with its receiver, or with its NIC, before any rank closes its interface. */
 int MPI_Finalize(void)
 {
 	int error = errors_check_comm(MPI_COMM_WORLD);

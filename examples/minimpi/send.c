@@ -53,7 +53,7 @@ static void answered(struct peer *peer)
 
 /* ---- short ---- */
 
-/* A message of length 0 has a slot too, and so its offset: who sends without waiting must not be able to send for ever. */
+/* A message of length 0 has a slot too, and so its offset: a rank that sends without waiting must not be able to send for ever. */
 static void free_slot(uint64_t offset)
 {
 	const unsigned slot = (unsigned)(offset / UNEXPECTED_SHORT);

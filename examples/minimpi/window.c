@@ -54,7 +54,7 @@ int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm 
 	made->memory = attach(WINDOW_MEMORY_BITS(made), base, (size_t)size);
 	made->words_entry = attach(WINDOW_WORDS_BITS(made), &made->words, sizeof made->words);
 	const struct shape shape = {size, unit};
-	/* A rank tells its shape when its memory is attached: who has all shapes may access all memory. */
+	/* A rank tells its shape when its memory is attached: a rank that has all shapes may access all memory. */
 	error = collective_allgather(&shape, sizeof shape, MPI_BYTE, made->shapes, sizeof shape, MPI_BYTE, own);
 	return errors_check(comm, error, __func__);
 }

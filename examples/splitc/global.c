@@ -2,7 +2,7 @@
 /* Beginning, end, memory, and what happens with events. */
 #include "internal.h"
 
-/* What all others may have sent, and what this process has under way; room that nobody uses costs address space only. */
+/* What all others may have sent, and what this process has under way; room that is not used costs address space only. */
 #define EVENTS (SC_PROCESSES * (WINDOW + ROUNDS) + 3 * (WORDS + BULK))
 
 struct splitc sc;

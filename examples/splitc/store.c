@@ -71,7 +71,7 @@ int sc_store_sync(uint64_t bytes)
 	return sc.failure;
 }
 
-/* Everybody tells everybody how many bytes it has stored there, ever: what has come since the last time need not be known. */
+/* Each tells each other how many bytes it has stored there, ever: what has come since the last time need not be known. */
 int sc_all_store_sync(void)
 {
 	for (unsigned process = 0; process < sc.size; process++) {

@@ -59,7 +59,7 @@ renew)
 	} >libportals3.symbols
 	abidw --headers-dir "$(headers)" --drop-private-types --exported-interfaces-only --no-corpus-path --no-comp-dir-path \
 		--no-show-locs --type-id-style hash --out-file "$work/abi" "$library"
-	# Where the sources lay beside the build is nobody's business.
+	# Where the sources lay beside the build is left out.
 	sed -E -e '1a <!-- SPDX-License-Identifier: BSD-3-Clause -->' \
 		-e "s,(path=')[^']*/(base|transports|offload|portals)/,\\1\\2/," "$work/abi" >libportals3.abi
 	;;

@@ -3,7 +3,7 @@
 
     (gdb) source portals3.py
     (gdb) portals                 everything
-    (gdb) portals interfaces      identity, mode, who owns the engine
+    (gdb) portals interfaces      identity, mode, owner of the engine
     (gdb) portals queues          event queues with their unread events
     (gdb) portals lists           match lists with their descriptors
     (gdb) portals peers           states, paths, and what is under way with each

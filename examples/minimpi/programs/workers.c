@@ -38,7 +38,7 @@ static void work(void)
 	}
 }
 
-/* Values are added in the order of the tasks, so that the sum is the same to the last bit whoever was faster. */
+/* Values are added in the order of the tasks, so that the sum is the same to the last bit whichever worker was faster. */
 static double give_out(int workers)
 {
 	double values[TASKS] = {0}, sum = 0;
