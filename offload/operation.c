@@ -240,11 +240,12 @@ static bool source_readable(const struct operation *op)
 static bool worth_packing(const struct operation *op)
 {
 	const struct transport_limits *limits = &op->peer->transport->limits;
-	uint32_t count = op->pinned->region.count;
+	struct iovec iov[REGION_MAX_PIECES];
+	uint64_t count = (uint64_t)region_range(&op->pinned->region, op->payload_offset, op->payload_length, iov);
 
 	if (count > (limits->short_max - WIRE_MAX_HEADER) / WIRE_SEGMENT_SIZE)
 		return true;
-	return count > 1 && !limits->pins && op->pinned->region.length / count < PAGE;
+	return count > 1 && !limits->pins && op->payload_length / count < PAGE;
 }
 
 static int expose_packed(struct nic *nic, struct operation *op)

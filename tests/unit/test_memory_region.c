@@ -307,6 +307,48 @@ static void where_nothing_is_pinned_a_memory_region_ends_with_its_operation(void
 	assert_int_equal(scripted_memory_region(3)->length, LONG);
 }
 
+static ptl_handle_md_t bind_pieces(ptl_md_iovec_t *pieces, ptl_size_t count)
+{
+	ptl_md_t md = user_md(0, pieces, count);
+
+	md.options |= PTL_MD_IOVEC;
+	attach_memory(1);
+	return bind(0, md, PTL_RETAIN);
+}
+
+static void short_pieces_are_sent_as_one_though_others_are_long(void **state)
+{
+	ptl_md_iovec_t pieces[] = {{memory[0], MEMORY - 1536},
+				   {other_memory, 512},
+				   {other_memory + 1024, 512},
+				   {other_memory + 2048, 512}};
+
+	(void)state;
+	put(bind_pieces(pieces, 4), MEMORY - 1536, 1536);
+	settle();
+	assert_put_went_well();
+	assert_memory_equal(memory[1] + MEMORY - 1536, other_memory, 512);
+	assert_memory_region_was(1, 1536);
+}
+
+static void long_pieces_are_named_though_others_are_short(void **state)
+{
+	ptl_md_iovec_t pieces[] = {{memory[0], 8192},
+				   {other_memory, 512},
+				   {other_memory + 1024, 512},
+				   {other_memory + 2048, 512},
+				   {other_memory + 3072, 512}};
+
+	(void)state;
+	put(bind_pieces(pieces, 5), 0, 8192 + 100);
+	settle();
+	assert_put_went_well();
+	assert_memory_equal(memory[1], memory[0], 8192);
+	assert_memory_equal(memory[1] + 8192, other_memory, 100);
+	assert_memory_region_was(1, 8192);
+	assert_memory_region_was(2, 100);
+}
+
 static void a_source_is_exposed_to_be_read_only(void **state)
 {
 	static const char constant[LONG] = "constant";
@@ -822,6 +864,10 @@ int main(void)
 		PINNING(each_piece_of_a_descriptor_is_exposed_once),
 		cmocka_unit_test_setup_teardown(where_nothing_is_pinned_a_memory_region_ends_with_its_operation,
 						open_table, close_interfaces),
+		cmocka_unit_test_setup_teardown(short_pieces_are_sent_as_one_though_others_are_long, open_table,
+						close_interfaces),
+		cmocka_unit_test_setup_teardown(long_pieces_are_named_though_others_are_short, open_table,
+						close_interfaces),
 		PINNING(a_source_is_exposed_to_be_read_only),
 		PINNING(a_descriptor_that_is_read_and_written_is_exposed_for_both_apart),
 		PINNING(nothing_is_exposed_when_an_unlink_returns),
