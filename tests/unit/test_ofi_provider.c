@@ -27,6 +27,7 @@
 #include "transports/ofi/ofi_provider.h"
 #include "transports/ofi/ofi_published.h"
 #include "transports/ofi/ofi_receive.h"
+#include "transports/ofi/ofi_rma.h"
 #include "transports/ofi/ofi_send.h"
 #include "transports/ofi/ofi_shm.h"
 #include "transports/ofi/ofi_sleep.h"
@@ -877,6 +878,46 @@ static void what_connections_end_with_is_tried_again(void **state)
 		assert_int_equal(ofi_post_error(&ofi, "a send", 0, -lasting[i]), -EHOSTUNREACH);
 }
 
+static int kernel_says;
+
+static ssize_t refuse_read(struct fid_ep *of, const struct fi_msg_rma *message, uint64_t flags)
+{
+	(void)of, (void)message, (void)flags;
+	errno = kernel_says;
+	return -FI_EAGAIN;
+}
+
+/* It says EAGAIN of whatever the kernel has refused, and of a lack of room. */
+static void what_the_kernel_refuses_shm_for_good_ends_the_read(void **state)
+{
+	static const struct {
+		int says, means;
+	} cases[] = {{0, -EAGAIN},        {EAGAIN, -EAGAIN},       {ENOMEM, -EAGAIN},
+		     {EINTR, -EAGAIN},    {EFAULT, -EHOSTUNREACH}, {EPERM, -EHOSTUNREACH},
+		     {ESRCH, -ECONNRESET}};
+	struct fi_ops_rma rma_ops = {.readmsg = refuse_read};
+	struct ofi_address peer = {0};
+
+	(void)state;
+	endpoint = (struct fid_ep){.rma = &rma_ops};
+	ofi = (struct ofi){.ep = &endpoint,
+			   .library = &library,
+			   .profile = {.name = "shm", .lone_rma = true},
+			   .addresses = &peer,
+			   .address_count = 1,
+			   .outstanding_max = 1,
+			   .rma_greatest = 1};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct transport_read read = {.local = memory, .length = 1};
+
+		kernel_says = cases[i].says;
+		assert_int_equal(ofi_read(&ofi.base, &read), cases[i].means);
+	}
+	ofi_rma_destroy(&ofi);
+	endpoint = (struct fid_ep){0};
+	ofi = (struct ofi){0};
+}
+
 /* As if a provider listened on a port of the loopback, where somebody has connected and was not accepted yet. */
 struct place {
 	struct sockaddr_in name;
@@ -997,6 +1038,7 @@ int main(void)
 		ROW(keys_are_random_as_wide_as_they_may_be_and_tried_again),
 		cmocka_unit_test(a_buffer_that_was_refused_is_offered_again),
 		cmocka_unit_test(what_connections_end_with_is_tried_again),
+		cmocka_unit_test(what_the_kernel_refuses_shm_for_good_ends_the_read),
 		cmocka_unit_test(the_listener_is_the_socket_that_listens),
 		cmocka_unit_test(no_connection_is_taken_where_no_descriptor_is_left),
 		cmocka_unit_test(verbs_is_prepared_where_there_is_a_device),

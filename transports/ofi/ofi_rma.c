@@ -48,10 +48,22 @@ static bool window_is_full(const struct ofi *ofi, const struct ofi_address *peer
 /*
  * shm of libfabric 2.1 answers -FI_EAGAIN both where it has no room and where its process_vm_readv() has failed
  * (smr_generic_rma: "error doing fast RMA"), at each try again.  The kernel's answer is still in errno, which is cleared before.
+ * ENOMEM may pass; the others do not: that memory is not there, or not for us, or its process is not.
  */
 static ssize_t cause_of(const struct ofi *ofi, ssize_t code)
 {
-	return code == -FI_EAGAIN && ofi->profile.lone_rma && errno == EFAULT ? -EFAULT : code;
+	bool lasts = errno == EFAULT || errno == EPERM || errno == ESRCH;
+
+	return code == -FI_EAGAIN && ofi->profile.lone_rma && lasts ? -errno : code;
+}
+
+static int post_error(const struct ofi *ofi, uint64_t to, ssize_t code)
+{
+	code = cause_of(ofi, code);
+	if (code == -ESRCH)
+		return report_error(-ECONNRESET, "%s: the process of peer %lu has gone", ofi->profile.name,
+				    (unsigned long)to);
+	return ofi_post_error(ofi, "a read", to, code);
 }
 
 static int start(struct ofi *ofi, struct fi_msg_rma *message, void *context)
@@ -78,10 +90,9 @@ static int start(struct ofi *ofi, struct fi_msg_rma *message, void *context)
 	ofi_clear_errno();
 	ssize_t code = fi_readmsg(ofi->ep, message, FI_COMPLETION);
 	if (code) {
-		code = cause_of(ofi, code);
 		operation->posted = false;
 		give_operation(ofi, operation);
-		return ofi_post_error(ofi, "a read", to, code);
+		return post_error(ofi, to, code);
 	}
 	ofi->lone_rma = ofi->profile.lone_rma ? operation : NULL;
 	ofi->addresses[to].rma_bytes += cost;
