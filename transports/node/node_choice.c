@@ -35,6 +35,7 @@
 
 #include "transports/node/node_choice.h"
 #include "transports/node/node_copy.h"
+#include "transports/node/node_list.h"
 
 #define CLASS_SHIFT 12 /* log2 of the first class's shortest length */
 
@@ -261,7 +262,7 @@ void node_choose(struct node *node, struct node_read *read)
 	if (!read->peer->cross_memory)
 		return;
 	/* Segments are read by one call; staged, each would be a round trip.  What they take says nothing of one piece. */
-	if (read->pieces) {
+	if (node_read_is_list(read)) {
 		read->way = NODE_ALONE;
 		return;
 	}

@@ -43,7 +43,7 @@ struct node_read {
 	struct node_peer *peer;
 	const struct transport_segment *local, *remote; /* pieces, `length` bytes at either end; no keys here */
 	struct transport_segment one[2];                /* what they are if there is but one of each */
-	struct transport_segment *pieces;               /* else these, which are the read's */
+	struct transport_segment *pieces;               /* else these, which stay for the next read of this place */
 	uint64_t length;
 	uint64_t chunk, total; /* bytes of a chunk, the last may be shorter; how many */
 	uint64_t front;        /* chunks that we have taken */
@@ -56,6 +56,7 @@ struct node_read {
 	struct node_claim *claim; /* if it is split; in the segment of that time */
 	uint32_t generation;      /* of the read: part of the token in NODE_PULL */
 	uint32_t claim_generation;
+	uint32_t piece_room;
 	uint32_t row; /* of messages that are to go one way (node_choice.c) */
 	int status;
 	uint8_t state; /* enum node_read_state */

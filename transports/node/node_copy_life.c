@@ -137,8 +137,8 @@ void node_copies_close(struct node *node)
 	for (uint32_t i = 0; i < NODE_READS; i++)
 		if (copies->reads[i].state != READ_FREE && copies->reads[i].orphan && copies->ghosts[i].pidfd >= 0)
 			close(copies->ghosts[i].pidfd);
-	while (copies->read_count > 0)
-		free(copies->reads[copies->order[--copies->read_count]].pieces);
+	for (uint32_t i = 0; i < NODE_READS; i++)
+		free(copies->reads[i].pieces);
 	free(copies->memory_regions);
 	free(copies->pulls);
 	node_choice_free(copies);

@@ -38,7 +38,12 @@ static inline unsigned node_walk_iovec(struct node_walk walk, struct iovec *iov)
 	return count;
 }
 
-/* Makes the pieces the read's own.  0 or -ENOMEM. */
+/* Copies the pieces into the read's own.  0 or -ENOMEM. */
 int node_read_pieces(struct node_read *, const struct transport_read_list *);
+
+static inline bool node_read_is_list(const struct node_read *read)
+{
+	return read->local != read->one;
+}
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A read of a peer's exposed memory, from its beginning to its end.  The invariants are in node_copy.c, which works at it. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,6 +54,8 @@ static void prepare(struct node_read *read, struct node_peer *peer, uint64_t len
 				   .context = context,
 				   .generation = read->generation + 1,
 				   .claim_generation = read->claim_generation,
+				   .pieces = read->pieces,
+				   .piece_room = read->piece_room,
 				   .state = READ_READY};
 	cut(read, chunk_size(length));
 }
@@ -123,8 +124,6 @@ void node_read_end(struct node *node, struct node_read *read, int status)
 	copies->read_count--;
 	memmove(place, place + 1, (size_t)(copies->order + copies->read_count - place));
 	copies->order[copies->read_count] = index;
-	free(read->pieces);
-	read->pieces = NULL;
 	read->state = READ_FREE;
 	read->generation++; /* pieces that still come are belated, not malformed */
 	if (read->orphan)
