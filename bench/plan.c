@@ -33,7 +33,7 @@ const struct planned plan[] = {
 	{"initiator-timing", "initiator-timing --raw tagged", PAIRS, false},
 	{"nic-timing", "nic-timing", PAIRS, false},
 	{"sequence", "sequence", PAIRS, false},
-	{"logp", "logp", NODE, false},
+	{"logp", "logp --raw slots", NODE, false},
 	{"logp", "logp --raw msg", NET, false},
 	{"operations", "operations", PAIRS, false},
 	{"host-overhead", "host-overhead", PAIRS, false},
