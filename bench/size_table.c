@@ -9,8 +9,8 @@
 
 /* Columns in their order; those without a title are for machines. */
 enum {
+	COLUMN_WINDOW, /* of several, and of rates; else the table begins behind it */
 	COLUMN_SIZE,
-	COLUMN_WINDOW,
 	COLUMN_MEDIAN,
 	COLUMN_P10,
 	COLUMN_P90,
@@ -62,6 +62,11 @@ static double cpu_per_message(const struct series *series, enum role role, const
 	return series->usage[role].cpu_ns / 1e3 / ((double)series->iterations * messages);
 }
 
+static size_t first_column(const struct workload *load, const struct quantity *quantity)
+{
+	return load->window_count > 1 || quantity->rates ? COLUMN_WINDOW : COLUMN_SIZE;
+}
+
 /* What a row is of; window 0: the usual one, if there are windows at all. */
 struct point {
 	uint64_t size;
@@ -91,7 +96,7 @@ static void measure_point(struct session *session, enum exchange_id exchange, co
 	struct summary mine = summarise(ours, quantity->of), its = summarise(raw, quantity->of);
 	union cell cells[COLUMN_COUNT] = {
 		[COLUMN_SIZE] = {(double)point.size},
-		[COLUMN_WINDOW] = {session->load.window_count > 1 ? (double)point.window : NAN},
+		[COLUMN_WINDOW] = {point.window},
 		[COLUMN_MEDIAN] = {mine.median},
 		[COLUMN_P10] = {mine.p10},
 		[COLUMN_P90] = {mine.p90},
@@ -115,7 +120,7 @@ static void measure_point(struct session *session, enum exchange_id exchange, co
 
 	struct run run = ours->run;
 	run.batches = 0; /* fewer than of a row that is only timed as a whole */
-	stage_row(session, cells, &run);
+	stage_row(session, cells + first_column(&session->load, quantity), &run);
 	samples_free(&ours->samples);
 	samples_free(&raw->samples);
 }
@@ -142,7 +147,7 @@ void size_table(struct session *session, enum exchange_id exchange, const struct
 	int decimals = quantity->windowed ? 2 : 3;
 	struct column columns[COLUMN_COUNT] = {
 		[COLUMN_SIZE] = {"Size", "bytes", 0},
-		[COLUMN_WINDOW] = {load->window_count > 1 ? "Window" : NULL, "window", 0},
+		[COLUMN_WINDOW] = {"Window", "window", 0},
 		[COLUMN_MEDIAN] = {quantity->title, quantity->key, decimals},
 		[COLUMN_P10] = {"p10", "p10", decimals},
 		[COLUMN_P90] = {"p90", "p90", decimals},
@@ -165,6 +170,8 @@ void size_table(struct session *session, enum exchange_id exchange, const struct
 		[COLUMN_TRIES] = {NULL, "tries", 0},
 	};
 
-	stage_rows_open(session, columns, COLUMN_COUNT);
+	size_t first = first_column(load, quantity);
+
+	stage_rows_open(session, columns + first, COLUMN_COUNT - first);
 	fill_table(session, exchange, quantity);
 }
