@@ -40,8 +40,9 @@ static const struct column columns[] = {
 	{"p90", "p90", 3},    {"MB/s", "megabytes_per_second", 2},
 };
 
-static void measure_size(const struct peers pairs[SETUPS], uint64_t size, uint32_t rounds)
+static void measure_size(const struct session *session, const struct peers pairs[SETUPS], uint64_t size)
 {
+	const uint32_t rounds = session->options->load.repeat;
 	struct samples us[SETUPS] = {0};
 
 	for (uint32_t round = 0; round < rounds; round++)
@@ -49,14 +50,16 @@ static void measure_size(const struct peers pairs[SETUPS], uint64_t size, uint32
 			samples_add(&us[i], setups_measure(&pairs[i], size));
 	for (size_t i = 0; i < SETUPS; i++) {
 		struct summary summary = samples_summary(&us[i]);
-		output_row((union cell[]){{(double)size},
+		setups_row(session,
+			   (union cell[]){{(double)size},
 					  {.text = names[i].initiator},
 					  {.text = names[i].target},
 					  {names[i].cpus},
 					  {summary.median},
 					  {summary.p10},
 					  {summary.p90},
-					  {(double)size / summary.median}});
+					  {(double)size / summary.median}},
+			   &pairs[i], size);
 		samples_free(&us[i]);
 	}
 }
@@ -66,6 +69,7 @@ int blocking(const struct options *options)
 	uint64_t sizes[SIZES_MAX] = {8, 4096, 65536};
 	struct peers pairs[SETUPS];
 	struct options own = *options;
+	const struct session session = {.options = options, .load = options->load};
 	size_t count = 3;
 
 	if (options->load.sizes_given)
@@ -83,9 +87,10 @@ int blocking(const struct options *options)
 	output_fact(
 		"polls, sleeps",
 		"a loop of PtlEQGet, and PtlEQWait with PTL_SPIN=0; throughput is a message's bytes by its latency");
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(&session, columns, sizeof columns / sizeof columns[0]);
 	for (size_t i = 0; i < count; i++)
-		measure_size(pairs, sizes[i], options->load.repeat);
+		measure_size(&session, pairs, sizes[i]);
+	stage_rows_close(&session);
 	setups_close(pairs, SETUPS);
 	return 0;
 }

@@ -52,7 +52,9 @@ static void measure_size(struct session *master, const struct slaves *slaves, ui
 	source_md = slaves_bind(master, size);
 	double latency = slaves_time(master, slaves, ping_pong, round) / 2;
 	double window = slaves_time(master, slaves, stream, round);
-	output_row((union cell[]){{(double)size}, {peers}, {latency}, {round.window * (double)size / window}});
+	slaves_row(master, slaves,
+		   (union cell[]){{(double)size}, {peers}, {latency}, {round.window * (double)size / window}},
+		   ping_pong, round);
 	session_release(master, source_md);
 }
 
@@ -76,7 +78,9 @@ int contacted_peers(const struct options *options)
 	output_fact("latency",
 		    "half a round trip of puts; MB/s: windows of puts, the last one answered; MB = 10^6 bytes");
 	slaves_meet(&slaves, &master);
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	if (master.load.nic_timing)
+		output_fact("NIC timing", "of the latency: of the master, and of the peer as the target");
+	stage_rows_open(&master, columns, sizeof columns / sizeof columns[0]);
 	for (unsigned peers = 1; peers <= most; peers *= 4) {
 		source_md = slaves_bind(&master, 8);
 		contact(&master, &slaves, known, peers);
@@ -85,6 +89,7 @@ int contacted_peers(const struct options *options)
 		for (size_t i = 0; i < count; i++)
 			measure_size(&master, &slaves, sizes[i], peers);
 	}
+	stage_rows_close(&master);
 	slaves_end(&slaves, &master);
 	PtlFini();
 	return 0;

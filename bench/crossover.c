@@ -25,33 +25,35 @@ static const struct column columns[] = {
 };
 
 /* Median of rounds of both in turns: whether long was not the slower one. */
-static bool measure_once(const struct peers pairs[PROTOCOLS], uint64_t size, uint32_t rounds)
+static bool measure_once(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size)
 {
 	struct samples us[PROTOCOLS] = {{0}};
 
-	for (uint32_t round = 0; round < rounds; round++)
+	for (uint32_t round = 0; round < session->load.repeat; round++)
 		for (enum protocol protocol = 0; protocol < PROTOCOLS; protocol++)
 			samples_add(&us[protocol], setups_measure(&pairs[protocol], size));
 	double compact = samples_summary(&us[PROTOCOL_SHORT]).median,
 	       lengthy = samples_summary(&us[PROTOCOL_LONG]).median;
-	output_row((union cell[]){{(double)size}, {compact}, {lengthy}, {lengthy / compact}});
+	setups_row(session, (union cell[]){{(double)size}, {compact}, {lengthy}, {lengthy / compact}},
+		   &pairs[PROTOCOL_LONG], size);
 	samples_free(&us[PROTOCOL_SHORT]);
 	samples_free(&us[PROTOCOL_LONG]);
 	return lengthy <= compact;
 }
 
 /* What crosses once may have been disturbed; what crosses twice crosses. */
-static bool measure_size(const struct peers pairs[PROTOCOLS], uint64_t size, uint32_t rounds)
+static bool measure_size(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size)
 {
-	return measure_once(pairs, size, rounds) && measure_once(pairs, size, rounds);
+	return measure_once(session, pairs, size) && measure_once(session, pairs, size);
 }
 
 /* Between a size at which short was quicker and one at which long was, to a sixteenth. */
-static uint64_t bisect(const struct peers pairs[PROTOCOLS], uint64_t quick, uint64_t slow, uint32_t rounds)
+static uint64_t bisect(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t quick,
+		       uint64_t slow)
 {
 	while (slow - quick > 1 && slow - quick > slow / 16) {
 		uint64_t middle = quick + (slow - quick) / 2;
-		if (measure_size(pairs, middle, rounds))
+		if (measure_size(session, pairs, middle))
 			slow = middle;
 		else
 			quick = middle;
@@ -59,18 +61,18 @@ static uint64_t bisect(const struct peers pairs[PROTOCOLS], uint64_t quick, uint
 	return slow;
 }
 
-static void find_crossovers(const struct peers pairs[PROTOCOLS], const struct options *options)
+static void find_crossovers(const struct session *session, const struct peers pairs[PROTOCOLS])
 {
-	const struct workload *load = &options->load;
+	const struct workload *load = &session->load;
 	uint64_t sizes[SIZES_MAX], last_short = 0;
 	size_t count = size_list_from_1(load->size_min, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
 	bool crossed = false;
 
 	for (size_t i = 0; i < count && !crossed; i++) {
-		crossed = measure_size(pairs, sizes[i], load->repeat);
+		crossed = measure_size(session, pairs, sizes[i]);
 		if (crossed && i)
 			output_note("crossover", "long messages are not slower from %llu bytes on",
-				    (unsigned long long)bisect(pairs, last_short, sizes[i], load->repeat));
+				    (unsigned long long)bisect(session, pairs, last_short, sizes[i]));
 		else if (crossed)
 			output_note("crossover", "long messages are not slower at any of these sizes");
 		last_short = sizes[i];
@@ -84,6 +86,7 @@ int crossover(const struct options *options)
 {
 	struct peers pairs[PROTOCOLS];
 	struct options own = *options;
+	const struct session session = {.options = options, .load = options->load};
 
 	own.load.row_ms = (options->load.row_ms  ? options->load.row_ms
 			   : options->load.quick ? 300
@@ -96,8 +99,11 @@ int crossover(const struct options *options)
 	output_fact("latency", "half a round trip of puts, one receive descriptor for all; medians of turns");
 	output_fact("short, long",
 		    "PTL_SHORT_MAX as great as the transport allows, and 0; beyond what it allows both are long");
-	output_table(columns, sizeof columns / sizeof columns[0]);
-	find_crossovers(pairs, options);
+	if (options->load.nic_timing)
+		output_fact("NIC timing", "of the long messages");
+	stage_rows_open(&session, columns, sizeof columns / sizeof columns[0]);
+	find_crossovers(&session, pairs);
+	stage_rows_close(&session);
 	setups_close(pairs, PROTOCOLS);
 	return 0;
 }

@@ -40,10 +40,12 @@ static void measure_size(struct session *master, const struct slaves *slaves, ui
 	message_md = slaves_bind(master, size);
 	for (unsigned active = 2; active <= SLAVES_MOST; active += master->load.quick ? 3 : 1) {
 		const struct round round = {.active = active, .size = size};
-		output_row((union cell[]){{(double)size},
+		slaves_row(master, slaves,
+			   (union cell[]){{(double)size},
 					  {active},
 					  {slaves_time(master, slaves, send_all, round)},
-					  {slaves_time(master, slaves, send_and_receive, round)}});
+					  {slaves_time(master, slaves, send_and_receive, round)}},
+			   send_and_receive, round);
 	}
 	session_release(master, message_md);
 }
@@ -66,9 +68,12 @@ int hot_spot(const struct options *options)
 	output_fact("send, receive", "the master puts an empty note to all slaves; until the message of each has come");
 	slaves_meet(&slaves, &master);
 	note_md = slaves_bind(&master, 0);
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	if (master.load.nic_timing)
+		output_fact("NIC timing", "of send, receive: of the master, and of one slave as the target");
+	stage_rows_open(&master, columns, sizeof columns / sizeof columns[0]);
 	for (size_t i = 0; i < count; i++)
 		measure_size(&master, &slaves, sizes[i]);
+	stage_rows_close(&master);
 	slaves_end(&slaves, &master);
 	PtlFini();
 	return 0;

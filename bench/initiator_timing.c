@@ -13,6 +13,7 @@
 #include "output.h"
 #include "pingpong.h"
 #include "raw.h"
+#include "stage_rows.h"
 
 enum step { POST, SEND, WAIT_SENT, WAIT_PONG, TOTAL, STEPS };
 
@@ -153,20 +154,25 @@ static const struct column columns[] = {
 	{"raw p99", "raw_p99_us", 3},
 };
 
-static void print_steps(uint64_t size)
+/* With --nic-timing the stages are in the row of the total: those of put-latency's ping-pong, which makes the same calls. */
+static void print_steps(struct session *session, uint64_t size)
 {
+	const struct run ping_pong = {.exchange = EXCHANGE_PUT, .size = size};
+
 	for (enum step step = POST; step < STEPS; step++) {
 		struct summary summary[WAYS];
 		for (enum way way = TWO_CALLS; way < WAYS; way++)
 			summary[way] = samples_summary(&samples[way][step]);
-		output_row((union cell[]){{(double)size},
-					  {.text = names[step]},
-					  {trimmed_mean(&samples[TWO_CALLS][step]) / 1e3},
-					  {summary[TWO_CALLS].median / 1e3},
-					  {summary[TWO_CALLS].p99 / 1e3},
-					  {summary[ONE_CALL].median / 1e3},
-					  {summary[RAW].median / 1e3},
-					  {summary[RAW].p99 / 1e3}});
+		stage_row(session,
+			  (union cell[]){{(double)size},
+					 {.text = names[step]},
+					 {trimmed_mean(&samples[TWO_CALLS][step]) / 1e3},
+					 {summary[TWO_CALLS].median / 1e3},
+					 {summary[TWO_CALLS].p99 / 1e3},
+					 {summary[ONE_CALL].median / 1e3},
+					 {summary[RAW].median / 1e3},
+					 {summary[RAW].p99 / 1e3}},
+			  step == TOTAL ? &ping_pong : NULL);
 		for (enum way way = TWO_CALLS; way < WAYS; way++)
 			samples_free(&samples[way][step]);
 	}
@@ -186,7 +192,7 @@ static void measure_size(struct session *session, uint64_t size)
 				(session->load.iterations ? session->load.iterations : 5000) / session->load.repeat + 1;
 			measure_run(session, &run, NULL);
 		}
-	print_steps(size);
+	print_steps(session, size);
 }
 
 int initiator_timing(struct session *session)
@@ -201,9 +207,10 @@ int initiator_timing(struct session *session)
 		    clock_ns());
 	output_fact("mean", "of the middle eight tenths; one call: the median where PtlMEMDAttach posts the receive");
 	raw_fact(session);
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
 	measure_connect(session);
 	for (size_t i = 0; i < count; i++)
 		measure_size(session, sizes[i]);
+	stage_rows_close(session);
 	return 0;
 }

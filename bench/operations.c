@@ -11,6 +11,7 @@
 #include "measure.h"
 #include "output.h"
 #include "pingpong.h"
+#include "stage_rows.h"
 
 #define BATCH        16
 #define MESSAGE_SIZE 8
@@ -47,6 +48,12 @@ static const char *const names[OPERATIONS] = {
 	[NI_START] = "PtlNIInit",
 	[CONTACT] = "first contact, to its ACK",
 	[NI_STOP] = "PtlNIFini",
+};
+
+/* With --nic-timing: what moves a message has stages, of a run of messages of its kind. */
+static const struct run moves[OPERATIONS] = {
+	[PUT] = {.exchange = EXCHANGE_PUT, .size = MESSAGE_SIZE, .batch = 10, .batches = 100},
+	[GET] = {.exchange = EXCHANGE_GET, .size = MESSAGE_SIZE, .batch = 10, .batches = 100},
 };
 
 static struct samples samples[OPERATIONS];
@@ -220,17 +227,20 @@ int operations(struct session *session)
 
 	output_fact("Operation",
 		    "the time of one call, of batches of %d; of an interface and a first contact each alone", BATCH);
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
 	measure_connect(session);
 	measure_run(session, &run, NULL);
 	for (enum operation operation = 0; operation < OPERATIONS; operation++) {
 		struct summary summary = samples_summary(&samples[operation]);
-		output_row((union cell[]){{.text = names[operation]},
-					  {summary.median / 1e3},
-					  {summary.p10 / 1e3},
-					  {summary.p90 / 1e3},
-					  {summary.p99 / 1e3}});
+		stage_row(session,
+			  (union cell[]){{.text = names[operation]},
+					 {summary.median / 1e3},
+					 {summary.p10 / 1e3},
+					 {summary.p90 / 1e3},
+					 {summary.p99 / 1e3}},
+			  moves[operation].batches ? &moves[operation] : NULL);
 		samples_free(&samples[operation]);
 	}
+	stage_rows_close(session);
 	return 0;
 }

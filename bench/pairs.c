@@ -20,6 +20,7 @@
 #include "output.h"
 #include "pair.h"
 #include "pingpong.h"
+#include "stage_rows.h"
 
 #define PAIRS_MAX    2
 #define MESSAGE_SIZE 8
@@ -44,7 +45,7 @@ static const struct arrangement arrangements[] = {
 
 /* What the parent reads while the pairs play. */
 static struct board {
-	_Atomic bool over;
+	_Atomic bool over, stages_wanted; /* the first pair's, while all play */
 	struct word messages[PAIRS_MAX];
 } * board;
 
@@ -60,6 +61,16 @@ static void counted_put_initiate(struct session *session, const struct run *run,
 
 const struct exchange counted_put_exchange = {put_prepare, counted_put_initiate, put_serve, put_finish};
 
+static const struct run timed_run = {.exchange = EXCHANGE_PUT, .size = MESSAGE_SIZE, .batch = 10, .batches = 100};
+
+static void send_stages(struct session *session, const struct peers *parent)
+{
+	static struct stage_times times[2];
+
+	measure_nic_timing(session, &timed_run, times);
+	control_send(parent, times, sizeof times);
+}
+
 /* Plays until the parent has seen enough. */
 static void play(struct session *session, struct peers *parent)
 {
@@ -68,6 +79,8 @@ static void play(struct session *session, struct peers *parent)
 	measure_run(session, &run, NULL);
 	control_meet(parent);
 	while (!atomic_load(&board->over)) {
+		if (own_pair == 0 && atomic_exchange(&board->stages_wanted, false))
+			send_stages(session, parent);
 		double iteration_ns = measure_run(session, &run, NULL) / run.batch;
 		run.batch = (uint32_t)(RUN_NS / iteration_ns) + 1;
 	}
@@ -95,7 +108,9 @@ static double watch(void)
 	return (double)(monotonic_ns() - start) / 1e3 / (double)messages;
 }
 
-static double measure_once(const struct options *options, const struct arrangement *arrangement)
+/* With the stages of the first pair too, unless `times` is NULL. */
+static double measure_once(const struct options *options, const struct arrangement *arrangement,
+			   struct stage_times *times)
 {
 	struct peers initiator[PAIRS_MAX];
 
@@ -112,6 +127,10 @@ static double measure_once(const struct options *options, const struct arrangeme
 	for (unsigned pair = 0; pair < arrangement->pairs; pair++)
 		control_meet(&initiator[pair]);
 	double time = watch();
+	if (times) {
+		atomic_store(&board->stages_wanted, true);
+		control_receive(&initiator[0], times, 2 * sizeof *times);
+	}
 	atomic_store(&board->over, true);
 	for (unsigned pair = 0; pair < arrangement->pairs; pair++)
 		peers_part(&initiator[pair]);
@@ -130,23 +149,30 @@ static const struct column columns[COLUMN_COUNT] = {
 	[COLUMN_RATIO] = {"ratio", "ratio", 2},
 };
 
-static void print_arrangement(const struct arrangement *arrangement, struct samples *times, struct samples *ratios)
+static void print_arrangement(const struct session *session, const struct arrangement *arrangement,
+			      struct samples *times, struct samples *ratios)
 {
 	struct summary time = samples_summary(times), ratio = samples_summary(ratios);
+	static struct stage_times stages[2];
 
-	output_row((union cell[COLUMN_COUNT]){
+	if (session->load.nic_timing)
+		measure_once(session->options, arrangement, stages);
+	const union cell cells[COLUMN_COUNT] = {
 		[COLUMN_WHAT] = {.text = arrangement->name},
 		[COLUMN_TIME] = {time.median},
 		[COLUMN_P10] = {time.p10},
 		[COLUMN_P90] = {time.p90},
 		[COLUMN_RATIO] = {ratio.median},
-	});
+	};
+
+	stage_row_with(session, cells, &timed_run, stages);
 	samples_free(times);
 	samples_free(ratios);
 }
 
 int pairs(const struct options *options)
 {
+	const struct session session = {.options = options, .load = options->load};
 	struct samples times[ARRANGEMENTS] = {{0}}, ratios[ARRANGEMENTS] = {{0}};
 
 	board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -156,17 +182,18 @@ int pairs(const struct options *options)
 	output_fact("us/message", "time that passes for each %d-byte put that any of the processes sends",
 		    MESSAGE_SIZE);
 	output_fact("ratio", "to the first row, in the same round; median");
-	output_table(columns, COLUMN_COUNT);
+	stage_rows_open(&session, columns, COLUMN_COUNT);
 	for (uint32_t round = 0; round < options->load.repeat; round++) {
 		double first = 0;
 		for (size_t i = 0; i < ARRANGEMENTS; i++) {
-			double time = measure_once(options, &arrangements[i]);
+			double time = measure_once(options, &arrangements[i], NULL);
 			first = i ? first : time;
 			samples_add(&times[i], time);
 			samples_add(&ratios[i], time / first);
 		}
 	}
 	for (size_t i = 0; i < ARRANGEMENTS; i++)
-		print_arrangement(&arrangements[i], &times[i], &ratios[i]);
+		print_arrangement(&session, &arrangements[i], &times[i], &ratios[i]);
+	stage_rows_close(&session);
 	return 0;
 }

@@ -19,6 +19,7 @@
 #include "opening.h"
 #include "output.h"
 #include "session.h"
+#include "stage_rows.h"
 #include "stats.h"
 
 #define SHORT_SIZE    8
@@ -179,7 +180,16 @@ static void put_until_acknowledged(struct session *session, ptl_handle_md_t md, 
 struct survivor {
 	const struct options *options;
 	enum deed deed;
+	bool stages; /* with the clocks on, and the stages told behind the outcome */
 };
+
+static void send_stages(struct session *session, const struct peers *parent)
+{
+	static struct stage_times times;
+
+	stage_times_take(session->ni, &times);
+	control_send(parent, &times, sizeof times);
+}
 
 static void be_survivor(struct peers *parent, const void *argument)
 {
@@ -196,6 +206,8 @@ static void be_survivor(struct peers *parent, const void *argument)
 	warm_up(&session, md);
 	control_meet(parent);
 	control_meet(parent);
+	if (survivor->stages)
+		PTL(PtlNicTimingSet(session.ni, 1));
 	outcome.start = monotonic_ns();
 	begin(&session, md, deed);
 	control_meet(parent);
@@ -204,6 +216,8 @@ static void be_survivor(struct peers *parent, const void *argument)
 	else
 		await_failure(&session, &outcome);
 	control_send(parent, &outcome, sizeof outcome);
+	if (survivor->stages)
+		send_stages(&session, parent);
 	peers_part(parent);
 	_exit(0);
 }
@@ -212,9 +226,9 @@ struct cast {
 	struct peers survivor, victim, successor;
 };
 
-static void cast_players(struct cast *cast, const struct options *options, enum deed deed)
+static void cast_players(struct cast *cast, const struct options *options, enum deed deed, bool stages)
 {
-	const struct survivor survivor = {options, deed};
+	const struct survivor survivor = {options, deed, stages};
 
 	peers_start(&cast->victim, be_victim, options);
 	peers_start(&cast->successor, be_successor, options);
@@ -235,7 +249,8 @@ struct trial {
 	char event[80];
 };
 
-static struct trial perform(const struct options *options, enum deed deed)
+/* With the stages of the survivor too, unless `times` is NULL. */
+static struct trial perform(const struct options *options, enum deed deed, struct stage_times *times)
 {
 	enum play play = deeds[deed].play;
 	struct cast cast;
@@ -243,7 +258,7 @@ static struct trial perform(const struct options *options, enum deed deed)
 	ptl_process_id_t victim;
 	uint64_t killed = 0, ready = 0;
 
-	cast_players(&cast, options, deed);
+	cast_players(&cast, options, deed, times != NULL);
 	control_receive(&cast.victim, &victim, sizeof victim);
 	control_send(&cast.survivor, &victim, sizeof victim);
 	control_meet(&cast.survivor); /* it has warmed up */
@@ -260,6 +275,8 @@ static struct trial perform(const struct options *options, enum deed deed)
 	if (play == KILLED_MEANWHILE)
 		killed = peers_kill(&cast.victim);
 	control_receive(&cast.survivor, &outcome, sizeof outcome);
+	if (times)
+		control_receive(&cast.survivor, times, sizeof *times);
 	if (play == REPLACED)
 		control_receive(&cast.successor, &ready, sizeof ready);
 	peers_kill(&cast.successor);
@@ -275,33 +292,42 @@ static const struct column columns[] = {
 	{"greatest", "greatest", 3},     {NULL, "trials", 0},   {"Event", "event", -34},
 };
 
-static void print_case(const char *transport, const char *what, struct samples *times, const char *event)
+static void print_case(const struct session *session, const char *what, struct samples *times, const char *event,
+		       const struct stage_times stages[2])
 {
+	const struct run run = {.batch = 1, .batches = 1};
 	struct summary summary = samples_summary(times);
 
-	output_row((union cell[]){{.text = transport},
-				  {.text = what},
-				  {summary.median / 1e6},
-				  {times->value[0] / 1e6},
-				  {times->value[times->count - 1] / 1e6},
-				  {(double)summary.count},
-				  {.text = event}});
+	stage_row_with(session,
+		       (union cell[]){{.text = session->options->transport},
+				      {.text = what},
+				      {summary.median / 1e6},
+				      {times->value[0] / 1e6},
+				      {times->value[times->count - 1] / 1e6},
+				      {(double)summary.count},
+				      {.text = event}},
+		       &run, stages);
 	samples_free(times);
 }
 
 static void measure_deed(const struct options *options, enum deed deed, uint32_t trials)
 {
+	const struct session session = {.options = options, .load = options->load};
 	struct samples told = {0}, successor = {0};
+	static struct stage_times stages[2];
 	struct trial trial;
 
 	for (uint32_t i = 0; i < trials; i++) {
-		trial = perform(options, deed);
+		trial = perform(options, deed, NULL);
 		samples_add(&told, trial.told_ns);
 		samples_add(&successor, trial.successor_ns);
 	}
-	print_case(options->transport, deeds[deed].name, &told, trial.event);
+	stage_times_none(&stages[TARGET]); /* the victim cannot tell */
+	if (options->load.nic_timing)
+		perform(options, deed, &stages[INITIATOR]);
+	print_case(&session, deeds[deed].name, &told, trial.event, stages);
 	if (deeds[deed].play == REPLACED)
-		print_case(options->transport, "successor, once it is open", &successor, trial.event);
+		print_case(&session, "successor, once it is open", &successor, trial.event, stages);
 	else
 		samples_free(&successor);
 }
@@ -327,6 +353,7 @@ int recovery(const struct options *options)
 {
 	static const char *const all[] = {"node", "ofi:tcp", "ofi:net", "ofi:verbs"};
 	struct options own = *options;
+	const struct session session = {.options = options, .load = options->load};
 
 	own.unpinned = true; /* three processes, and none of them is in a hurry */
 	own.load.size_max = LONG_SIZE;
@@ -340,11 +367,12 @@ int recovery(const struct options *options)
 		    getenv("PTL_CONNECT_TIMEOUT"));
 	output_fact("PTL_PEER_TIMEOUT", "%s, bounds what nothing else does: node has pidfds, ofi probes after 1 s",
 		    getenv("PTL_PEER_TIMEOUT"));
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(&session, columns, sizeof columns / sizeof columns[0]);
 	if (own.transport)
 		measure_transport(&own, own.transport);
 	else
 		for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 			measure_transport(&own, all[i]);
+	stage_rows_close(&session);
 	return 0;
 }

@@ -3,21 +3,43 @@
 
 #include "pair.h"
 
-/* The initiator of a pair is ordered to measure a size, and answers with the latency, us; or to end. */
-#define NO_MORE UINT64_MAX
+/* What the initiator of a pair is ordered: to measure a size, and to answer with the latency, us, or with stages; or to end. */
+struct request {
+	enum { MEASURE, TIME_STAGES, END } kind;
+	uint64_t size;
+};
+
+static void answer_latency(struct session *session, struct peers *parent, uint64_t size)
+{
+	struct series series = {.run = {.exchange = EXCHANGE_PUT, .size = size}};
+
+	measure_row(session, &series, 1);
+	double us = samples_summary(&series.samples).median / 2000;
+	samples_free(&series.samples);
+	control_send(parent, &us, sizeof us);
+}
+
+static struct run timed_run(uint64_t size)
+{
+	return (struct run){.exchange = EXCHANGE_PUT, .size = size, .batch = 10, .batches = 100};
+}
+
+static void answer_stages(struct session *session, struct peers *parent, uint64_t size)
+{
+	const struct run run = timed_run(size);
+	static struct stage_times times[2];
+
+	measure_nic_timing(session, &run, times);
+	control_send(parent, times, sizeof times);
+}
 
 static void obey(struct session *session, struct peers *parent)
 {
-	uint64_t size;
+	struct request request;
 
-	for (control_receive(parent, &size, sizeof size); size != NO_MORE;
-	     control_receive(parent, &size, sizeof size)) {
-		struct series series = {.run = {.exchange = EXCHANGE_PUT, .size = size}};
-		measure_row(session, &series, 1);
-		double us = samples_summary(&series.samples).median / 2000;
-		samples_free(&series.samples);
-		control_send(parent, &us, sizeof us);
-	}
+	for (control_receive(parent, &request, sizeof request); request.kind != END;
+	     control_receive(parent, &request, sizeof request))
+		(request.kind == MEASURE ? answer_latency : answer_stages)(session, parent, request.size);
 	measure_end(session);
 }
 
@@ -37,19 +59,38 @@ void setups_open(struct peers *pairs, const struct setup *setups, size_t count, 
 
 double setups_measure(const struct peers *pair, uint64_t size)
 {
+	const struct request request = {MEASURE, size};
 	double us;
 
-	control_send(pair, &size, sizeof size);
+	control_send(pair, &request, sizeof request);
 	control_receive(pair, &us, sizeof us);
 	return us;
 }
 
+static void time_stages(const struct peers *pair, uint64_t size, struct stage_times times[2])
+{
+	const struct request request = {TIME_STAGES, size};
+
+	control_send(pair, &request, sizeof request);
+	control_receive(pair, times, 2 * sizeof *times);
+}
+
+void setups_row(const struct session *session, const union cell *cells, const struct peers *pair, uint64_t size)
+{
+	const struct run run = timed_run(size);
+	static struct stage_times times[2];
+
+	if (session->load.nic_timing)
+		time_stages(pair, size, times);
+	stage_row_with(session, cells, &run, times);
+}
+
 void setups_close(struct peers *pairs, size_t count)
 {
-	const uint64_t size = NO_MORE;
+	const struct request request = {.kind = END};
 
 	for (size_t i = 0; i < count; i++) {
-		control_send(&pairs[i], &size, sizeof size);
+		control_send(&pairs[i], &request, sizeof request);
 		peers_part(&pairs[i]);
 		peers_finish(&pairs[i]);
 	}

@@ -4,6 +4,7 @@
 #define PTLBENCH_SETUPS_H
 
 #include "measure.h"
+#include "stage_rows.h"
 
 struct setup {
 	struct setting settings[2]; /* environment by role; variable NULL: none */
@@ -16,6 +17,9 @@ void setups_open(struct peers *pairs, const struct setup *setups, size_t count, 
 
 /* One turn: half a round trip of puts of so many bytes, one receive descriptor for all; median, us. */
 double setups_measure(const struct peers *pair, uint64_t size);
+
+/* A row, with the stages of `pair` if --nic-timing asks for them.  Of the session only load and options are used. */
+void setups_row(const struct session *session, const union cell *cells, const struct peers *pair, uint64_t size);
 
 void setups_close(struct peers *pairs, size_t count);
 

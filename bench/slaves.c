@@ -10,9 +10,26 @@
 #define BATCH 10
 
 /* What hdr_data of a put asks for: this, or 0 for nothing, or 1 more than the bytes of the answer. */
-#define THE_END UINT64_MAX
+#define THE_END    UINT64_MAX
+#define CLOCKS_ON  (UINT64_MAX - 1)
+#define CLOCKS_OFF (UINT64_MAX - 2)
 
-static void serve(struct session *session)
+/* False: it was nothing about clocks.  The master waits, so that nothing else is under way. */
+static bool obey_clocks(struct session *session, const struct peers *master, uint64_t wanted)
+{
+	static struct stage_times times;
+
+	if (wanted == CLOCKS_ON) {
+		PTL(PtlNicTimingSet(session->ni, 1));
+		control_meet(master);
+	} else if (wanted == CLOCKS_OFF) {
+		stage_times_take(session->ni, &times);
+		control_send(master, &times, sizeof times);
+	}
+	return wanted == CLOCKS_ON || wanted == CLOCKS_OFF;
+}
+
+static void serve(struct session *session, const struct peers *master)
 {
 	ptl_handle_md_t md =
 		session_bind(session, session_md(session, session->source, session->source_size, 0), PTL_RETAIN);
@@ -22,7 +39,7 @@ static void serve(struct session *session)
 		uint64_t wanted = session->event.hdr_data;
 		if (wanted == THE_END)
 			return;
-		if (wanted)
+		if (wanted && !obey_clocks(session, master, wanted))
 			PTL(PtlPutRegion(md, 0, wanted - 1, PTL_NO_ACK_REQ, session->other, BENCH_PT_INDEX, 0,
 					 BITS_DATA, 0, 0));
 	}
@@ -41,7 +58,7 @@ static void be_slave(struct peers *master, const void *options)
 	control_receive(master, &session.other, sizeof session.other);
 	session_attach_sink(&session, session.sink_size);
 	control_meet(master);
-	serve(&session);
+	serve(&session, master);
 	peers_part(master);
 	PtlFini();
 }
@@ -125,6 +142,31 @@ double slaves_time(struct session *master, const struct slaves *slaves,
 	double median = samples_summary(&samples).median;
 	samples_free(&samples);
 	return median;
+}
+
+static void time_stages(struct session *master, const struct slaves *slaves,
+			void (*once)(struct session *, const struct slaves *, struct round), struct round round,
+			struct stage_times times[2])
+{
+	catch_up(master, slaves, round.active);
+	slaves_put(slaves, 0, slaves->note, (int64_t)(CLOCKS_ON - 1));
+	control_meet(&slaves->peers[0]);
+	PTL(PtlNicTimingSet(master->ni, 1));
+	time_batch(master, slaves, once, round);
+	stage_times_take(master->ni, &times[INITIATOR]);
+	slaves_put(slaves, 0, slaves->note, (int64_t)(CLOCKS_OFF - 1));
+	control_receive(&slaves->peers[0], &times[TARGET], sizeof times[TARGET]);
+}
+
+void slaves_row(struct session *master, const struct slaves *slaves, const union cell *cells,
+		void (*once)(struct session *, const struct slaves *, struct round), struct round round)
+{
+	const struct run run = {.size = round.size, .window = round.window, .batch = BATCH, .batches = 1};
+	static struct stage_times times[2];
+
+	if (master->load.nic_timing)
+		time_stages(master, slaves, once, round, times);
+	stage_row_with(master, cells, &run, times);
 }
 
 void slaves_end(struct slaves *slaves, struct session *master)

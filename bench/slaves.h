@@ -3,7 +3,7 @@
 #ifndef PTLBENCH_SLAVES_H
 #define PTLBENCH_SLAVES_H
 
-#include "session.h"
+#include "stage_rows.h"
 
 struct slaves {
 	unsigned count;
@@ -33,6 +33,10 @@ struct round {
 /* Does so for half a row's time; median of batches, us for each.  Events are counted from 0 in each. */
 double slaves_time(struct session *master, const struct slaves *slaves,
 		   void (*once)(struct session *, const struct slaves *, struct round), struct round round);
+
+/* A row; with --nic-timing it has the stages of the master and of its first slave, of a batch of its own of what `once` does. */
+void slaves_row(struct session *master, const struct slaves *slaves, const union cell *cells,
+		void (*once)(struct session *, const struct slaves *, struct round), struct round round);
 
 void slaves_end(struct slaves *slaves, struct session *master);
 

@@ -46,29 +46,54 @@ void stage_rows_open(const struct session *session, const struct column *columns
 
 static struct timed_row *time_row(struct session *session, struct run run)
 {
-	table.rows = grow(table.rows, (table.count + 1) * sizeof *table.rows);
-	struct timed_row *row = &table.rows[table.count++];
+	static struct timed_row timed;
 
 	run.lead = 0;
 	if (!run.batches) {
 		run.batch = run.window ? 1 : 10;
 		run.batches = 100;
 	}
-	row->run = run;
-	measure_nic_timing(session, &run, row->times);
-	return row;
+	timed.run = run;
+	measure_nic_timing(session, &run, timed.times);
+	return &timed;
+}
+
+static void keep_row(const struct run *run, const struct stage_times times[2])
+{
+	table.rows = grow(table.rows, (table.count + 1) * sizeof *table.rows);
+	struct timed_row *row = &table.rows[table.count++];
+
+	*row = (struct timed_row){.times = {times[INITIATOR], times[TARGET]}};
+	if (run)
+		row->run = *run;
+}
+
+void stage_row_with(const struct session *session, const union cell *cells, const struct run *run,
+		    const struct stage_times times[2])
+{
+	memcpy(table.cells, cells, table.own * sizeof *cells);
+	if (session->load.nic_timing) {
+		keep_row(run, times);
+		stage_cells(&times[INITIATOR], &table.cells[table.own]);
+		stage_cells(&times[TARGET], &table.cells[table.own + STAGE_COLUMNS]);
+	}
+	output_row(table.cells);
 }
 
 void stage_row(struct session *session, const union cell *cells, const struct run *run)
 {
-	memcpy(table.cells, cells, table.own * sizeof *cells);
-	if (session->load.nic_timing) {
-		const struct timed_row *row = time_row(session, *run);
+	static struct stage_times none[2];
+	const struct stage_times *times = none;
 
-		stage_cells(&row->times[INITIATOR], &table.cells[table.own]);
-		stage_cells(&row->times[TARGET], &table.cells[table.own + STAGE_COLUMNS]);
+	stage_times_none(&none[INITIATOR]);
+	stage_times_none(&none[TARGET]);
+	if (session->load.nic_timing && run) {
+		const struct timed_row *timed = time_row(session, *run);
+
+		run = &timed->run;
+		times = timed->times;
 	}
-	output_row(table.cells);
+	stage_row_with(session, cells, run, times);
 }
 
 static void print_row(const struct timed_row *row, size_t number)

@@ -39,14 +39,26 @@ SUMS = (("self", "self-latency"), ("node", "put-latency"), ("node", "get-latency
 
 # Tests that are no size table: a row of each has the stages of both sides.
 ROWS = (("match-depth", "--depths", "10", "--row-time", "20"), ("bypass", "--sizes", "64", "--iterations", "1"),
-        ("completion", "--sizes", "64", "--row-time", "20"))
+        ("completion", "--sizes", "64", "--row-time", "20"), ("blocking", "--sizes", "64", "--row-time", "20", "--repeat", "1"),
+        ("crossover", "--sizes", "64", "--row-time", "20", "--repeat", "1"), ("hot-spot", "--sizes", "64", "--row-time", "20"),
+        ("peers", "--sizes", "64", "--row-time", "20"), ("pairs", "--repeat", "1"))
+# Tests in which this row has stages, as the one of gets, and others have none.
+SOME = (("initiator-timing", "Total", "operation", "--sizes", "8", "--iterations", "10"),
+        ("operations", "PtlPut", "operation", "--iterations", "10"))
 
 
 def check_rows(ptlbench):
     for test in ROWS:
         command = [ptlbench, *test, "--transport", "node", "--iface", "lo", "--quick", "--nic-timing", "--format", "json"]
         for row in json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)["rows"]:
-            check_side(row["target"])
+            check_side(row["target"], long=test[0] == "crossover")
+    for test, wanted, key, *options in SOME:
+        command = [ptlbench, test, *options, "--transport", "node", "--iface", "lo", "--quick", "--nic-timing", "--format", "json"]
+        rows = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)["rows"]
+        assert all((row["target"]["messages"] is None) == (row[key] not in (wanted, "PtlGet")) for row in rows), rows
+        for row in rows:
+            if row[key] == wanted:
+                check_side(row["target"])
 
 
 def check_sums(ptlbench):
@@ -70,12 +82,12 @@ def measure(ptlbench, output):
     return subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
-def check_side(side):
+def check_side(side, long=False):
     stages = {name: stage for name, stage in side.items() if name != "messages"}
     assert side["messages"] == stages["message_total"]["count"] > 0, side
     assert set(stages["match"]) == {"count", "mean_ns", "trimmed_mean_ns", "p50_ns", "p99_ns", "total_ns", "clock_ns"}, side
     assert stages["match"]["count"] > 0 and stages["match"]["mean_ns"] > 0, side
-    assert stages["RDMA"]["count"] == 0 and stages["RDMA"]["mean_ns"] is None, side # of short messages
+    assert long or stages["RDMA"]["count"] == 0 and stages["RDMA"]["mean_ns"] is None, side # of short messages
 
 
 def check_data(ptlbench):
