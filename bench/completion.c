@@ -15,7 +15,7 @@
 #include "stage_rows.h"
 
 /* run.variant; logp.c knows that the first two are PtlEQWait and PtlEQGet */
-enum notice { NOTICE_WAIT, NOTICE_GET, NOTICE_ACK, NOTICE_BYTE, NOTICE_COUNT };
+enum notice { NOTICE_WAIT, NOTICE_GET, NOTICE_ACK = COMPLETION_BY_ACK, NOTICE_BYTE, NOTICE_COUNT };
 
 static ptl_handle_md_t source_md;
 static ptl_handle_me_t entry;

@@ -35,6 +35,11 @@ enum exchange_id {
 	EXCHANGE_HOST_OVERHEAD,
 	EXCHANGE_FRAGMENTS,
 	EXCHANGE_SEQUENCE,
+	EXCHANGE_AM, /* layers above */
+	EXCHANGE_AM_STREAM,
+	EXCHANGE_AM_OVERHEAD,
+	EXCHANGE_SPLITC,
+	EXCHANGE_SPLITC_OVERHEAD,
 	EXCHANGE_TIMED,
 	EXCHANGE_RAW_TIMED,
 	EXCHANGE_SLOTS, /* without any library */
@@ -92,6 +97,9 @@ extern const struct exchange overhead_exchange;                            /* lo
 extern const struct exchange host_overhead_exchange;                       /* host_overhead.c */
 extern const struct exchange fragments_exchange;                           /* fragment.c */
 extern const struct exchange sequence_exchange;                            /* sequence.c */
+extern const struct exchange am_exchange, am_stream_exchange;              /* am_exchange.c */
+extern const struct exchange am_overhead_exchange;                         /* am_exchange.c */
+extern const struct exchange splitc_exchange, splitc_overhead_exchange;    /* splitc_exchange.c */
 extern const struct exchange timed_exchange, raw_timed_exchange;           /* initiator_timing.c */
 extern const struct exchange slots_exchange, slots_window_exchange;        /* slots.c */
 extern const struct exchange bare_exchange, bare_window_exchange;          /* bare.c */
@@ -100,6 +108,9 @@ extern const struct exchange raw_put_exchange, raw_get_exchange;           /* ra
 extern const struct exchange raw_put_window_exchange, raw_get_window_exchange;
 extern const struct exchange rma_put_exchange, rma_get_exchange; /* raw_rma.c */
 extern const struct exchange rma_put_window_exchange, rma_get_window_exchange;
+
+/* run.variant of EXCHANGE_COMPLETION: the initiator waits for its ACK, and nothing comes back. */
+#define COMPLETION_BY_ACK 2
 
 static inline uint32_t run_iterations(const struct run *run)
 {

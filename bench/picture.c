@@ -26,6 +26,8 @@ static const struct {
 	{"bidirectional-bandwidth", {BYTES, "megabytes_per_second:bandwidth", "MB/s", "", ""}},
 	{"initiator-timing", {BYTES, "median_us", "us", "", "operation"}},
 	{"logp", {BYTES, "half_rtt_us latency_us:L send_overhead_us receive_overhead_us gap_us", "us", "", ""}},
+	{"am", {BYTES, "half_rtt_us:RTT/2 send_overhead_us receive_overhead_us gap_us", "us", "", "flow_control"}},
+	{"splitc", {BYTES, "median_us:Split-C portals_us:Portals", "us", "", "operation"}},
 	{"host-overhead", {BYTES, "post_us take_us host_us latency_us:half_a_round_trip", "us", "", ""}},
 	{"availability",
 	 {"available_percent", "time for computing, %", "megabytes_per_second:bandwidth", "MB/s", "", "bytes"}},

@@ -52,6 +52,9 @@ int availability(struct session *session);
 int completion(struct session *session);
 int buffer_reuse(struct session *session);
 int segments(struct session *session);
+int am(struct session *session);
+int splitc(struct session *session);
+int breakdown(struct session *session);
 
 /* Of this machine alone. */
 int machine_limits(const struct options *options);

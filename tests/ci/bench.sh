@@ -55,6 +55,9 @@ suite node fragment "^4096,512,($figure),($figure),($figure),($figure),($figure)
 suite node logp "^64,($figure),[^,]*,-?($figure),($figure),($figure),($figure)" "${sized[@]}"
 suite node availability "^64,($figure),($figure),($figure),($figure)" "${sized[@]}"
 suite node buffer-reuse "^64,2,1024,50,($figure),($figure)" "${sized[@]}"
+suite node am "^64,\"medium\",\"no credits\",($figure),[^,]*,[^,]*,($figure),($figure),($figure)" "${sized[@]}"
+suite node splitc "^\"bulk store\",64,($figure),($figure),($figure),($figure)" "${sized[@]}"
+suite node breakdown "^\"Active Messages\",\"base transport\",\"PtlPutRegion\",($figure),($figure),," --row-time 20
 suite node segments "^64,64,($figure),($figure),($figure)" "${sized[@]}"
 for transport in node ofi:tcp; do
 	suite $transport bidirectional-latency "^64,($figure)," "${sized[@]}" --check

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Split-C's operations between the two processes of a run (examples/splitc): so many of one kind, and then sc_sync().  The target
+ * does nothing, or the same where the operation is collective; it waits in the barrier at the end, and counts stores there.
+ */
+#include "splitc_exchange.h"
+
+#include <string.h>
+
+#include "examples/splitc/splitc.h"
+#include "fail.h"
+#include "layer_clock.h"
+
+static sc_global there;
+
+static void require(int rc, const char *what)
+{
+	if (rc < 0)
+		fail("Split-C: %s: %s (%s)", what, strerror(-rc), PtlNicErrorText());
+}
+
+static void splitc_prepare(struct session *session, const struct run *run)
+{
+	const unsigned rank = session->peers.role == INITIATOR ? 0 : 1;
+	const ptl_process_id_t ids[] = {rank ? session->other : session->self, rank ? session->self : session->other};
+	const size_t bytes = run->size < sizeof(uint64_t) ? sizeof(uint64_t) : run->size;
+
+	require(sc_init(session->ni, rank, 2, ids, bytes + CACHE_LINE), "begin");
+	there = sc_at(1 - rank, sc_alloc(bytes));
+}
+
+static void splitc_finish(struct session *session, const struct run *run)
+{
+	(void)session;
+	(void)run;
+	require(sc_barrier(), "last barrier");
+	sc_end();
+}
+
+static int do_one(const struct session *session, const struct run *run)
+{
+	uint64_t *value = (uint64_t *)(void *)session->source;
+
+	switch ((enum splitc_operation)run->variant) {
+	case SPLITC_READ:
+		return sc_read(value, there);
+	case SPLITC_WRITE:
+		return sc_write(there, *value);
+	case SPLITC_GET:
+		return sc_get(value, there);
+	case SPLITC_PUT:
+		return sc_put(there, *value);
+	case SPLITC_STORE:
+		return sc_store(there, *value);
+	case SPLITC_BULK_READ:
+		return sc_bulk_read(session->source, there, run->size);
+	case SPLITC_BULK_WRITE:
+		return sc_bulk_write(there, session->source, run->size);
+	case SPLITC_BULK_GET:
+		return sc_bulk_get(session->source, there, run->size);
+	case SPLITC_BULK_PUT:
+		return sc_bulk_put(there, session->source, run->size);
+	case SPLITC_BULK_STORE:
+		return sc_bulk_store(there, session->source, run->size);
+	case SPLITC_ALL_STORE_SYNC:
+		return sc_all_store_sync();
+	default:
+		return sc_barrier();
+	}
+}
+
+static void splitc_initiate(struct session *session, const struct run *run, uint32_t iteration)
+{
+	(void)iteration;
+	for (uint32_t i = 0; i < run->window; i++)
+		require(do_one(session, run), "operation");
+	require(sc_sync(), "sc_sync");
+}
+
+static void splitc_serve(struct session *session, const struct run *run, uint32_t iteration)
+{
+	(void)iteration;
+	for (uint32_t i = 0; i < run->window && run->variant >= SPLITC_ALL_STORE_SYNC; i++)
+		require(do_one(session, run), "operation");
+}
+
+/* What is asked for has arrived when we begin to take it: run.depth says how long we keep from Portals meanwhile, ns. */
+static void overhead_initiate(struct session *session, const struct run *run, uint32_t iteration)
+{
+	uint64_t began;
+
+	(void)iteration;
+	for (uint32_t i = 0; i < run->window; i++) {
+		began = layer_clock_now();
+		require(do_one(session, run), "operation");
+		layer_clock_add(LAYER_SEND, began);
+	}
+	for (uint64_t end = monotonic_ns() + run->depth; monotonic_ns() < end;)
+		cpu_pause();
+	began = layer_clock_now();
+	require(sc_sync(), "sc_sync");
+	layer_clock_add(LAYER_RECEIVE, began);
+	layer_clock_burst(run->window);
+}
+
+const struct exchange splitc_exchange = {splitc_prepare, splitc_initiate, splitc_serve, splitc_finish};
+const struct exchange splitc_overhead_exchange = {splitc_prepare, overhead_initiate, splitc_serve, splitc_finish};
