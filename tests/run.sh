@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Builds everything and tests everything; `tests/run.sh --help` says how.  A group is a function group_NAME; it counts
-# with pass, fail, skip and add.  Logs and builds stay in build-tests/ (or $PORTALS_TEST_BUILD) for whoever looks for a cause.
+# with pass, fail, skip and add.  Logs and builds stay in build-tests/ (or $PORTALS_TEST_BUILD) for a search for a cause.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 source=$PWD
@@ -45,7 +45,7 @@ usage()
 	               (ofi:udp too) and user ids are worth. (Other users on a node: containers.)
 	  hosts        processes on two or three hosts (network namespaces; needs root): conformance over the network
 	               between them, node and network at once, delay, loss, a link that fails, a host that vanishes
-	  spin         models: nobody sleeps through work, whoever owns the NIC, nothing in shared memory is lost;
+	  spin         models: no thread sleeps through work, whichever owns the NIC, nothing in shared memory is lost;
 	               and the same broken on purpose; a third a day and what has changed, all with --nightly
 	  fuzz         malformed bytes against the decoders of messages, shared memory, control messages, settings and tuning files, well-formed
 	               lies against the engine, 12 s each, ten minutes with --nightly (libFuzzer)
@@ -186,7 +186,7 @@ program() # NAME COMMAND...
 	collect "$log" $? $((SECONDS - began))
 }
 
-# A network may stumble, and somebody else may be installing: a few tries, a little apart.
+# A network may stumble, and another process may be installing: a few tries, a little apart.
 apt() # ARGUMENT...
 {
 	local root=() tries
@@ -247,7 +247,7 @@ targets_of() # NAME
 	esac
 }
 
-# Configures and compiles one variant, once; whoever needs it meanwhile waits, and who builds it counts its failure.
+# Configures and compiles one variant, once; a group that needs it meanwhile waits, and the one that builds it counts its failure.
 build() # release | address | thread | faults
 {
 	local name=$1 lock status result=$logs/built-$1
@@ -611,7 +611,7 @@ gather_what_ended()
 	running=$still
 }
 
-# What is known of groups that have not ended; and nobody outlives us.
+# What is known of groups that have not ended; and no process outlives us.
 cut_short()
 {
 	local group

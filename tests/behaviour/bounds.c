@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How much may wait for one peer, and what everybody else can do meanwhile. */
+/* How much may wait for one peer, and what all others can do meanwhile. */
 #include "tests/behaviour/behaviour.h"
 
 #define PATIENT_CONTACT "PTL_CONNECT_TIMEOUT=600s PTL_LINGER=0"
 
-/* Puts to somebody who never comes, until no more are taken.  Returns how many were. */
+/* Puts to a process that never comes, until no more are taken.  Returns how many were. */
 static unsigned wait_for_nobody(void)
 {
 	static char byte;

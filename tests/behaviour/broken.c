@@ -231,7 +231,7 @@ static void a_long_put_of_pieces_that_cannot_be_read_fails_alone(void)
 	in_pieces_of_all_sizes(a_long_put_whose_source_cannot_be_read_fails_alone);
 }
 
-/* Long messages go through slabs: nobody may read the other's memory. */
+/* Long messages go through slabs: neither may read the other's memory. */
 static void refuse_and_open(void)
 {
 	if (!refuse_cross_memory())

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Everybody puts to everybody else as the first thing ever said between them. */
+/* Every process puts to every other as the first thing ever said between them. */
 static void meet_all_at_once(unsigned series)
 {
 	static char area[8];
@@ -81,7 +81,7 @@ static void a_put_to_nobody_fails_after_the_connect_timeout(void)
 	ptl_handle_md_t md = bind_md(md_over(bytes, 8, PTL_MD_EVENT_START_DISABLE, eq));
 	uint64_t start = now_ns();
 	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, nobody(), INDEX, 0, BITS, 0, 0));
-	/* Not after the usual 30 seconds, for which nobody waits here. */
+	/* Not after the usual 30 seconds, for which no test waits. */
 	CHECK_EQUAL(take_failed(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_UNREACHABLE);
 	CHECK_LESS(900000000, now_ns() - start);
 	CHECK_LESS(now_ns() - start, 25000000000);
@@ -174,7 +174,7 @@ static void only_a_transport_that_proves_user_ids_will_do_if_that_is_required(vo
 		FAIL("\"%s\" does not name the setting", PtlNicErrorText());
 }
 
-/* ---- Where others compute, whoever yields gets its core back when each of them has used up its time slice. ---- */
+/* ---- Where others compute, a thread that yields gets its core back when each of them has used up its time slice. ---- */
 
 #define TIME_SLICE_NS 4000000
 

@@ -307,7 +307,7 @@ static void the_counters_say_who_drove(void)
 	ptl_nic_counters_t before, after;
 	open_traffic();
 	CHECK_OK(PtlNicCounters(ni, &before));
-	barrier(); /* nobody has begun */
+	barrier(); /* no thread has begun */
 	CHECK(exchange(FEWER(500)));
 	barrier();
 	CHECK_OK(PtlNicCounters(ni, &after));

@@ -228,7 +228,7 @@ static void an_event_loop_is_woken_by_every_message(void)
 	barrier();
 }
 
-/* The loop's thread sleeps outside Portals from the beginning; nobody but the NIC thread is there to drive. */
+/* The loop's thread sleeps outside Portals from the beginning; only the NIC thread is there to drive. */
 static void long_messages_and_first_contacts_progress_while_the_loop_sleeps(void)
 {
 	ptl_handle_eq_t eq = new_eq(16);
@@ -412,7 +412,7 @@ static void in_host_mode_a_descriptor_is_refused_with_the_reason(void)
 	CHECK(strstr(PtlNicErrorText(), "PTL_NIC_MODE") != NULL);
 }
 
-/* Rows: they need somebody who drives. */
+/* Rows: they need a thread that drives. */
 #define LOOP_PAIR(test)                                                                                                \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = 2, .traits = TRAIT_PAIR | TRAIT_NIC_THREAD                    \

@@ -172,7 +172,7 @@ static ptl_nic_peer_state_t known_of(ptl_process_id_t id, const char **evidence)
 	return state;
 }
 
-/* The survivor sleeps on its descriptor, or in PtlEQPoll where nobody drives meanwhile. */
+/* The survivor sleeps on its descriptor, or in PtlEQPoll where no other thread drives meanwhile. */
 static ptl_event_t next_death(ptl_handle_eq_t eq)
 {
 	struct pollfd wait = {.events = POLLIN};
@@ -221,7 +221,7 @@ static void a_peer_is_known_to_be_unknown_connected_or_dead_and_an_event_tells_o
 	CHECK(*evidence != '\0');
 	take_failed(eq, PTL_EVENT_REPLY_END);
 	CHECK_EMPTY(deaths);
-	/* Somebody asks for it again, and for no more events. */
+	/* It is asked for again, and for no more events. */
 	CHECK_OK(PtlNicPeerEvents(ni, PTL_EQ_NONE));
 	CHECK_OK(PtlGet(md, target_id(), INDEX_SIDE, 0, BITS, 0));
 	CHECK_EQUAL(known_of(target_id(), NULL), PTL_NIC_PEER_CONTACTING);

@@ -12,7 +12,7 @@ static void work(void)
 	CHECK_OK(PtlProgress(ni, 0));
 }
 
-/* Opens the interface; nobody has said anything to anybody, and this process does not look at event queues by itself. */
+/* Opens the interface; no process has said anything to another, and this process does not look at event queues by itself. */
 static void begin_held(unsigned series)
 {
 	announce_ids(series);

@@ -89,7 +89,7 @@ static void an_interface_can_be_closed_with_traffic_in_flight(void)
 		CHECK_OK(PtlNIFini(ni));
 		CHECK_LESS(now_ns() - start, 25000000000); /* PTL_LINGER is 1 s, PTL_CONNECT_TIMEOUT 30 s */
 		open_interface(PTL_PID_ANY);
-		drive_while_waiting(); /* who holds the old one's port answers that the old one is gone, if he does */
+		drive_while_waiting(); /* a process with the old one's port answers that the old one is gone, if it does */
 	} else {
 		every_start_has_its_end(eq);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sixty-four processes of one node: everybody reaches everybody, and those that sleep cost the others nothing. */
+/* Sixty-four processes of one node: each reaches each, and those that sleep cost the others nothing. */
 #include "tests/faults/containers/containers.h"
 
 #include <stdatomic.h>
@@ -24,7 +24,7 @@ static unsigned me;
 static ptl_handle_eq_t in, out;
 static uint8_t *area; /* a part for each of the others */
 
-/* --- everybody to everybody --- */
+/* --- all to all --- */
 
 static void open_place(void)
 {

@@ -49,7 +49,7 @@ static int keep_sending(ptl_handle_md_t md, ptl_handle_eq_t eq, int count)
 
 /*
  * Writing to a connection whose other end is gone raises SIGPIPE, which by default ends the process.  It does not matter
- * here when the death is noticed: what was under way and what comes later fails or is lost, and nobody else dies of it.
+ * here when the death is noticed: what was under way and what comes later fails or is lost, and no other process dies of it.
  */
 static void a_killed_peer_raises_no_signal(void)
 {

@@ -55,7 +55,7 @@ static void spoil_attention(struct node_segment *segment)
 	atomic_store(&segment->attention, NODE_CLOSED);
 }
 
-/* So that whoever has to be met anew cannot be. */
+/* So that a peer that has to be met anew cannot be. */
 static void spoil_constants(struct node_segment *segment)
 {
 	segment->incarnation[0] ^= 1;

@@ -240,7 +240,7 @@ static void a_child_that_starts_anew_prints_its_own_state(void)
 {
 	pid_t child = fork_child();
 	if (child == 0) {
-		raise(SIGUSR2); /* nobody is there who would print */
+		raise(SIGUSR2); /* no thread is there that would print */
 		PtlFini();
 		open_interface(PTL_PID_ANY);
 		listen_in();

@@ -212,7 +212,7 @@ static void *take_one(void *argument)
 
 /*
  * Of three threads that sleep, one sleeps for the engine.  When it and another leave at about the same time, the third
- * has to take over, although nobody else in this process calls Portals: no barrier while it waits.
+ * has to take over, although no other thread of this process calls Portals: no barrier while it waits.
  */
 static void the_last_of_three_sleepers_is_woken_too(void)
 {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # usage: tests/ci/bench_compare.sh PTLBENCH
-# ptlbench compare runs to its end with whoever is there and names whoever is missing; its tables can be read by programs.
+# ptlbench compare runs to its end with the candidates that are there and names those that are missing; its tables can be read by programs.
 # No figure is judged here.
 set -eu
 ptlbench=$(realpath "$1")
@@ -58,7 +58,7 @@ read_json "it['test'] == 'compare' and 'no such header' in it['notes']['UCX']"
 read_json "{row['bytes'] for row in it['rows']} == {8} and figures('ours') and figures('bare_lines')"
 read_json "not figures('ucx')"
 
-run "compare with whoever is here, and another build" "$ptlbench" "${quick[@]}" --rows match-depth,unexpected \
+run "compare with the candidates that are here, and another build" "$ptlbench" "${quick[@]}" --rows match-depth,unexpected \
 	--against "$ptlbench" --format json
 read_json "{row['test'] for row in it['rows']} == {'match-depth', 'unexpected'} and figures('other_build') and figures('to_other')"
 # mpicc may be there without mpi.h: the launch group installs no more than that.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # usage: tests/ci/bench_usage.sh PTLBENCH [EXAMPLES]
-# What ptlbench, its scripts and the examples say to somebody who does not know them yet: help, nearest names, refusals
+# What ptlbench, its scripts and the examples say to a user who does not know them yet: help, nearest names, refusals
 # before anything happens.
 set -eu
 # Whole paths: two_hosts.sh goes elsewhere.

@@ -324,7 +324,7 @@ static void c1_2_unlinking_position_and_acknowledgement_have_two_values_each(voi
 	CHECK(ack[0] != ack[1] && ack[1] == ack[2]);
 }
 
-/* Nobody answers to this id, so the send ends in failure when the attempt to reach him has taken too long. */
+/* No process answers to this id, so the send ends in failure when the attempt to reach it has taken too long. */
 static void c1_2_failure_is_told_by_ni_fail_type_not_by_the_kind(void)
 {
 	ptl_handle_eq_t eq = new_eq(8);

@@ -610,7 +610,7 @@ static void c2_1_a_pid_of_another_interface_of_the_process_is_taken(void)
 	check_works(second);
 }
 
-/* The one who may have the pid keeps it until the other has been refused, and can have it afterwards. */
+/* The process that may have the pid keeps it until the other has been refused, and can have it afterwards. */
 static void c2_1_a_pid_of_another_process_of_the_node_is_taken(void)
 {
 	announce_ids(2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 2.5 Event queues: the calls.  How events come out of a queue, and who may wait for them, is chapter 3.11's subject. */
+/* 2.5 Event queues: the calls.  How events come out of a queue, and which threads may wait for them, is chapter 3.11's subject. */
 #include "tests/conformance/conformance.h"
 
 static const struct row rows[] = {

@@ -220,7 +220,7 @@ static void c2_7_the_whole_of_pieces_is_their_sum(void)
 	}
 }
 
-/* All are accepted though nobody is there; that is learned from events. */
+/* All are accepted though no process is there; that is learned from events. */
 static void c2_7_the_calls_return_before_the_operation_is_over(void)
 {
 	ptl_handle_eq_t eq = new_eq(16);

@@ -80,7 +80,7 @@ static void check_used_up(struct window window, ptl_unlink_t me, ptl_unlink_t md
 	CHECK_EMPTY(eq);
 }
 
-/* All four combinations of who goes, used up by the second of two puts. */
+/* All four combinations of what goes, used up by the second of two puts. */
 static void use_up(ptl_md_t used_up_by_two_puts, ptl_handle_eq_t eq)
 {
 	for (int round = 0; round < 4; round++) {

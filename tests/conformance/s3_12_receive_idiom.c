@@ -4,7 +4,7 @@
  *
  * Two processes send each other messages and receive them as an MPI would: by tag or by wildcard, each receive the oldest
  * message that it fits.  A match list has three parts: posted receives, a marker, and behind it what catches messages that
- * nobody has asked for yet: blocks for the data of short ones, and an entry that notes long ones, whose data the receiver
+ * are not asked for yet: blocks for the data of short ones, and an entry that notes long ones, whose data the receiver
  * then fetches.  A receive is posted before the marker and becomes active only if no message came unexpected meanwhile;
  * otherwise those are looked through first.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 3.13 Access control: whom the table admits. */
+/* 3.13 Access control: which processes the table admits. */
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/requests.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * 3.14 Failures.  Operations fail here because their other end does not exist, or dies: killed in the middle of a
- * transfer (so long that whoever reads its START event and kills at once kills in its middle), or before it could
+ * transfer (so long that to kill at once when its START event is read is to kill in its middle), or before it could
  * answer.  Of three processes the first is the initiator, the last the target; the one between them only shows that
  * the survivor is well.
  */
@@ -30,7 +30,7 @@ static const struct row rows[] = {
 	{0},
 };
 
-/* ---- Nobody there ---- */
+/* ---- No process there ---- */
 
 /* What the initiator hears of a request whose target cannot be reached: every END fails. */
 static const struct {
@@ -120,7 +120,7 @@ static void c3_14_puts_wait_for_a_process_that_starts_later(void)
 		for (int i = 0; i < COUNT; i++)
 			CHECK_OK(PtlPutRegion(md, 0, short_and_long[i % 2], PTL_NO_ACK_REQ, target_id(), INDEX, 0, BITS,
 					      0, 0));
-		CHECK_EMPTY(eq); /* nobody is there to send to */
+		CHECK_EMPTY(eq); /* no process is there to send to */
 		barrier();
 		for (int i = 0; i < COUNT; i++)
 			take(eq, PTL_EVENT_SEND_END);
@@ -160,7 +160,7 @@ static void murder(int rank)
 	CHECK(kill(pid_of(rank), SIGKILL) == 0);
 }
 
-/* Everybody alive calls this after the death; the two put to and get from each other. */
+/* Every living process calls this after the death; the two put to and get from each other. */
 static void the_living_work_on(int dead)
 {
 	ptl_handle_eq_t out = new_eq(8), in = new_eq(32);
@@ -362,7 +362,7 @@ static void c3_14_requests_for_a_process_that_died_fail(void)
 		.name = #test, .run = test, .proves = numbers, .processes = 1,                                         \
 		.environment = "PTL_CONNECT_TIMEOUT=500ms"                                                             \
 	}
-/* Contact takes its time on a busy machine: only who looks for nobody may be in a hurry. */
+/* Contact takes its time on a busy machine: only a process that looks for none may be in a hurry. */
 #define DEADLY(test, numbers, count, trait)                                                                            \
 	{                                                                                                              \
 		.name = #test, .run = test, .proves = numbers, .processes = count, .traits = TRAIT_SEVERAL | (trait),  \

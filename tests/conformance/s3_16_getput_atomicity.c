@@ -24,8 +24,8 @@ static const struct row rows[] = {
 #define SWAPPABLE (ANY_REQUEST | PTL_MD_MANAGE_REMOTE)
 
 /*
- * Every process swaps numbers that nobody else uses with one word at the last one.  Each number then has exactly one
- * owner: whoever got it back, or the word.
+ * Every process swaps numbers that no other uses with one word at the last one.  Each number then has exactly one
+ * owner: the process that got it back, or the word.
  */
 static void c3_16_getputs_of_many_processes_on_one_word_lose_and_double_nothing(void)
 {

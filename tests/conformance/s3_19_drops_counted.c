@@ -22,7 +22,7 @@ static const struct row rows[] = {
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
-#define CLOSED       1 /* access control entry that admits nobody */
+#define CLOSED       1 /* access control entry that admits no process */
 
 /* Where a request goes. */
 struct errand {
@@ -180,7 +180,7 @@ static void c3_19_the_initiator_of_a_dropped_request_is_not_told(void)
 	CHECK_EQUAL(drops(), am_target() ? 6 : 0);
 }
 
-/* ---- Answers that find nobody ---- */
+/* ---- Answers that find no interface ---- */
 
 static void open_generous_window(void)
 {

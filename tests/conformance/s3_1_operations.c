@@ -59,7 +59,7 @@ static void check_story(const ptl_event_t *event, const struct story *story)
 {
 	CHECK_ID(event->initiator, story->initiator);
 	CHECK_EQUAL(event->uid, geteuid());
-	CHECK_EQUAL(event->jid, story->initiator.pid); /* nobody gave us a job: it is the pid */
+	CHECK_EQUAL(event->jid, story->initiator.pid); /* no launcher gave us a job: it is the pid */
 	CHECK_EQUAL(event->pt_index, INDEX);
 	CHECK_EQUAL(event->match_bits, BITS);
 	CHECK_EQUAL(event->rlength, story->length);
@@ -188,7 +188,7 @@ static void c3_1_a_getput_logs_a_send_pair_a_reply_pair_and_a_getput_pair_and_ex
 	CHECK_EMPTY(in);
 }
 
-/* An ACK that nobody wants would come with SEND_END or before that of the ping, which is sent later. */
+/* An ACK that is not wanted would come with SEND_END or before that of the ping, which is sent later. */
 static void put_and_expect_ack(ptl_handle_eq_t eq, size_t length, ptl_ack_req_t asked, bool allowed)
 {
 	ptl_handle_md_t md = bind_md(md_over(memory(length), length, PTL_MD_EVENT_START_DISABLE, eq));
@@ -248,7 +248,7 @@ static void c3_1_gets_and_getputs_are_answered_whatever_the_target_logs_or_ackno
 	barrier();
 }
 
-/* The initiator admits nobody, and an entry of its own would take everything that looks at its match list. */
+/* The initiator admits no process, and an entry of its own would take everything that looks at its match list. */
 static void c3_1_acks_and_replies_pass_neither_access_control_nor_match_lists(void)
 {
 	ptl_handle_eq_t out = new_eq(8), own = new_eq(8);
@@ -410,7 +410,7 @@ static void c3_2_target_offsets_have_64_bits(void)
 	CHECK_EMPTY(in);
 }
 
-/* More than 4 GiB asked for, of memory that nobody touches but for the 8 bytes that the target keeps or has. */
+/* More than 4 GiB asked for, of memory that is not touched but for the 8 bytes that the target keeps or has. */
 static void c3_2_requested_lengths_have_64_bits(void)
 {
 	const size_t huge = (1ull << 32) + 8;

@@ -257,7 +257,7 @@ static void enter_room(uintptr_t number, pthread_t *thread)
 	nanosleep(&pause, NULL);
 }
 
-/* The events are logged by this thread's own calls: nothing arrives that would wake anybody else. */
+/* The events are logged by this thread's own calls: nothing arrives that would wake another thread. */
 static void c3_20_each_of_several_waiting_threads_is_woken_by_its_own_event(void)
 {
 	open_door();
@@ -398,7 +398,7 @@ static void c3_20_calls_return_while_the_target_stands_still(void)
 		CHECK_RC(PtlEQPoll(&eq, 1, 0, &event, &which), PTL_EQ_EMPTY);
 		CHECK_RC(PtlMDUnlink(md), PTL_MD_IN_USE);
 		continue_process(1);
-		for (int i = 0; i < 8; i++) /* nobody takes them */
+		for (int i = 0; i < 8; i++) /* not taken */
 			take(eq, PTL_EVENT_SEND_END);
 		ping(target_id());
 	}

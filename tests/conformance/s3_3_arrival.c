@@ -95,7 +95,7 @@ static void c3_3_a_message_reaches_only_the_process_it_names(void)
 	barrier();
 	if (am_initiator()) {
 		ptl_handle_md_t md = word(PTL_MD_EVENT_START_DISABLE, out);
-		ping_until_answered(target_id()); /* only who looks for nobody may be in a hurry */
+		ping_until_answered(target_id()); /* only a process that looks for none may be in a hurry */
 		CHECK_OK(PtlPut(md, PTL_ACK_REQ, other_process, INDEX, 0, BITS, 0, 0));
 		CHECK_OK(PtlPut(md, PTL_ACK_REQ, other_node, INDEX, 0, BITS, 0, 0));
 		take_failed(out, PTL_EVENT_SEND_END);

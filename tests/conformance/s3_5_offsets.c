@@ -31,7 +31,7 @@ static const struct row rows[] = {
 };
 
 #define REFUSED    UINT64_MAX
-#define IRRELEVANT 77 /* an offset that nobody looks at */
+#define IRRELEVANT 77 /* an offset that is not looked at */
 
 /* The next request to a window, where in it, and how many bytes move. */
 struct step {

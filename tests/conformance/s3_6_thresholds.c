@@ -91,7 +91,7 @@ static void c3_6_get_uses_a_unit_only_when_its_reply_comes(void)
 	barrier();
 	for (int i = 0; i < 2 && am_initiator(); i++) {
 		ptl_handle_md_t md = initiator_md(short_and_long[i], 2, 0, out);
-		get(md, BITS + 1); /* nobody answers that */
+		get(md, BITS + 1); /* no answer comes to that */
 		ping(target_id());
 		CHECK_EQUAL(state_of(md).threshold, 2);
 		get(md, BITS);

@@ -311,7 +311,7 @@ static void c3_7_send_end_gives_the_source_back_before_the_data_arrives(void)
 	barrier();
 }
 
-/* Whoever overwrites the data once it is there finds his own bytes when all is over. */
+/* A target that overwrites the data once it is there finds its own bytes when all is over. */
 static void c3_7_put_end_and_getput_end_mean_that_the_data_is_there_for_good(void)
 {
 	ptl_handle_eq_t in = new_eq(8);
@@ -383,7 +383,7 @@ static void c3_7_put_end_does_not_wait_for_the_ack(void)
 	if (am_initiator()) {
 		put(md, PTL_ACK_REQ, BITS);
 		take(out, PTL_EVENT_SEND_END);
-		CHECK_OK(PtlMDUnlink(md)); /* nobody wants the ACK any more, and nobody is there to take it */
+		CHECK_OK(PtlMDUnlink(md)); /* the ACK is not wanted any more, and nothing is there to take it */
 	}
 	barrier();
 	if (am_target()) {

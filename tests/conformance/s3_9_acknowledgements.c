@@ -154,7 +154,7 @@ static void c3_9_a_truncated_put_is_acknowledged_with_what_was_kept(void)
 	barrier();
 }
 
-/* The initiator looks into the memory that the target gives to everybody. */
+/* The initiator looks into the memory that the target gives to all. */
 static void c3_9_the_data_is_in_memory_before_the_ack_is_sent(void)
 {
 	static const size_t length[] = {64, SHARED_SIZE};
@@ -275,7 +275,7 @@ static void c3_9_the_ack_of_a_used_up_descriptor_is_dropped(void)
 	barrier();
 }
 
-/* Nobody may send requests to the initiator, and entries that match everything lie in wait on all its lists. */
+/* No process may send requests to the initiator, and entries that match everything lie in wait on all its lists. */
 static void c3_9_acks_pass_access_control_and_match_lists(void)
 {
 	ptl_handle_eq_t eq = new_eq(8), trap = new_eq(8);

@@ -266,7 +266,7 @@ static void c4_start_comes_before_end_and_end_before_unlink(void)
 	barrier();
 }
 
-/* Everybody's STARTs, by their initiator's pid, must count up; `senders` processes send `count` messages each. */
+/* All STARTs, by their initiator's pid, must count up; `senders` processes send `count` messages each. */
 static void check_everybodys_order(ptl_handle_eq_t in, unsigned senders, unsigned count)
 {
 	unsigned next[MAX_PROCESSES] = {0};
@@ -281,7 +281,7 @@ static void check_everybodys_order(ptl_handle_eq_t in, unsigned senders, unsigne
 	CHECK_EMPTY(in);
 }
 
-/* Everybody sends to everybody, himself included, taking turns among them. */
+/* Each sends to each, itself included, taking turns among them. */
 static void c4_each_pair_keeps_its_own_order(void)
 {
 	enum { COUNT = FEWER(200) };

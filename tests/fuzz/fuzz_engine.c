@@ -90,7 +90,7 @@ static void step_engine(unsigned which)
 
 /* --- lies --- */
 
-/* What the victim and whom the lie is said to come from know of each other. */
+/* What the victim and the alleged sender of the lie know of each other. */
 struct conversation {
 	unsigned victim, claimed;
 	uint16_t victims_tag, claimed_tag;

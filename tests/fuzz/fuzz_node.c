@@ -496,7 +496,7 @@ static void open_node(void)
 
 static void close_node(void)
 {
-	all_dead = true; /* or it would wait for those who owe chunks */
+	all_dead = true; /* or it would wait for helpers that owe chunks */
 	transport_node.close(&node->base);
 	for (unsigned i = 0; i < BUFFERS; i++) {
 		free(reads[i].bytes);
@@ -512,7 +512,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 	open_node();
 	for (int i = 0; i < STEPS && input_length > 0; i++)
 		step();
-	/* What is left settles, with nobody there any more. */
+	/* What is left settles, with no peer there any more. */
 	for (int i = 0; i < 100; i++)
 		transport_node.poll(&node->base, 16);
 	close_node();

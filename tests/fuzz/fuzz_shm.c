@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * libFuzzer target: whatever control messages come to the doorbell of a process on libfabric's shm, whatever its peers'
- * ready pages say, and whenever they die, the tables keep to what ofi_shm_control.c promises, nobody who is not there
+ * ready pages say, and whenever they die, the tables keep to what ofi_shm_control.c promises, no process that is not there
  * gets a place in them, and no descriptor or mapping is lost.  The input is a script of control messages, lives and
  * words in pages.  Control messages, pages and addresses are real; the provider is a table of numbers, which now and
  * then gives one out twice, as shm does.
@@ -26,7 +26,7 @@ static struct process {
 static struct ofi *victim;
 static bool inserted[NUMBERS], twice; /* twice: the next address gets a number that is in use */
 static unsigned others;               /* peers besides, for which there is no room then */
-static bool was_met[SENDERS + 1];     /* somebody at that port, the victim's first, has said so */
+static bool was_met[SENDERS + 1];     /* a process at that port, the victim's first, has said so */
 static int outsider = -1, passed = -1;
 
 /* --- stubs --- */
@@ -278,7 +278,7 @@ static void post_control(const struct process *from)
 	atomic_fetch_add(&victim->shm->page->control_messages, 1);
 }
 
-/* What its owner, or who else of that user, may write there. */
+/* What its owner, or another process of that user, may write there. */
 static void write_page(struct process *process)
 {
 	uint8_t *bytes = (uint8_t *)process->shm.page;

@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
-/* How long a body the fields promise to those who read it. */
+/* How long a body the fields promise to its reader. */
 static uint64_t announced_body(const struct wire_message *message)
 {
 	switch (message->operation) {

@@ -99,7 +99,7 @@ static void churn(unsigned ni, unsigned count)
 
 static void open_interface(unsigned ni);
 
-/* As a process that dies and is started again: nobody is told, and what was said to the first may reach the second. */
+/* As a process that dies and is started again: no peer is told, and what was said to the first may reach the second. */
 static void restart(unsigned ni)
 {
 	const ptl_handle_ni_t old = exact.ni[ni];

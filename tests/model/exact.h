@@ -13,9 +13,9 @@
  *   - the transport: messages of one direction that are lost singly, doubled, overtaken or spoilt; a send or read that
  *     is refused with anything but -EAGAIN; memory that cannot be exposed; a port that a probe finds closed; a network
  *     that opens late;
- *   - first contact: other wire versions, REFUSED, a process at another than its first address, a sender who claims
- *     the id of somebody else; and nobody falls silent for PTL_PEER_TIMEOUT;
- *   - users: all interfaces have one uid and one jid, so an access control entry names these, any or nobody's;
+ *   - first contact: other wire versions, REFUSED, a process at another than its first address, a sender that claims
+ *     the id of another; and no peer falls silent for PTL_PEER_TIMEOUT;
+ *   - users: all interfaces have one uid and one jid, so an access control entry names these, any or none;
  *   - sizes: memory beyond PROGRAM_MEMORY bytes, counters that wrap, lack of memory.
  * A process that dies closes its interface first, so its memory is deregistered before anything can be read from it.
  * Which conversation ends when, and in which order if several do, is read off the library.

@@ -4,7 +4,7 @@
  *
  * Which request a message belongs to is found out when it is sent: requests of a pair leave in the order of the calls,
  * and every answer carries the token that its request had.  What arrives is then known.  Conversations, their tags and
- * tokens are the library's own business and not guaranteed by anybody; so whether two interfaces still understand each
+ * tokens are the library's own business and not guaranteed; so whether two interfaces still understand each
  * other is read off the library, and only that they always do is checked, but while the program has them out of step.
  */
 #include <errno.h>
@@ -125,7 +125,7 @@ static void begin_reading(unsigned ni, unsigned peer, unsigned request, bool rep
 	uint64_t total;
 
 	if (!reference_reads(exact.reference, request, reply, &total))
-		return; /* nobody wanted it */
+		return; /* it was not wanted */
 	if (seen.readings++ == MAX_TRANSFERS)
 		disagree("too many transfers for this tester");
 	*reading = (struct reading){.ni = ni, .peer = peer, .request = request, .reply = reply, .total = total};
@@ -247,7 +247,7 @@ static void look_at(unsigned ni, unsigned with)
 		give_up(ni, with);
 }
 
-/* Several may have ended in one step: in the library's order, which nobody promises. */
+/* Several may have ended in one step: in the library's order, which is not guaranteed. */
 void observe_conversations(unsigned ni)
 {
 	for (const struct peer *peer = exact.nic[ni]->peers.busy; peer; peer = peer->next_busy)
@@ -310,7 +310,7 @@ static bool is_harmless(const struct passage *passage, uint16_t source_tag, uint
 	bool from_now = passage->source_tag == source_tag && source_tag, to_now = passage->target_tag == target_tag;
 
 	switch (passage->operation) {
-	case WIRE_HELLO: /* goes to nobody's tag */
+	case WIRE_HELLO: /* goes to no interface's tag */
 		return from_now;
 	case WIRE_WELCOME:
 		return from_now || !to_now;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What must hold when all is quiet: every request is accounted for once, by events at its target or by one drop; every
- * ACK and REPLY that somebody owed has been seen by its initiator or counted there as dropped.
+ * ACK and REPLY that was owed has been seen by its initiator or counted there as dropped.
  */
 #include <string.h>
 

@@ -91,7 +91,7 @@ static void send_started(enum queue which, const struct subject *subject, const 
 	use_unit(subject, event, origin);
 }
 
-/* The buffer is ours again: whoever still reads it reads nonsense. */
+/* The buffer is ours again: a late reader reads nonsense. */
 static void scramble(struct origin *origin)
 {
 	static const unsigned char nonsense[4096] = {[0 ... 4095] = 0xee};

@@ -13,7 +13,7 @@ bool issued_all(void)
 	return next_number == program.count[my_rank];
 }
 
-/* What a getput brings: who it is from, so that whoever gets it back knows, and a pattern. */
+/* What a getput brings: its sender, so that the process that gets it back knows, and a pattern. */
 static void write_swap_value(unsigned char *value, uint32_t number, uint32_t length)
 {
 	uint64_t name = ((uint64_t)my_rank + 1) << 32 | number;

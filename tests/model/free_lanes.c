@@ -175,7 +175,7 @@ static bool is_used_up(const struct posted *posted)
 }
 
 /*
- * Used up is what cannot take more.  Who hears no START does not know what is still under way there; but then the test
+ * Used up is what cannot take more.  A lane without START events does not tell what is still under way there; but then the test
  * queue is not empty, and the update waits.
  */
 static void revive(struct posted *posted)

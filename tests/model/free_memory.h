@@ -5,12 +5,12 @@
 
 #include "tests/model/free_program.h"
 
-/* Bytes everybody agrees on, none of them 0; a request's are LONGEST from one of many starts. */
+/* Bytes all agree on, none of them 0; a request's are LONGEST from one of many starts. */
 void pattern_make(void);
 const unsigned char *pattern_all(void);
 uint64_t pattern_size(void);
 const unsigned char *pattern_of(unsigned initiator, uint32_t number);
-/* What a lane's memory holds before anybody writes. */
+/* What a lane's memory holds before any process writes. */
 const unsigned char *filler_of(unsigned target, unsigned lane);
 
 /* Memory of a descriptor, in one piece or in several with gaps between them. */

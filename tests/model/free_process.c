@@ -193,7 +193,7 @@ static void open_everything(void)
 
 /*
  * The equation of all_is_quiet() can hold by chance while a target has not read of a request whose answer it will owe;
- * so it has to hold again when it has held everywhere, and once more when everybody has been heard of since.
+ * so it has to hold again when it has held everywhere, and once more when all have been heard of since.
  */
 void process_run(void)
 {

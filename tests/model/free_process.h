@@ -20,15 +20,16 @@ struct record {
 	uint64_t offset;
 	int left;
 	uint32_t serial;        /* of the descriptor */
-	_Atomic uint32_t taken; /* whoever got a swapped-in value back */
+	_Atomic uint32_t taken; /* the process that got a swapped-in value back */
 };
 
 struct ledger {
 	_Atomic uint32_t turns[FREE_PROCESSES];
-	_Atomic uint32_t reached[8];                                    /* processes that have come to a phase */
-	_Atomic int64_t accepted[FREE_PROCESSES];                       /* requests, by their target */
-	_Atomic int64_t owed[FREE_PROCESSES];                           /* ACKs and REPLYs, by whom they are for */
-	_Atomic uint32_t blank_taken[FREE_PROCESSES][LANES][MAX_WORDS]; /* who got the first value of a word */
+	_Atomic uint32_t reached[8];              /* processes that have come to a phase */
+	_Atomic int64_t accepted[FREE_PROCESSES]; /* requests, by their target */
+	_Atomic int64_t owed[FREE_PROCESSES];     /* ACKs and REPLYs, by their initiator */
+	_Atomic uint32_t
+		blank_taken[FREE_PROCESSES][LANES][MAX_WORDS]; /* the process that got the first value of a word */
 	struct record record[];
 };
 
@@ -61,7 +62,7 @@ void process_run(void);
 bool queue_drain(enum queue, int most);
 uint64_t turns_taken(void);
 
-/* Whom an event is about; checks that there is such a request. */
+/* The request that an event is about; checks that there is such a request. */
 struct subject {
 	unsigned initiator;
 	uint32_t number;

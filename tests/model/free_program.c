@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define NUMBER_BITS    24
-#define UNUSED_INDEX   20 /* nobody attaches there */
+#define UNUSED_INDEX   20 /* nothing is attached there */
 #define SECRETIVE_LANE 7
 #define BEYOND_ACCESS  8 /* greater than any max_ac_index */
 
@@ -246,7 +246,7 @@ static enum origin_kind draw_origin(enum operation_kind kind, struct random *ran
 	}
 }
 
-/* A put or get that nobody may take: with the wrong address, for the wrong lane, or beyond its end. */
+/* A put or get that no descriptor may take: with the wrong address, for the wrong lane, or beyond its end. */
 static void draw_fate(struct request *request, const struct lane *lane, struct random *random)
 {
 	if (!chance(random, 3))
@@ -272,7 +272,7 @@ static void draw_place(struct request *request, const struct lane *lane, struct 
 		bool inside = !(lane->options & PTL_MD_TRUNCATE);
 		request->place = draw(random, LONGEST - (inside ? request->length : 0) + 1);
 	} else {
-		request->place = draw_bits(random); /* nobody looks at it */
+		request->place = draw_bits(random); /* it is not looked at */
 	}
 }
 

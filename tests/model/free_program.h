@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A round as everybody knows it: what each process attaches, and what it asks of the others (see free.c). */
+/* A round as all know it: what each process attaches, and what it asks of the others (see free.c). */
 #ifndef PORTALS_TESTS_MODEL_FREE_PROGRAM_H
 #define PORTALS_TESTS_MODEL_FREE_PROGRAM_H
 
@@ -70,7 +70,7 @@ enum origin_kind {
 	ORIGIN_MUTE,    /* one without an event queue */
 };
 
-/* Why nobody may accept a request. */
+/* Why no descriptor may accept a request. */
 enum fate { FATE_NONE, FATE_BITS, FATE_INDEX, FATE_ACCESS, FATE_OPERATION, FATE_ROOM, FATES };
 
 struct request {
@@ -126,7 +126,7 @@ ptl_hdr_data_t word_of(unsigned initiator, uint32_t number);
 #define TAG_BITS(tag)   ((ptl_match_bits_t)(tag) << 32)
 #define ANY_TAG         (((ptl_match_bits_t)1 << 40) - 1) /* ignore bits: tag, initiator and number */
 #define ANY_NUMBER      (((ptl_match_bits_t)1 << 32) - 1) /* ... initiator and number */
-/* Nothing of the lane's events tells who was accepted: everything meant for it is. */
+/* Nothing of the lane's events tells which were accepted: everything meant for it is. */
 bool accepts_by_rule(const struct lane *);
 /* A descriptor of the lane is always ready for what is meant for it. */
 bool never_refuses(const struct lane *);

@@ -163,7 +163,7 @@ static void start(struct posted *posted, const ptl_event_t *event, const struct 
 	open_operations += hears(posted, PTL_MD_EVENT_END_DISABLE);
 }
 
-/* The data of a landing, once nobody will write there any more. */
+/* The data of a landing, once nothing will write there any more. */
 static void check_landing(const struct posted *posted, struct landing *landing)
 {
 	const struct request *request = request_at(landing->initiator, landing->number);

@@ -8,7 +8,7 @@
 static struct area window[FREE_PROCESSES][LANES]; /* of all processes: an initiator looks, too */
 static ptl_seq_t flood_sequence;
 
-/* Everybody lays out everybody's, the same way. */
+/* Each lays out all, the same way. */
 void windows_lay_out(void)
 {
 	for (unsigned process = 0; process < program.round.processes; process++) {
@@ -119,7 +119,7 @@ static void check_window(unsigned number)
 	CHECK(area_gaps_are_blank(area));
 }
 
-/* The value that is left in a word has been brought by somebody and not come back to anybody. */
+/* The value that is left in a word has been brought by one process and not come back to any. */
 static void check_word(unsigned number, unsigned word)
 {
 	const struct lane *lane = my_lane(number);

@@ -110,7 +110,7 @@ unsigned program_pieces(const struct step_md *, struct program_piece *);
 /* The options as they are given to the library: a wrong statement has those with which it is wrong. */
 unsigned program_options(const struct step_md *);
 
-/* As C that compiles; the happenings are functions of whoever links it. */
+/* As C that compiles; the happenings are functions of the program that links it. */
 void program_print(FILE *, const struct program *);
 
 /* --- generating (generate.c) --- */

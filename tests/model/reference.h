@@ -4,7 +4,7 @@
  *
  * Its steps are the calls of the API, which return what the library's must, and the happenings of the network: that a
  * request was handed over, that it reached its target, that bytes were moved, that an answer came back, that a peer
- * was lost.  Who drives it tells it which happening took place when; it never looks at messages.  Happenings return
+ * was lost.  Its driver tells it which happening took place when; it never looks at messages.  Happenings return
  * NULL, or what is wrong with them: that the library did what it should not have done.
  *
  * Where the specification leaves a choice the library's documented one is taken: which events an overflow costs
@@ -12,7 +12,7 @@
  *
  * Objects are named by numbers that are never used again; a number without an object is an invalid handle.  Events
  * carry the descriptor's number as md_handle and a number of the operation as link; a uid or jid that is unspecified is
- * PTL_UID_ANY or PTL_JID_ANY, which nobody has.
+ * PTL_UID_ANY or PTL_JID_ANY, which no process has.
  */
 #ifndef PORTALS_TESTS_MODEL_REFERENCE_H
 #define PORTALS_TESTS_MODEL_REFERENCE_H
@@ -157,7 +157,7 @@ const char *reference_transferred(struct reference *, unsigned number, bool repl
  */
 void reference_lost(struct reference *, unsigned ni, ptl_process_id_t id, bool unsent, ptl_ni_fail_t);
 
-/* The interface was closed and opened again: its objects are gone, and nobody hears of its operations. */
+/* The interface was closed and opened again: its objects are gone, and no event tells of its operations. */
 void reference_restart(struct reference *, unsigned ni);
 
 /* --- what must be true when nothing moves any more --- */

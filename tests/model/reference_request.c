@@ -173,7 +173,7 @@ const char *reference_sent(struct reference *reference, unsigned number, bool wi
 	return with_data || request->said.kind == REFERENCE_PUT ? NULL : "only the data of a put is left to be read";
 }
 
-/* Events of an answer name the one who gave it. */
+/* Events of an answer name the process that gave it. */
 static ptl_event_t answer_facts(struct reference *reference, const struct request *request, uint64_t mlength)
 {
 	ptl_event_t facts = request->facts;
@@ -182,7 +182,7 @@ static ptl_event_t answer_facts(struct reference *reference, const struct reques
 		facts.uid = who(reference, request->target)->uid;
 		facts.jid = who(reference, request->target)->jid;
 	} else {
-		facts.uid = PTL_UID_ANY; /* nobody knows them */
+		facts.uid = PTL_UID_ANY; /* not known */
 		facts.jid = PTL_JID_ANY;
 	}
 	facts.initiator = request->said.target;
@@ -593,7 +593,7 @@ void reference_lost(struct reference *reference, unsigned ni, ptl_process_id_t i
 	}
 	while ((request = next_owing(reference, ni, peer)))
 		lose_as_target(request, failure);
-	for (unsigned i = 1; i < reference->requests; i++) /* acknowledgements, which nobody sees */
+	for (unsigned i = 1; i < reference->requests; i++) /* acknowledgements, which are not seen */
 		if (request_at(reference, i)->ni == peer && request_at(reference, i)->target == ni)
 			request_at(reference, i)->debt = OWED_NOTHING;
 	excuse_sent(reference, ni, peer);

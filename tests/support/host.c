@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define NETWORK 0x0a630000u /* 10.99.0.0, of which nobody outside sees anything */
+#define NETWORK 0x0a630000u /* 10.99.0.0, of which nothing is seen outside */
 
 static int pair[HOSTS_IN_PAIR];
 

@@ -170,7 +170,7 @@ static void begin(const struct test *test)
 	drive_while_waiting();
 }
 
-/* Nobody leaves while others still talk to him. */
+/* No process leaves while others still talk to it. */
 static void end(const struct test *test)
 {
 	(void)test;
@@ -289,7 +289,7 @@ ptl_md_t state_of(ptl_handle_md_t md)
 	return state;
 }
 
-/* A library may keep freed places back until there are more: hence two rounds, and more than anybody would keep. */
+/* A library may keep freed places back until there are more: hence two rounds, and more than any library would keep. */
 void take_freed_places(ptl_md_t md)
 {
 	enum { MANY = 1000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Portals processes as tests see them: an interface each, everybody's id, a part to play, and short words for what
+ * Portals processes as tests see them: an interface each, all ids, a part to play, and short words for what
  * nearly every test does.  Rank 0 is the initiator and the last rank the target; over transport self one process is
  * both, so a test written as "if I am the target ... if I am the initiator ..." runs over every transport.
  */
@@ -25,7 +25,7 @@ enum trait {
 	TRAIT_NO_TSAN = 512,       /* the thread sanitizer forbids new threads in a forked child, and delays signals */
 	TRAIT_NO_SANITIZER = 1024, /* what it counts or does is disturbed by a sanitizer's run-time */
 	TRAIT_ROOT = 2048,         /* takes another user's id */
-	TRAIT_HUGE = 32768,        /* exposes memory that nobody touches, which a device that pins it does */
+	TRAIT_HUGE = 32768,        /* exposes memory that is not touched, which a device that pins it does */
 	TRAIT_USERS = 4096,        /* needs a transport that other users can reach */
 	TRAIT_OFI = 8192,          /* is about providers of libfabric */
 	TRAIT_NODE = 16384,        /* is about transport node */
@@ -75,7 +75,7 @@ void open_interface(ptl_pid_t pid);
 ptl_pid_t own_pid(unsigned series);
 /* A process that does not exist and never will. */
 ptl_process_id_t nobody(void);
-/* Tells everybody our id and learns theirs.  A process without an interface brings {0, 0}. */
+/* Tells all others our id and learns theirs.  A process without an interface brings {0, 0}. */
 void exchange_ids(void);
 /* The same before there is an interface, which is to be opened with own_pid(series). */
 void announce_ids(unsigned series);

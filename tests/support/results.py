@@ -51,7 +51,7 @@ def ending(status):
 
 
 def resolve(frame):
-    """The function and line of an address: reports that nobody reads need not be symbolized (ten times as fast)."""
+    """The function and line of an address: reports that are not read need not be symbolized (ten times as fast)."""
     command = ["addr2line", "-Cfpse", frame[1], frame[2]]
     line = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     return f"({line})" if line and "?" not in line else frame[0]

@@ -24,7 +24,7 @@ struct endpoint {
 	int users[SCRIPTED_ENDPOINTS]; /* of their addresses: resolved and not forgotten */
 	bool open;
 	bool dead;               /* as probes see it */
-	transport_address place; /* what whoever asks for its address is told */
+	transport_address place; /* the answer to a question for its address */
 	/* What the next poll hands out. */
 	enum choice choice;
 	unsigned peer, index;

@@ -66,7 +66,7 @@ struct scripted_observer {
 	void (*read_ended)(const struct scripted_read *, int status);
 	/* The endpoint was told all that was for it in this step. */
 	void (*polled)(unsigned endpoint);
-	/* It asked for the address of somebody who does not exist. */
+	/* It asked for the address of a process that does not exist. */
 	void (*unknown)(unsigned endpoint, uint32_t nid, uint32_t pid);
 	/* May be NULL: what is exposed no longer. */
 	void (*deregistered)(const struct scripted_memory_region *);
@@ -77,8 +77,8 @@ extern const struct scripted_observer scripted_blind; /* does nothing */
 struct scripted_terms {
 	size_t short_max, rma_chunk, rma_depth;
 	bool local_registration, pins;
-	bool anonymous; /* it does not say from whom a message comes */
-	bool hostile;   /* messages may be made up, and with them keys: reads of what nobody exposed fail */
+	bool anonymous; /* it does not say which peer a message comes from */
+	bool hostile;   /* messages may be made up, and with them keys: reads of what is not exposed fail */
 	uint64_t seed;  /* of random numbers */
 	uint64_t ping_pause;
 };
@@ -114,16 +114,16 @@ void scripted_limit_memory_regions(unsigned endpoint, size_t most, int error);
 
 /* How often the endpoint has resolved the peer's address and not given it back. */
 int scripted_users(unsigned endpoint, unsigned peer);
-/* Nobody holds the endpoint's port any more: probes say so. */
+/* No process holds the endpoint's port any more: probes say so. */
 void scripted_close_port(unsigned endpoint);
 void scripted_open_port(unsigned endpoint);
 /* From now on it is to be found at another address (number: SCRIPTED_ENDPOINTS more).  Only with `anonymous`. */
 void scripted_move(unsigned endpoint);
 /* From now on it is to be found at the address of another one. */
 void scripted_take_over(unsigned endpoint, unsigned former);
-/* How often somebody looked for connections of given-up peers with dead hosts, whose was the last of them, of how many. */
+/* How often the engine looked for connections of given-up peers with dead hosts, whose was the last of them, of how many. */
 unsigned scripted_severings(void);
-unsigned scripted_severed_at_once(void); /* how often somebody broke what connects it with a peer */
+unsigned scripted_severed_at_once(void); /* how often the engine broke what connects it with a peer */
 unsigned scripted_severed_last(void);
 unsigned scripted_severed_count(void);
 

@@ -341,7 +341,7 @@ static void *read_events(void *unused)
 	}
 }
 
-/* To a reader who drives: the writer itself.  False: older ones are unread. */
+/* To a reader that drives: the writer itself.  False: older ones are unread. */
 static bool hand_over(uint64_t n)
 {
 	const struct event_record record = record_of(n);
@@ -355,7 +355,7 @@ static bool hand_over(uint64_t n)
 	return true;
 }
 
-/* Posts all events, at first without readers; patient: only when there is room.  Returns how many nobody got. */
+/* Posts all events, at first without readers; patient: only when there is room.  Returns how many no reader got. */
 static unsigned run_race(uint64_t size, uint64_t head_start, bool patient, bool takes)
 {
 	pthread_t readers[READERS];
@@ -447,7 +447,7 @@ static void readers_get_whole_events_once_while_the_writer_overruns_them(void **
 	(void)state;
 	assert_in_range(lost, 4, EVENTS - 2);
 	assert_true(race.outcomes[EVENTS - 2] != LOST && race.outcomes[EVENTS - 1] != LOST);
-	/* Whoever took an event heard of a loss if and only if the event before it was lost. */
+	/* The taker of an event heard of a loss if and only if the event before it was lost. */
 	for (int n = 0; n < EVENTS; n++) {
 		bool before_lost = n > 0 && race.outcomes[n - 1] == LOST;
 

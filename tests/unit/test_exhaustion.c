@@ -56,7 +56,7 @@ static bool refuse(void)
 		return failure;                                                                                        \
 	}
 
-/* What the library has allocated, and nobody else. */
+/* What the library has allocated, and no other code. */
 static struct {
 	pthread_mutex_t lock;
 	const void *kept[MOST_KEPT];

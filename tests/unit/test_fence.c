@@ -63,7 +63,7 @@ static void who_comes_last_does_not_wait(void **state)
 	}
 }
 
-/* A launcher counts processes: who came and left again has come. */
+/* A launcher counts processes: one that came and left again has come. */
 static void who_gave_up_waiting_goes_on_with_the_same_fence(void **state)
 {
 	(void)state;
@@ -127,7 +127,7 @@ static void threads_that_wait_at_the_same_time_leave_together(void **state)
 		assert_int_equal(fence_wait(0, NULL, NULL), -ETIMEDOUT);
 		for (int i = 0; i < THREADS; i++)
 			assert_int_equal(pthread_create(&threads[i], NULL, wait_for_ever, NULL), 0);
-		/* Whoever came too late for that one began another. */
+		/* A process that came too late for that one began another. */
 		all_have_come(0);
 		for (int i = 0; i < THREADS; i++) {
 			while (pthread_tryjoin_np(threads[i], &result)) {

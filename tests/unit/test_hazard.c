@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Closed interfaces are freed, but under nobody who has found one and not called it yet. */
+/* Closed interfaces are freed, but not under a thread that has found one and not called it yet. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who is where in a job, with a launcher of our own that keeps every question until the test has it answered: how many are
- * asked, that nobody waits, what becomes of ranks that have said nothing yet.
+ * Which process is where in a job, with a launcher of our own that keeps every question until the test has it answered: how many are
+ * asked, that nothing waits, what becomes of ranks that have said nothing yet.
  */
 #include <setjmp.h>
 #include <stdarg.h>

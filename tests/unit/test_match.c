@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Match lists keep the order their makers asked for, say so by labels, and match whom they name. */
+/* Match lists keep the order their makers asked for, say so by labels, and match the processes that they name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -355,7 +355,7 @@ static void an_index_follows_its_list(void **state)
 	match_list_free(&list);
 }
 
-/* Nobody pays for an index again and again that cannot help. */
+/* An index that cannot help is not paid for again and again. */
 static void a_list_of_nothing_but_different_masks_is_walked(void **state)
 {
 	(void)state;

@@ -83,7 +83,7 @@ static void memory_of_devices_is_as_good_as_any(void **state)
 
 	(void)state;
 	if (fd < 0)
-		skip(); /* nobody here has memory of that kind to lend */
+		skip(); /* no memory of that kind is here to lend */
 	char *bytes = map(PROT_READ | PROT_WRITE, MAP_SHARED, fd, 2 * page);
 
 	assert_true(memory_readable(bytes, page));

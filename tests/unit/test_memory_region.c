@@ -469,7 +469,7 @@ static void operations_from_before_an_update_keep_what_they_had_exposed(void **s
 	settle();
 	assert_memory_equal(memory[1], memory[0], LONG);
 	assert_memory_equal(memory[1] + LONG, other_memory, LONG);
-	assert_int_equal(scripted_exposed_of(0), 1); /* the old memory is nobody's any more */
+	assert_int_equal(scripted_exposed_of(0), 1); /* the old memory is no region's any more */
 	assert_int_equal(scripted_memory_region(1)->uses, 0);
 	assert_int_equal(PtlMDUnlink(source), PTL_OK);
 	assert_int_equal(scripted_exposed_of(0), 0);
@@ -618,7 +618,7 @@ static void a_region_too_great_to_be_registered_is_exposed_in_parts(void **state
 	assert_int_equal(scripted_memory_region(1)->length, LONG);
 }
 
-/* A window on everything: pinning it would commit memory that nobody has touched. */
+/* A window on everything: pinning it would commit memory that is untouched. */
 static void a_huge_region_is_not_pinned(void **state)
 {
 	ptl_handle_md_t source = bind(0, user_md(0, memory[0], UINT64_C(1) << 40), PTL_RETAIN);
@@ -762,7 +762,7 @@ static void a_source_that_cannot_be_exposed_fails_its_put(void **state)
 	put(source, 0, LONG);
 	assert_non_null(strstr(PtlNicErrorText(), "cannot register the 4096 bytes at offset 0"));
 	assert_non_null(strstr(PtlNicErrorText(), "raise RLIMIT_MEMLOCK"));
-	printed_end(1, "raise RLIMIT_MEMLOCK"); /* PtlPutRegion succeeded, so nobody would look for its text */
+	printed_end(1, "raise RLIMIT_MEMLOCK"); /* PtlPutRegion succeeded, so no caller would look for its text */
 	settle();
 	assert_event(0, PTL_EVENT_SEND_END, PTL_NI_FAIL);
 	assert_no_event(0);
@@ -781,7 +781,7 @@ static void put_in_vain(ptl_handle_md_t source)
 	assert_event(0, PTL_EVENT_SEND_END, PTL_NI_FAIL);
 }
 
-/* Also for those who have every error printed. */
+/* Also for programs that have every error printed. */
 static void what_cannot_be_exposed_is_printed_once_a_second(void **state)
 {
 	ptl_handle_md_t source = bind_memory(0);

@@ -300,7 +300,7 @@ static void a_message_that_never_ends_stops_no_measurement(void **state)
 	assert_int_equal(node.copies->figures[4].way, NODE_STAGED);
 }
 
-/* --- again, and who is not there --- */
+/* --- again, and sources that are not there --- */
 
 static void a_choice_is_made_anew_after_a_while(void **state)
 {

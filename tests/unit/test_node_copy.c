@@ -96,7 +96,7 @@ static ssize_t count_chunk(uint64_t address, size_t length)
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long count, const struct iovec *remote,
 				unsigned long remote_count, unsigned long flags)
 {
-	if (count == 1) /* only asks who is there */
+	if (count == 1) /* only asks which process is there */
 		return __real_process_vm_readv(pid, local, count, remote, remote_count, flags);
 	atomic_fetch_add(&stage->reads, 1);
 	if (counting) {
@@ -568,7 +568,7 @@ static void nobody_helps_unless_a_host_waits(void)
 		CHECK_EQUAL(stage->writes, 0);
 	}
 	barrier();
-	/* What is over is forgotten as soon as somebody could help. */
+	/* What is over is forgotten as soon as a host could help. */
 	waits = true;
 	drive();
 	CHECK(!node_copies_pending(node));
@@ -722,14 +722,14 @@ static void the_death_of_a_helper_that_holds_a_chunk_ends_the_read(void)
 	for (int i = 0; i < MANY_POLLS / 10; i++)
 		drive();
 	CHECK_EQUAL(result, PENDING);
-	CHECK(!node_copies_blocked(node)); /* whoever sleeps asks at its ticks, which is often enough */
+	CHECK(!node_copies_blocked(node)); /* a sleeper asks at its ticks, which is often enough */
 	kill(pid_of(1), SIGKILL);
 	DRIVE_UNTIL(result != PENDING);
 	CHECK_EQUAL(result, -ECONNRESET);
 	CHECK(!node_copies_blocked(node));
 }
 
-/* Nor is one free later, and somebody else has taken its name. */
+/* Nor is one free later, and another process has taken its name. */
 static void who_had_no_descriptor_to_watch_a_lost_helper_learns_of_its_death(void)
 {
 	struct rlimit limit;
@@ -934,7 +934,7 @@ static void another_image_of_a_process_is_neither_read_nor_written(void)
 	harness_while_waiting(NULL);
 	fill(memory, LONG, (uint32_t)my_rank);
 	exchange(memory, LONG, all);
-	/* Rank 0 has begun to read when both become somebody else. */
+	/* Rank 0 has begun to read when both become another incarnation. */
 	if (my_rank == 0) {
 		start(1, to, LONG, &all[1], 0, &result);
 		drive();
@@ -1333,7 +1333,7 @@ static void a_source_that_does_not_come_is_not_waited_for_and_changes_nothing_la
 	if (my_rank == 0) {
 		start(1, to, LONG, &all[1], 0, &result);
 		drive();
-		CHECK(node_copies_pending(node)); /* nobody would wake it */
+		CHECK(node_copies_pending(node)); /* nothing would wake it */
 		DRIVE_UNTIL(result != PENDING);
 		CHECK_EQUAL(result, 0);
 		check_filled(to, LONG, 1);
@@ -1788,7 +1788,7 @@ static void spoiled_claims_fail_the_read(void)
 	barrier();
 }
 
-/* --- whoever has gone --- */
+/* --- peers that have gone --- */
 
 static int peers_gone;
 

@@ -303,7 +303,7 @@ static void a_full_queue_is_told_from_a_peer_that_is_not_met(void)
 
 /* ---- Successors ---- */
 
-/* The server has lost one that lives and does not know it yet: what that appends is nobody's. */
+/* The server has lost one that lives and does not know it yet: what that appends is no peer's. */
 static void a_late_record_is_not_taken_for_the_successors(void)
 {
 	enum { OTHERS = 1500 };
@@ -335,7 +335,7 @@ static void a_late_record_is_not_taken_for_the_successors(void)
 	look(server);
 	CHECK_EQUAL(arrivals, before);
 	CHECK_EQUAL(node_of(server)->counters.malformed, 1);
-	/* They meet again, and then the number is nobody's. */
+	/* They meet again, and then the number is no peer's. */
 	say(server, here, 'c', client);
 	say(client, there, 'd', server);
 	look(client);
@@ -368,7 +368,7 @@ static void meet_half(struct transport *server, transport_address there, struct 
 	}
 }
 
-/* A number that was given, and that nobody has shown to know, is its holder's when that is met again. */
+/* A number that was given, and that its peer has not shown to know, is its holder's when that is met again. */
 static void who_is_lost_again_in_mid_meeting_is_heard_afterwards(void)
 {
 	struct transport *server, *client;

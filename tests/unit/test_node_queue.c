@@ -466,7 +466,7 @@ static void a_stopped_sender_is_waited_for_and_loses_nothing(void **state)
 	(void)state;
 	position = abandon(0, 1, 0);
 	assert_int_equal(send_message(1, 0, 5), 0);
-	dead[1] = true; /* somebody else's death proves nothing */
+	dead[1] = true; /* another's death proves nothing */
 	assert_int_equal(wait_in_vain(), 0);
 	slot = &nodes[RECEIVER].segment->slots[position % NODE_SLOTS];
 	memcpy(slot->bytes, record, sizeof(record));
@@ -486,7 +486,7 @@ static void a_dead_senders_last_words_are_heard(void **state)
 	assert_int_equal(recover(4), 3);
 }
 
-/* A living peer's intent elsewhere (in another queue, or long done) keeps nobody waiting. */
+/* A living peer's intent elsewhere (in another queue, or long done) keeps no receiver waiting. */
 static void an_intent_that_does_not_cover_the_line_keeps_nobody_waiting(void **state)
 {
 	uint64_t position;
@@ -767,7 +767,7 @@ static void wake_deferred_for(uint64_t ns)
 }
 
 /*
- * Sends, and lets the sender see at once that nobody need be woken yet.  Only what it saw too late, because this thread
+ * Sends, and lets the sender see at once that no wake-up is needed yet.  Only what it saw too late, because this thread
  * was kept from running, may be woken for: that is done again.  False if it never saw it in time.
  */
 static bool send_and_defer(uint32_t *sent)
@@ -891,7 +891,7 @@ static void a_closed_receiver_is_failed(void **state)
 	assert_int_equal(wakes[0], 0);
 }
 
-/* Sleeps as the engine does: only if the queue is empty after everybody can see it. */
+/* Sleeps as the engine does: only if the queue is empty after all can see it. */
 static void sleep_or_see_something(void)
 {
 	struct pollfd wait = {.fd = wait_fd, .events = POLLIN};
@@ -968,7 +968,7 @@ static void the_engine_is_told_where_its_partner_polls(void **state)
 	node_note_places(&nodes[0]);
 	assert_true(atomic_load(&nodes[0].segment->place) > 0);
 	node_note_places(&nodes[RECEIVER]);
-	assert_int_equal(seen_at, 0); /* no message yet: nobody is waited for */
+	assert_int_equal(seen_at, 0); /* no message yet: no sender is waited for */
 	assert_int_equal(send_message(0, 0, 8), 0);
 	assert_int_equal(consume_all(), 1);
 	atomic_store(&nodes[0].segment->place, 77);

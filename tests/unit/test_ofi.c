@@ -340,7 +340,7 @@ static unsigned char *new_memory(size_t length)
 	return bytes;
 }
 
-/* Rank 1 exposes `bytes`; everybody learns where. */
+/* Rank 1 exposes `bytes`; all learn where. */
 static struct memory_region publish(unsigned char *bytes, size_t length, unsigned uses)
 {
 	struct memory_region mine = {0}, all[MAX_PROCESSES];
@@ -469,7 +469,7 @@ static void an_unknown_sender_is_known_once_it_is_resolved(void)
 }
 
 /*
- * Whoever is to be stopped or killed stands outside the provider then, because shm would keep locks that others wait for:
+ * A process that is to be stopped or killed stands outside the provider then, because shm would keep locks that others wait for:
  * rank 1 steps aside, and rank 0 waits for that.
  */
 static void step_aside(void)
@@ -807,7 +807,7 @@ static void a_killed_peer_fails_the_outstanding_read(void)
 	shut();
 }
 
-/* As long as the child of somebody who died has its connections, nobody would hear of the death. */
+/* As long as the child of a dead process has its connections, no peer would hear of the death. */
 static void a_child_of_a_killed_peer_does_not_keep_its_connections(void)
 {
 	atomic_int *child = shared_memory();
@@ -844,7 +844,7 @@ static void a_child_of_a_killed_peer_does_not_keep_its_connections(void)
 
 /* ---- Silent peers ---- */
 
-/* Who connects: everybody to rank 0, or rank 0 to everybody.  Answers follow on the same connections. */
+/* Which side connects: all to rank 0, or rank 0 to all.  Answers follow on the same connections. */
 static void greet_from(bool zero_connects)
 {
 	for (int turn = 0; turn < 2; turn++) {
@@ -1139,7 +1139,7 @@ static bool exchange(const void *candidate)
 	return received[0] > 0;
 }
 
-/* They have one address; who is meant is for the engine's HELLO to say. */
+/* They have one address; which is meant is for the engine's HELLO to say. */
 static void pids_that_share_their_ports_coexist(void)
 {
 	struct transport_config candidate_config;
@@ -1171,7 +1171,7 @@ static uint16_t port_of(const struct transport *described)
 	return (uint16_t)atoi(colon + strlen("127.0.0.1:"));
 }
 
-/* Or -1: somebody else does. */
+/* Or -1: another process does. */
 static int try_to_listen_on(uint16_t port)
 {
 	struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(LOOPBACK)};
@@ -1229,7 +1229,7 @@ static void who_hangs_up_before_greeting_leaves_no_descriptor_whatever_errno_say
 }
 
 /*
- * Who comes behind them waits for all of them.  Counted in polls, as nothing here sleeps: the provider's own looks at its listener are
+ * A newcomer behind them waits for all of them.  Counted in polls, as nothing here sleeps: the provider's own looks at its listener are
  * so far apart in time that there are some ten thousand between two.
  */
 static void connections_are_taken_as_fast_as_we_poll(void)
@@ -1307,7 +1307,7 @@ static bool is_sent_again(const void *fd)
 	return info.tcpi_retransmits >= 3; /* after 1.4 s */
 }
 
-/* A connection as the provider makes them, to somebody whose host has vanished: is it severed? */
+/* A connection as the provider makes them, to a process whose host has vanished: is it severed? */
 static bool is_severed_when_unheard(void)
 {
 	char byte = 1;
@@ -1370,7 +1370,7 @@ static bool has_sent_all(const void *sender)
 	return from->ops->unsent(from) == 0;
 }
 
-/* Whoever closed now would lose it, if it has not read all that the other side has sent. */
+/* A side that closed now would lose it, if it has not read all that the other side has sent. */
 static void what_has_not_been_acknowledged_counts_as_unsent(void)
 {
 	open_and_greet();
@@ -1548,7 +1548,7 @@ static void children_forked_while_it_opens_lose_nothing(void)
 
 /* ---- Liveness ---- */
 
-/* Whose first port nobody holds. */
+/* Whose first port no process holds. */
 static uint32_t unborn_pid(void)
 {
 	uint32_t pid = 4711;
@@ -1630,7 +1630,7 @@ static int new_epoll(void)
 	return epoll;
 }
 
-/* Somebody who stops this process and lets it go on wakes it, too. */
+/* To stop this process and let it go on wakes it, too. */
 static void sleep_in(int epoll)
 {
 	struct epoll_event event;
@@ -1670,7 +1670,7 @@ static void no_sleeper_misses_a_message(void)
 	shut();
 }
 
-/* Nobody has connected before, so that the sleeper's sockets but the listener are made while it sleeps. */
+/* No peer has connected before, so that the sleeper's sockets but the listener are made while it sleeps. */
 static void a_sleeper_hears_who_was_never_connected(void)
 {
 	open_and_meet();
@@ -1866,7 +1866,7 @@ static void whoever_falls_asleep_leaves_the_provider_no_errno(void)
 
 static unsigned looks;
 
-/* The second look finds a completion of which nobody asked to be told. */
+/* The second look finds a completion of which no caller asked to be told. */
 static ssize_t find_at_the_second_look(struct fid_cq *queue, void *found, size_t count, fi_addr_t *sources)
 {
 	(void)queue, (void)count;
@@ -1877,7 +1877,7 @@ static ssize_t find_at_the_second_look(struct fid_cq *queue, void *found, size_t
 	return 1;
 }
 
-/* Whoever finds that there was nothing counts on having read everything that had come. */
+/* A caller that finds that there was nothing counts on having read everything that had come. */
 static void a_poll_that_leaves_something_behind_says_that_there_was_something(void)
 {
 	CHECK_EQUAL(open_as(ANY_PID), 0);
@@ -2057,9 +2057,9 @@ static void a_short_max_beyond_the_provider_is_cut(void)
 	shut();
 }
 
-/* ---- Addresses that nobody uses any more (tcp and net) ---- */
+/* ---- Addresses that are not used any more (tcp and net) ---- */
 
-#define NEIGHBOUR (LOOPBACK + 1) /* where nobody is sent anything */
+#define NEIGHBOUR (LOOPBACK + 1) /* where nothing is sent */
 
 static transport_address resolved(uint32_t nid, uint32_t pid, unsigned attempt)
 {
@@ -2112,7 +2112,7 @@ static void addresses_are_used_again(void)
 	shut();
 }
 
-/* Its connection is open and its number another's, and still nobody is taken for anybody else. */
+/* Its connection is open and its number another's, and still no peer is taken for another. */
 static void who_was_forgotten_is_nobody_until_it_is_resolved(void)
 {
 	open_and_greet();
@@ -2531,7 +2531,7 @@ static void without_cross_memory_attach_a_killed_peer_fails_the_read(void)
 		drive();
 	CHECK_EQUAL(status, PENDING);
 	CHECK_EQUAL(try_read(address_of[1], bytes, CHUNK_LONG, NULL, theirs.address, theirs.key, &later), -EAGAIN);
-	CHECK_EQUAL(transport->ops->arm(transport), 1); /* nobody will announce its end */
+	CHECK_EQUAL(transport->ops->arm(transport), 1); /* its end will not be announced */
 	kill(pid_of(1), SIGKILL);
 	drive_until("wait for the read to fail", has_ended, &status);
 	CHECK_EQUAL(status, -ECONNRESET);
@@ -2680,7 +2680,7 @@ static void add_many(atomic_int *result)
 	for (uint32_t i = 0; i < PEERS_GREATEST; i++)
 		children[i] = add_one(pid + i, result, 0);
 	children[PEERS_GREATEST] = add_one(pid + PEERS_GREATEST, result, -EHOSTUNREACH);
-	end_child(children[7]); /* then there is room for who was refused */
+	end_child(children[7]); /* then there is room for the peer that was refused */
 	await_result(result, -EHOSTUNREACH);
 	CHECK_EQUAL(atomic_load(result), 0);
 	children[7] = add_one(pid + PEERS_GREATEST + 1, result, -EHOSTUNREACH);
@@ -2816,12 +2816,12 @@ static int close_endpoint(struct fid *endpoint)
 	uint64_t nonce;
 
 	CHECK_EQUAL(files_of(closing_port), 2);
-	CHECK_EQUAL(ofi_shm_page_find(LOOPBACK, closing_port, &nonce, NULL), -ENOENT); /* nobody is to come */
+	CHECK_EQUAL(ofi_shm_page_find(LOOPBACK, closing_port, &nonce, NULL), -ENOENT); /* no peer is to come */
 	closing_port = 0;
 	return endpoint_ops->close(endpoint);
 }
 
-/* Otherwise the provider may remove the segment of whoever has taken the name meanwhile. */
+/* Otherwise the provider may remove the segment of a process that has taken the name meanwhile. */
 static void the_name_is_kept_until_the_segment_is_removed(void)
 {
 	static struct fi_ops ops;

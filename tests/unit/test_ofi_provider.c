@@ -383,7 +383,7 @@ static int get_name(fid_t fid, void *address, size_t *length)
 	return 0;
 }
 
-/* Who calls may own the engine: to be cancelled here would leave it without an owner. */
+/* The caller may own the engine: to be cancelled here would leave it without an owner. */
 static void expect_no_cancellation(void)
 {
 	int state;
@@ -835,7 +835,7 @@ static ssize_t read_queue(struct fid_cq *queue, void *entries, size_t count, fi_
 static struct fi_ops_msg message_ops = {.size = sizeof message_ops, .recvmsg = post_receive};
 static struct fi_ops_cq queue_ops = {.size = sizeof queue_ops, .readfrom = read_queue};
 
-/* Whoever has none left is deaf, and nothing else would make it look again. */
+/* An endpoint that has none left is deaf, and nothing else would make it look again. */
 static void a_buffer_that_was_refused_is_offered_again(void **state)
 {
 	struct fid_cq queue = {.ops = &queue_ops};
@@ -918,7 +918,7 @@ static void what_the_kernel_refuses_shm_for_good_ends_the_read(void **state)
 	ofi = (struct ofi){0};
 }
 
-/* As if a provider listened on a port of the loopback, where somebody has connected and was not accepted yet. */
+/* As if a provider listened on a port of the loopback, where a client has connected and was not accepted yet. */
 struct place {
 	struct sockaddr_in name;
 	int listener, outsider;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who owns an engine after whom: callers are served in turn, nobody serves for ever, and fork waits for its turn. */
+/* The order of owners of an engine: callers are served in turn, no owner serves for ever, and fork waits for its turn. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ static bool stands_still(pid_t thread)
 	return length == 0 || (state && state[2] == 'S');
 }
 
-/* --- nobody serves for ever --- */
+/* --- no owner serves for ever --- */
 
 static atomic_uint satisfied, callers;
 static bool last_calls(void)
@@ -65,7 +65,7 @@ static bool last_calls(void)
 	return atomic_load(&satisfied) == atomic_load(&callers);
 }
 
-/* Lasts until the next one waits: whoever looks for more to do always finds it. */
+/* Lasts until the next one waits: an owner that looks for more to do always finds it. */
 static int linger(struct nic *nic, void *unused)
 {
 	(void)unused;
@@ -453,7 +453,7 @@ static void a_child_that_goes_on_in_PtlEQWait_returns_from_it(void **state)
 	}
 }
 
-/* --- the end, and who has not called yet --- */
+/* --- the end, and threads that have not called yet --- */
 
 static const struct nic *found; /* by a thread that has lost its processor */
 static atomic_bool found_is_free;
@@ -606,6 +606,6 @@ int main(void)
 		cmocka_unit_test(a_child_that_goes_on_in_PtlEQWait_returns_from_it),
 	};
 
-	alarm(400); /* who waits for ever fails */
+	alarm(400); /* a thread that waits for ever fails */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

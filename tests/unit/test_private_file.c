@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that settings name: who may read them, what is at their name meanwhile, and that privileges forbid them. */
+/* Files that settings name: which users may read them, what is at their name meanwhile, and that privileges forbid them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -587,7 +587,7 @@ static void a_usual_get_is_matched_answered_and_told(void **state)
 	assert_false(md->active);
 }
 
-/* Its START is told before anybody can have the answer; what is refused then waits, and its END with it. */
+/* Its START is told before the answer can be there; what is refused then waits, and its END with it. */
 static void an_answer_that_is_refused_waits(void **state)
 {
 	static const int refusals[] = {-ENOBUFS, -EAGAIN};

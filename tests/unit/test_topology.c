@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where NIC threads, modes and memory go, on machines that nobody here has: what their /sys says is written below a folder
+ * Where NIC threads, modes and memory go, on machines that are not at hand: what their /sys says is written below a folder
  * of our own and read from there.
  */
 #include <setjmp.h>

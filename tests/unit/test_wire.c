@@ -46,7 +46,7 @@ static const struct format {
 };
 _Static_assert(sizeof(formats) / sizeof(formats[0]) == WIRE_OPERATION_COUNT, "every operation has its format");
 
-static uint8_t *edge; /* first byte of a page that nobody may touch */
+static uint8_t *edge; /* first byte of a page that may not be touched */
 
 static int map_edge(void **state)
 {

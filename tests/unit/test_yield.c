@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Yields become rare where nobody wants the core, whatever one costs here, and soon where somebody does. */
+/* Yields become rare where no thread wants the core, whatever one costs here, and soon where one does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 static uint64_t bare_ns, others_ns;
 static long switched;
 static unsigned yields;
-static uint32_t partner; /* where it was seen; 0: nobody knows */
+static uint32_t partner; /* where it was seen; 0: not known */
 
 int __wrap_sched_yield(void);
 int __wrap_getrusage(int who, struct rusage *usage);
@@ -56,7 +56,7 @@ static unsigned poll_for(struct yielder *yielder, unsigned times)
 	return away;
 }
 
-/* On a loaded machine somebody may indeed have the core meanwhile: it has to happen in one of many rounds. */
+/* On a loaded machine another may indeed have the core meanwhile: it has to happen in one of many rounds. */
 static void assert_yields_become_rare(struct yielder *yielder)
 {
 	for (int round = 0; round < 1000; round++) {
@@ -83,7 +83,7 @@ static void the_price_of_a_yield_is_learnt_beside_others_too(void **state)
 
 	(void)state;
 	bare_ns = 2000;
-	others_ns = 30000; /* the first yields all run somebody */
+	others_ns = 30000; /* the first yields all run another thread */
 	assert_true(poll_for(&yielder, 20) > 0);
 	others_ns = 0;
 	assert_yields_become_rare(&yielder);
@@ -115,7 +115,7 @@ static void a_yield_that_has_become_dearer_is_learnt_anew(void **state)
 	assert_yields_become_rare(&yielder);
 }
 
-/* Whoever computes here takes a slice for each yield: few are made for somebody who does not need this core. */
+/* A thread that computes here takes a slice for each yield: few are made for a thread that does not need this core. */
 static void past_a_partner_elsewhere_yields_take_little_of_the_time(void **state)
 {
 	struct yielder yielder = {0};

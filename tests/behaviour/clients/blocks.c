@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receive blocks of an MPI's byte transfer layer.  A block is one descriptor for so many messages, whoever sends them.
+ * The receive blocks of an MPI's byte transfer layer.  A block is one descriptor for so many messages, of any sender.
  * The layer does not count them: the message whose event tells a threshold of 1 marks the block full, and a full block is
- * attached again as soon as it has unlinked itself.  If no event tells 1 the block is lost; when all are, nobody receives
- * any more.  Behind the blocks stands an entry that keeps nothing, so that a sender who finds no room is told by an ACK
+ * attached again as soon as it has unlinked itself.  If no event tells 1 the block is lost; when all are, nothing is received
+ * any more.  Behind the blocks stands an entry that keeps nothing, so that a sender that finds no room is told by an ACK
  * without bytes, and sends again.  Every process sends to all others.
  */
 #include <string.h>
@@ -169,7 +169,7 @@ static void acknowledged(const ptl_event_t *event)
 	send_next(fragment);
 }
 
-/* Nobody may wait long for anything: nothing comes any more once the blocks of one process are lost. */
+/* No process may wait long for anything: nothing comes any more once the blocks of one process are lost. */
 static void receive_blocks(void)
 {
 	struct fragment *fragments = memory(WINDOW * sizeof *fragments);

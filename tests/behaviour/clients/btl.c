@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A byte transport below an MPI.  It switches all START and END events of its sends off and lives on ACKs; receive blocks
- * stand before an entry that truncates everything to nothing, so that a sender who finds no room is told by an ACK
+ * stand before an entry that truncates everything to nothing, so that a sender that finds no room is told by an ACK
  * without bytes, and sends again.
  */
 #include "tests/behaviour/clients/clients.h"
@@ -37,7 +37,7 @@ static void post_block(struct block *block, ptl_handle_eq_t eq)
 	CHECK_OK(PtlMDAttach(me, md, PTL_UNLINK, &handle));
 }
 
-/* The entry at the end: takes anything, keeps nothing, and nobody hears of it. */
+/* The entry at the end: takes anything, keeps nothing, and no event tells of it. */
 static void post_reject(void)
 {
 	ptl_handle_md_t handle;

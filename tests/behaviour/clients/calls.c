@@ -288,7 +288,7 @@ static void do_everything(void)
 	CHECK_OK(PtlNIFini(ni));
 }
 
-/* Whoever names no interface has asked for nothing. */
+/* A call that names no interface has asked for nothing. */
 static void a_debug_mask_for_no_interface_prints_nothing(void)
 {
 	int interfaces;

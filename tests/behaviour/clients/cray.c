@@ -89,7 +89,7 @@ static void the_light_weight_kernel_knows_the_job(void)
 		CHECK_EQUAL(map[i].nid, id_of[i].nid);
 		CHECK_EQUAL(map[i].pid, id_of[i].pid);
 	}
-	/* No launcher counts those who come; tests/systems/launch has one. */
+	/* No launcher counts the processes that come; tests/systems/launch has one. */
 	CHECK_EQUAL(cnos_barrier(), process_count == 1 ? 0 : -1);
 	CHECK_RC(PtlNicFence(ni, PTL_TIME_FOREVER), process_count == 1 ? PTL_OK : PTL_FAIL);
 	barrier();

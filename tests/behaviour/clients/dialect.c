@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What programs of the Cray XT expect of events (PTL_DIALECT=cray): a get that is two operations of its descriptor, UNLINK
- * only for those who ask for it, thresholds as they were before the operation took its unit.
+ * only where it is asked for, thresholds as they were before the operation took its unit.
  */
 #include "tests/behaviour/clients/clients.h"
 

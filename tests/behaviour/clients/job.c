@@ -40,7 +40,7 @@ static void set_map(const char *variable, const uint32_t *numbers, const char *f
 	CHECK(setenv(variable, text, 1) == 0);
 }
 
-/* What the launcher's glue does: everybody's node and process id, before Portals has started. */
+/* What the launcher's glue does: every rank's node and process id, before Portals has started. */
 static void publish_job(void)
 {
 	unsigned nid = 0;
@@ -85,7 +85,7 @@ static void a_job_in_the_environment_names_its_processes(void)
 	drive_while_waiting();
 	barrier();
 	const unsigned next = (rank + 1) % size;
-	/* Nobody waits until the token has left: it outlives this function. */
+	/* No call waits until the token has left: it outlives this function. */
 	static uint32_t token, received;
 	token = 100 + rank;
 	ptl_handle_eq_t eq = new_eq(8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A lock built on PtlGetPut, as its authors' test had it: one int, one descriptor for both of its halves.  Whoever gets
- * the 0 back has it; what it guards is a counter that is read, changed and written by separate operations.  And
+ * A lock built on PtlGetPut, as its authors' test had it: one int, one descriptor for both of its halves.  The process that
+ * gets the 0 back has it; what it guards is a counter that is read, changed and written by separate operations.  And
  * PtlNIFini with everything still attached.
  */
 #include "tests/behaviour/clients/clients.h"
@@ -68,8 +68,7 @@ static void an_interface_ends_with_everything_attached(void)
 		CHECK_OK(PtlPutRegion(md, 0, 32, PTL_ACK_REQ, target_id(), INDEX, 0, BITS + i, 0, 0));
 		CHECK_OK(PtlGetRegion(md, 64, 32, target_id(), INDEX, 0, BITS + i, 0));
 	}
-	CHECK_OK(PtlPut(md, PTL_ACK_REQ, target_id(), INDEX, 0, BITS + WINDOW, 0,
-			0)); /* long, and nobody waits for it */
+	CHECK_OK(PtlPut(md, PTL_ACK_REQ, target_id(), INDEX, 0, BITS + WINDOW, 0, 0)); /* long, and not waited for */
 	CHECK_OK(PtlNIFini(ni));
 	CHECK_RC(PtlMDUnlink(md), PTL_MD_INVALID);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The matching layer of an MPI.  Receives are posted by PtlMEMDPost in front of blocks that take what nobody expected;
+ * The matching layer of an MPI.  Receives are posted by PtlMEMDPost in front of blocks that take what is unexpected;
  * STARTs and ENDs are paired by their links; blocks are replaced when they fill, which the layer works out from offsets:
  * on the Cray XT there are no UNLINK events, and it gives up if it meets one.
  */

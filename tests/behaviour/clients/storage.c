@@ -145,7 +145,7 @@ static void a_storage_client_moves_pieces(void)
 		else
 			move(bytes, pattern, length, i);
 	}
-	/* Nobody waits for this one: it is counted, without its bytes; MEUnlink then takes the retained descriptor along. */
+	/* No receive waits for this one: it is counted, without its bytes; MEUnlink then takes the retained descriptor along. */
 	if (am_initiator()) {
 		ptl_handle_eq_t eq = new_eq(4);
 		ptl_handle_md_t md = bind_md(md_over(bytes, 64, QUIET, eq));

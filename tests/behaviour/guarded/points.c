@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * pthread_cancel() acts at the cancellation points of the C library.  Linked with the library and a program of tests, this
- * file stands before them all, also where libfabric calls them: whoever comes to one while it is inside an engine, waits
- * for events, or holds the lock of the process has to have forbidden its cancellation, for nobody else could go on with
+ * file stands before them all, also where libfabric calls them: a thread that comes to one while it is inside an engine, waits
+ * for events, or holds the lock of the process has to have forbidden its cancellation, for no other thread could go on with
  * what it has begun (base/cancel.h).  The first that has not ends the process, and says where it was.
  */
 #include <dirent.h>

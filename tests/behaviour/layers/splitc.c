@@ -90,7 +90,7 @@ static void many_bulk_operations_wait_for_a_sync(void)
 	end();
 }
 
-/* More stores than a window, from everybody to everybody, several times. */
+/* More stores than a window, from all to all, several times. */
 static void stores_are_there_after_all_store_sync(void)
 {
 	enum { VALUES = 3000 };

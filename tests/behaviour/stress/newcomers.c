@@ -8,10 +8,10 @@
  * ids (or under --ids of them in turn: then the same addresses are met again and again), and among them N processes that live for nothing else, half of which end without a word.  Every --report peers
  * a line says what the server holds and how long first contacts took, from PtlPut to its ACK.  Fails if the server has grown by
  * more than 1 MiB or a few descriptors since the first thousand, if one has failed, or if in the end first contact with
- * it takes much longer than with a server that has met nobody yet, in turns: whatever else the machine does hits both.
+ * it takes much longer than with a server that has met no peer yet, in turns: whatever else the machine does hits both.
  *
- * --busy: beside N processes that compute, so that nobody runs when he would.  --stall: and one thread at a time, of the server or of
- * those who meet it, is the last to run for so long, which beside enough others is hardly at all; its owner's other threads go on.
+ * --busy: beside N processes that compute, so that no thread runs when it would.  --stall: and one thread at a time, of the server or of
+ * its peers, is the last to run for so long, which beside enough others is hardly at all; its owner's other threads go on.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -266,7 +266,7 @@ static pid_t any_thread(pid_t process)
 	return chosen;
 }
 
-/* Threads that it makes are as others.  It may have ended.  (The C libraries' function is for whole processes, or for nobody.) */
+/* Threads that it makes are as others.  It may have ended.  (The C libraries' function is for whole processes only.) */
 static void schedule(pid_t thread, int policy)
 {
 	if (syscall(SYS_sched_setscheduler, thread, policy | SCHED_RESET_ON_FORK, &(struct sched_param){0}) != 0 &&
@@ -305,7 +305,7 @@ static void end_load(void)
 {
 	for (long i = 0; i < options.busy; i++)
 		kill(load.loops[i], SIGKILL);
-	atomic_store(&shared->load_over, true); /* whom it stalls last goes on as the others do */
+	atomic_store(&shared->load_over, true); /* the last that it stalls goes on as the others do */
 	if (load.staller)
 		waitpid(load.staller, NULL, 0);
 }

@@ -7,7 +7,7 @@
 #define AREA   (64u << 10)
 #define ROUNDS FEWER(400)
 
-/* Everybody puts to and gets from everybody, in lengths of every kind; what was put is read back. */
+/* Each puts to and gets from each, in lengths of every kind; what was put is read back. */
 static void everybody_talks_to_everybody(void)
 {
 	unsigned char *far = memory(AREA * MAX_PROCESSES), *near = memory(AREA), *back = memory(AREA);
@@ -66,7 +66,7 @@ static void a_flood_of_small_messages_arrives_whole(void)
 	barrier();
 }
 
-/* Both directions at once, nobody reading before everything of his own is sent: a classic deadlock. */
+/* Both directions at once, neither side reading before all of its own is sent: a classic deadlock. */
 static void floods_in_both_directions_do_not_block_each_other(void)
 {
 	enum { COUNT = FEWER(3000), LENGTH = 3000 };

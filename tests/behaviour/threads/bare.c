@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A thread made by clone() without thread-local storage of its own.  Portals cannot tell it from a signal handler of the
- * thread whose storage it shares, nor could the C library; whoever makes such threads hears what is wrong with them.
+ * thread whose storage it shares, nor could the C library; a program that makes such threads is told what is wrong with them.
  */
 #include "tests/behaviour/threads/threads.h"
 

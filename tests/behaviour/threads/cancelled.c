@@ -44,7 +44,7 @@ static void *send(void *argument)
 	return argument;
 }
 
-/* Whoever died while it owned the engine, or slept for it, would take the interface along. */
+/* A thread that died while it owned the engine, or slept for it, would take the interface along. */
 static void cancelled_threads_leave_the_interface_to_the_others(void)
 {
 	void *(*const ways[])(void *) = {poll_briefly, look, send};
@@ -128,7 +128,7 @@ static _Noreturn void give_up(int round)
 	lose_race("the signal came before the call");
 }
 
-/* Signals whoever waits, in every other round asleep for certain, and then ends its wait by an event. */
+/* Signals the waiter, in every other round asleep for certain, and then ends its wait by an event. */
 static void *interrupt_and_release(void *rounds)
 {
 	ptl_process_id_t self;
@@ -150,7 +150,7 @@ static void *interrupt_and_release(void *rounds)
 	return NULL;
 }
 
-/* Closing waits until nobody waits any more, which this thread cannot stop to do. */
+/* Closing waits until no thread waits any more, which this thread cannot stop to do. */
 static void a_handler_that_closes_what_its_thread_waits_for_is_refused(void)
 {
 	enum { ROUNDS = 20 };

@@ -179,7 +179,8 @@ static void interfaces_closed_in_the_middle_of_everything_end_in_time_and_leak_n
 	barrier();
 	if (process_count > 1 && am_target()) {
 		put_to_myself();
-		CHECK_LESS(living_threads(), before.threads + 1); /* whoever opened the network has ended since */
+		CHECK_LESS(living_threads(),
+			   before.threads + 1); /* the thread that opened the network has ended since */
 		harness_while_waiting(NULL);
 		PtlFini();
 	}

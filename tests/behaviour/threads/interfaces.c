@@ -52,7 +52,7 @@ static void meet_on_both(void)
 		exchange_ids();
 		sides[i].peer = id_of[process_count - 1 - my_rank];
 	}
-	if (over_self()) /* nobody else is reached there */
+	if (over_self()) /* no other process is reached there */
 		sides[0].peer = sides[0].id;
 	ni = sides[0].ni;
 }
@@ -137,7 +137,7 @@ static void *use_one_side(void *argument)
 	return NULL;
 }
 
-/* What one thread after the other wrote there last is told by nobody: the last round's pattern. */
+/* What one thread after the other wrote there last is not told: the last round's pattern. */
 static void check_area(const struct side *side)
 {
 	const unsigned last = ROUNDS - 1;

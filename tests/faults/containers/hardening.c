@@ -182,7 +182,7 @@ static void they_are_in_pid_namespaces_of_which_neither_sees_the_other(void)
 	_exit(0); /* it can start no threads any more, which its sanitizer would do at exit() */
 }
 
-/* The same user, who may be nobody in particular from there. */
+/* The same user, who may have no id of its own seen from there. */
 static void they_are_in_different_user_namespaces(void)
 {
 	char map[64];
@@ -193,7 +193,7 @@ static void they_are_in_different_user_namespaces(void)
 			skip_test("no new user namespace for us");
 		write_file("/proc/self/uid_map", map);
 	}
-	/* Whoever is in the outer one may read the other, if it is privileged or its own user made the namespace. */
+	/* A process in the outer one may read the other, if it is privileged or its own user made the namespace. */
 	play(my_rank, PTL_PID_ANY, my_rank == 0 ? "long messages" : REFUSED);
 }
 
@@ -284,7 +284,7 @@ const struct test hardening_tests[] = {
 	 .traits = TRAIT_SEVERAL | TRAIT_BARE | TRAIT_NO_TSAN},
 	APART(dev_shm_is_as_small_as_in_a_container),
 	APART(dev_shm_cannot_be_written_at_all),
-	/* The time for first contact is longer than anybody here waits for an event. */
+	/* The time for first contact is longer than any process here waits for an event. */
 	{.name = "another_user_is_refused_without_delay",
 	 .run = another_user_is_refused_without_delay,
 	 .processes = 2,

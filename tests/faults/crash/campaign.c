@@ -156,7 +156,7 @@ static unsigned run_missed(uint64_t seed, bool aloud)
 	return failed;
 }
 
-/* A point that nobody has passed tests nothing. */
+/* A point that no process has passed tests nothing. */
 static unsigned count_missed(bool enough, unsigned *passages)
 {
 	unsigned missed = 0, runs = 0, kills = 0, stops = 0;

@@ -48,9 +48,9 @@ uint64_t next_number(uint64_t *random);
 
 enum { USUAL_OPERATIONS = 10, MOST_OPERATIONS = 48, SUCCESSOR_OPERATIONS = 6 };
 
-/* Opens the windows for everybody's messages; `role` is who we are to the others. */
+/* Opens the windows for the others' messages; `role` is what we are to them. */
 void traffic_open(enum role role);
-/* Sends every kind of message to both others, until everybody has finished and `over` is true. */
+/* Sends every kind of message to both others, until all have finished and `over` is true. */
 void traffic_run(void);
 /* The same once more, with the successor of the victim. */
 void traffic_run_with_successor(void);

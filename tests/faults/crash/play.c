@@ -84,7 +84,7 @@ static void *watch(void *unused)
 	return NULL;
 }
 
-/* Until everybody who is alive has finished. */
+/* Until all that are alive have finished. */
 static void await_end_of_traffic(void)
 {
 	for (;;) {
@@ -112,7 +112,7 @@ static void close_again(int descriptors)
 	CHECK_EQUAL(open_descriptors(), descriptors);
 }
 
-/* Everybody passes the same barriers: the windows are open, the traffic is over, its successor's windows are open, that
+/* All pass the same barriers: the windows are open, the traffic is over, its successor's windows are open, that
  * traffic is over, the books are checked. */
 static void play_watcher(void)
 {

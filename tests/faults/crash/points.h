@@ -4,7 +4,7 @@
 #define TESTS_CRASH_POINTS_H
 
 enum trait_of_point {
-	POINT_BLOCKS = 1, /* who stands still there holds up everybody who sends to the same process: some 20 ns */
+	POINT_BLOCKS = 1, /* a process that stands still there holds up all that send to the same process: some 20 ns */
 	POINT_SPLITS = 2, /* passed only where processes may write into each other's memory */
 	POINT_PULLS = 4,  /* ... may not read each other's memory, or have chosen not to */
 	POINT_COPIES = 8, /* ... may read each other's memory */
@@ -15,7 +15,7 @@ enum trait_of_point {
 	/* First contact. */                                                                                           \
 	X("control-before", POINT_ALONE) /* before each datagram of first contact */                                   \
 	X("control-taken", POINT_ALONE)  /* after each, before it is acted on */                                       \
-	X("peer-mapped", POINT_ALONE)    /* after the peer's segment is mapped, before anybody knows */                \
+	X("peer-mapped", POINT_ALONE)    /* after the peer's segment is mapped, before it is known */                  \
 	X("peer-open", POINT_ALONE)                                                                                    \
 	/* Sending a record. */                                                                                        \
 	X("slab-before-record", 0)                                                                                     \

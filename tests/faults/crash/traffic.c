@@ -33,7 +33,7 @@ struct operation {
 	uint64_t sum; /* of `bytes` since it has ended */
 };
 
-/* A put of somebody else's, as its target. */
+/* A put of another's, as its target. */
 struct arrival {
 	bool started, ended;
 	size_t length;
@@ -161,7 +161,7 @@ static void end(struct operation *old, bool failed)
 	if (old->kind >= GET_SHORT && !failed)
 		CHECK_PATTERN(old->bytes, old->length, GOT_SEED);
 	if (old->kind < GET_SHORT)
-		memset(old->bytes, DONE_BYTE, old->length); /* whoever still reads it gets something else */
+		memset(old->bytes, DONE_BYTE, old->length); /* a late reader gets something else */
 	old->sum = sum_of(old->bytes, old->length);
 	unlink_soon(old->md);
 	ended[old->peer]++;
@@ -194,7 +194,7 @@ static void note_own(const ptl_event_t *event)
 	CHECK(which && which->begun);
 	victim_failed |= failed;
 	if (failed && !may_fail(which->peer, which->number)) {
-		/* play() has made it short for the sake of those who call the dead. */
+		/* play() has made it short for the sake of processes that call the dead. */
 		if (plan.kill && event->ni_fail_type == PTL_NI_UNREACHABLE)
 			lose_race("first contact of two who live took longer than PTL_CONNECT_TIMEOUT");
 		FAIL("operation %u with process %d failed: %s in %s", which->number, which->peer,

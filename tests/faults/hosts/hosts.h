@@ -5,7 +5,7 @@
 #include "tests/faults/hosts/wire.h"
 #include "tests/support/peers.h"
 
-#define HOSTS 2 /* rank r begins on host r % HOSTS of the wire; the third host has only who goes there */
+#define HOSTS 2 /* rank r begins on host r % HOSTS of the wire; the third host has only processes that go there */
 
 #define FOUR(test)                                                                                                     \
 	{                                                                                                              \

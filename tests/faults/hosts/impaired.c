@@ -73,7 +73,7 @@ static void cut_and_join(unsigned seconds)
 		wire_cut(0);
 	barrier();
 	int before;
-	do { /* whoever is kept from running looks at it later */
+	do { /* a thread that is kept from running looks at it later */
 		before = progress_between_hosts();
 		CHECK(step_for(1000 * MS));
 	} while (progress_between_hosts() != before);

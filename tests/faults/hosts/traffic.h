@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Everybody puts to, gets from and swaps with everybody else, short and long messages in turn, and believes nothing:
+ * Each puts to, gets from and swaps with every other, short and long messages in turn, and believes nothing:
  * bytes, order, number and success of everything are checked at both ends.
  */
 #ifndef TESTS_HOSTS_TRAFFIC_H

@@ -24,12 +24,12 @@ enum { SURVIVOR, VICTIM, THIRD, FAR, SUCCESSOR, COMPANION, PARTS };
  * longer: a try that is late is given up, and the next one must be in time.
  */
 #define LATER      (TIMEOUT - 500)
-#define UNTROUBLED (TIMEOUT - 500) /* ms: longest time between others, who do not notice */
+#define UNTROUBLED (TIMEOUT - 500) /* ms: longest time between others, which do not notice */
 #define PUT_BITS   0x100
 #define GET_BITS   0x200
 #define SWAP_BITS  0x300
 
-static int lost = VICTIM; /* who is lost to this process */
+static int lost = VICTIM; /* the peer that is lost to this process */
 
 /* What a survivor has under way with the victim. */
 enum under_way { LONG_PUT, LONG_GET, SHORT_PUT, SHORT_GET, SWAP, THEIR_PUT, THEIR_GET, KINDS };
@@ -303,7 +303,7 @@ static void operations_with_a_host_that_stood_still_and_vanished_fail_in_time(vo
 }
 
 /*
- * Nobody dies, the network is away for too long: both sides fail what was under way, and nothing that comes after it.
+ * No process dies, the network is away for too long: both sides fail what was under way, and nothing that comes after it.
  * All kinds of request meet their likes: each process is to the other what the victim is to a survivor.
  */
 static void an_outage_longer_than_the_timeout_fails_only_what_was_under_way(void)
@@ -447,7 +447,7 @@ static void be_one_beside_who_stands_still(void)
 }
 
 /*
- * Its host lives, so nobody can tell its connection from its neighbour's if both were made from there: reads from it
+ * Its host lives, so there is no telling its connection from its neighbour's if both were made from there: reads from it
  * may wait until it goes on.  Everything else ends in time, its neighbour notices nothing, and it is reached again.
  */
 static void one_that_stands_still_too_long_does_its_neighbour_no_harm(void)

@@ -49,7 +49,7 @@ struct wire {
 	struct frame frames[FRAMES];
 };
 
-/* What everybody knows of the wire: its process, and which of its descriptors is a host's namespace. */
+/* What all know of the wire: its process, and which of its descriptors is a host's namespace. */
 static struct {
 	pid_t pid;
 	_Atomic int namespace[WIRE_HOSTS];

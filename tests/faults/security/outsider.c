@@ -98,7 +98,7 @@ static uint32_t mix(uint32_t value)
 	return value ^ value >> 16;
 }
 
-/* Where everybody looks for a pid, as anybody can read in the sources. */
+/* Where all look for a pid, as the sources say. */
 static uint16_t port_of_pid(uint32_t pid, unsigned attempt)
 {
 	return (uint16_t)(10000 + (mix(pid) % 22000 + attempt * 7919) % 22000);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Somebody who is no Portals process and means no good: a TCP client that says anything to the port of one, and an
+ * An attacker that is no Portals process: a TCP client that says anything to the port of one, and an
  * endpoint of the same provider that speaks the engine's protocol, or something like it.
  */
 #ifndef TESTS_SECURITY_OUTSIDER_H
@@ -22,14 +22,14 @@ void noise_fill(void *bytes, size_t length);
 
 /* Connected to the port on the loopback, or -1. */
 int tcp_connect(uint16_t port);
-/* What the provider says first to whom it connects to: at most `size` bytes; returns how many. */
+/* What the provider says first where it connects to: at most `size` bytes; returns how many. */
 size_t tcp_record_greeting(void *bytes, size_t size);
 
 /* --- libfabric --- */
 
 struct outsider;
 
-/* Listens at one of the ports of the pid, which may be anybody's; so it can be answered. */
+/* Listens at one of the ports of the pid, which may be any process's; so it can be answered. */
 struct outsider *outsider_open(uint32_t pid);
 void outsider_close(struct outsider *);
 fi_addr_t outsider_towards(struct outsider *, uint16_t port);

@@ -27,8 +27,8 @@ static struct hostile *hostile(const struct victims *victims)
 }
 
 /*
- * Over tcp;ofi_rxm the provider takes from its sockets what comes, and keeps it in memory until the target looks: whoever
- * sends faster than that makes the target grow by gigabytes, which docs/security.md says, and which would be this machine's memory.
+ * Over tcp;ofi_rxm the provider takes from its sockets what comes, and keeps it in memory until the target looks: a sender
+ * that is faster makes the target grow by gigabytes, which docs/security.md says, and which would be this machine's memory.
  */
 static void hold_back(unsigned again)
 {

@@ -17,7 +17,7 @@ enum part { TALKER, OUTSIDER, NEWCOMER, TARGET, PARTS };
 
 #define ATTACK_SILENT 200 /* connections that an outsider keeps open at most; each costs the target a descriptor */
 
-/* Whom the outsider sees, in its process. */
+/* The peer that the outsider sees, in its process. */
 struct victims {
 	ptl_process_id_t id[PARTS];
 	uint16_t port[PARTS]; /* TCP; 0: none */
@@ -26,7 +26,7 @@ struct victims {
 /* Runs again and again for some seconds; `again` counts from 0.  False: nothing of it left the outsider. */
 typedef bool attack(const struct victims *, unsigned again);
 /* By what the target tells that the attack arrived. */
-/* TRACE_STALE_FORGOTTEN: newcomers may be forgotten, with what they have asked, for those who came after (docs/security.md). */
+/* TRACE_STALE_FORGOTTEN: newcomers may be forgotten, with what they have asked, for those that came after (docs/security.md). */
 enum trace { NO_TRACE, TRACE_MALFORMED, TRACE_STALE, TRACE_STALE_FORGOTTEN };
 /* Fails if no attack succeeded, or if it left no trace where one is due. */
 #define run_attack(...) run_attack_at(__func__, __VA_ARGS__)

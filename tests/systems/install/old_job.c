@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A program as those that came with the reference implementation were written: C89, the network layer by a macro, ranks
- * from the environment, its formats, time limits, debug stream and masks.  Everybody tells everybody that it is there,
+ * from the environment, its formats, time limits, debug stream and masks.  Each tells each that it is there,
  * then puts to its neighbour.
  */
 #include <p3-config.h>
@@ -88,7 +88,7 @@ static unsigned rank_of(ptl_process_id_t id)
 	return size;
 }
 
-/* Everybody has heard us, and we everybody.  A peer may not be there yet, or be there without its match entry. */
+/* All have heard us, and we all.  A peer may not be there yet, or be there without its match entry. */
 static void handshake(ptl_handle_eq_t eq, ptl_handle_md_t md)
 {
 	unsigned heard_us = 0, heard = 0, all = (1 << size) - 1;

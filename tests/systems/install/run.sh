@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # usage: tests/systems/install/run.sh BUILD
-# Installs a compiled BUILD into a temporary place and uses it from there as anybody would: through pkg-config, shared and
+# Installs a compiled BUILD into a temporary place and uses it from there as any program would: through pkg-config, shared and
 # static, from C and C++; then runs the examples.  Ends with the line "N passed, N failed, N skipped".
 set -u
 build=$(realpath "${1:?usage: tests/systems/install/run.sh BUILD}")

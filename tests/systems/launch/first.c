@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * usage: mpirun -n N first [fence|cnos]
- * What a program's first lines are, and nothing that would repeat them: who is the next rank, a match entry, a put to that
+ * What a program's first lines are, and nothing that would repeat them: the next rank, a match entry, a put to that
  * rank, its acknowledgement, and what the rank before has put.  Without PTL_HOLD=1 its first message may come before the
  * match entry does, and be lost; with `fence` it does not go before all have attached theirs.  `cnos` does
  * the same as a program for the Cray XT.

@@ -4,12 +4,12 @@
  * One process of a launched job, which knows of the others what PtlGetRank and PtlGetRankId say.
  *
  *   ready      the interface opens, or its failure is printed
- *   exchange   everybody puts to everybody, short and long, and gets back what it has put
+ *   exchange   each puts to each, short and long, and gets back what it has put
  *   early      the same, when PtlGetRank has been called before PtlNIInit
- *   cancelled  the same, after threads asked who the others are that were cancelled before
+ *   cancelled  the same, after threads asked for the others' ids that were cancelled before
  *   again      the same three times, after PtlFini and PtlInit
- *   fork       the same, while children find that they are nobody's rank
- *   nobody     what is put to an id that nobody has fails soon
+ *   fork       the same, while children find that they have no rank
+ *   nobody     what is put to an id that no process has fails soon
  *   late       the last rank opens its interface when the others have met; until then an id that may be its is waited for
  *
  * Prints "rank R of N: done" at the end; what is wrong ends the process with status 1.
@@ -106,7 +106,7 @@ static void open_window(ptl_match_bits_t bits, ptl_md_t md)
 	CHECK(PtlMDAttach(entry, md, PTL_RETAIN, &handle));
 }
 
-/* Whoever puts or gets here has the same job id. */
+/* Every initiator here has the same job id. */
 static void admit_own_job(void)
 {
 	const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
@@ -190,7 +190,7 @@ static int put_round(ptl_handle_md_t md, ptl_process_id_t to, void *number)
 	return PtlPut(md, PTL_ACK_REQ, to, INDEX, 0, ROUND_BITS | rank, 0, *(uint64_t *)number);
 }
 
-/* Everybody has come so far. */
+/* All have come so far. */
 static void barrier(void)
 {
 	const double end = seconds() + PATIENCE_S;
@@ -382,7 +382,7 @@ static void late(const char *fifo)
 	}
 	meet_without_the_last();
 	if (rank == 0) {
-		/* Whoever has not come may be meant, so that one waits; those who have come are served meanwhile. */
+		/* A rank that has not come may be meant, so that one waits; those that have come are served meanwhile. */
 		const double begin = seconds();
 		ptl_event_t event;
 		ptl_handle_eq_t queue = put_to_outsider(invented());
@@ -397,7 +397,7 @@ static void late(const char *fifo)
 	exchange();
 }
 
-/* Under every launcher in use: who is last is to be known before PtlNIInit. */
+/* Under every launcher in use: which rank is last is to be known before PtlNIInit. */
 static bool is_last(void)
 {
 	const char *own = getenv("PMIX_RANK"), *count = getenv("OMPI_COMM_WORLD_SIZE");

@@ -180,7 +180,7 @@ mpirun_tests()
 	bench_tests
 }
 
-# No launcher but this shell, which tells both who they are.
+# No launcher but this shell, which tells both their ranks.
 by_hand()
 {
 	local lo=0x7f000001 second

@@ -5,7 +5,7 @@
 #   slurm_start FOLDER   SLURM_CONF is set; on failure slurm_why_not says why
 #   slurm_stop
 slurm_folder=""
-# shellcheck disable=SC2034 # for whoever sources this
+# shellcheck disable=SC2034 # for the scripts that source this
 slurm_why_not=""
 
 slurm_configure()
@@ -70,12 +70,12 @@ slurm_start() # FOLDER
 	slurm_munge >"$slurm_folder/munge.out" 2>&1 || return 1
 	slurm_why_not="slurmctld or slurmd does not start"
 	slurmctld -f "$SLURM_CONF" && slurmd -f "$SLURM_CONF" -N "$host" || return 1
-	# shellcheck disable=SC2034 # for whoever sources this
+	# shellcheck disable=SC2034 # for the scripts that source this
 	slurm_why_not="its node does not come up: $(tail -n 1 "$slurm_folder/slurmd.log" 2>/dev/null)"
 	slurm_is_up
 }
 
-# Whoever removes the folder must not find them writing into it.
+# The script that removes the folder must not find them writing into it.
 slurm_stop()
 {
 	local daemon pid tries pids=()

@@ -5,7 +5,7 @@
  *
  * usage: scale [--transport T] [--mode M] [--processes N] [--puts N]
  *
- * Whoever waits sleeps, so that only those cost time who have something to do.  In the end every other process goes,
+ * A waiter sleeps, so that only processes with something to do cost time.  In the end every other process goes,
  * half of them without a word.  Prints what time, memory (PSS: pages that several map are shared among them) and
  * descriptors each process has taken.
  */
@@ -29,7 +29,7 @@
 #define MOST          1024 /* processes */
 #define INDEX         4
 #define SLACK_KIB     256 /* what a process that sleeps may touch for the first time: stacks, tables of the C library */
-#define STRAY_FDS     8   /* of somebody whose end is not known to all yet */
+#define STRAY_FDS     8   /* of a process whose end is not known to all yet */
 #define EVENTS_A_PUT  3   /* PUT_END at one end, SEND_END and ACK at the other */
 #define BITS_OF_MIXER UINT64_C(0x9E3779B97F4A7C15)
 
@@ -136,7 +136,7 @@ static size_t place_of(uint32_t other, uint32_t put)
 	return (size_t)other * (size_t)options.puts + put;
 }
 
-/* Everybody begins with another one, so that nobody is the target of all at once. */
+/* Each begins with another one, so that none is the target of all at once. */
 static void put_to_all(uint32_t round)
 {
 	for (uint32_t put = 0; put < options.puts; put++) {
@@ -154,7 +154,7 @@ static void put_to_all(uint32_t round)
 	}
 }
 
-/* The next of its sender, to its place, from whom it says. */
+/* The next of its sender, to its place, from the sender that it says. */
 static void check_arrival(const ptl_event_t *event, uint32_t *next)
 {
 	size_t at = event->offset / sizeof(struct numbered);
@@ -234,7 +234,7 @@ static void live(void)
 	static uint32_t next[MOST];
 
 	if (rank > 0)
-		meet(&shared->all); /* the first has nobody beside it yet */
+		meet(&shared->all); /* the first has none beside it yet */
 	open_interface();
 	if (rank == 0)
 		meet(&shared->all);
@@ -248,7 +248,7 @@ static void live(void)
 	if (!leaves(rank))
 		await_ends();
 	if (!leaves(rank))
-		meet(&shared->rest); /* nobody ends while others count */
+		meet(&shared->rest); /* none ends while others count */
 	PtlFini();
 }
 
@@ -377,7 +377,7 @@ static void prepare(void)
 	setenv("PTL_TRANSPORT", options.transport, 1);
 	setenv("PTL_NIC_MODE", options.mode, 1);
 	setenv("PTL_IFACE", "lo", 0);
-	/* Nobody is to be given up who only waits for a core. */
+	/* No process is to be given up that only waits for a core. */
 	setenv("PTL_CONNECT_TIMEOUT", "3600s", 0);
 	setenv("PTL_PEER_TIMEOUT", "0", 0);
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
