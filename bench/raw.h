@@ -73,6 +73,9 @@ void raw_close(struct raw *raw);
 /* The exchange that does the same on libfabric, or -1 if --raw was not given or has none for this size. */
 int raw_counterpart(const struct session *session, enum exchange_id exchange, uint64_t size);
 
+/* A memory region of ours, which the caller closes; NULL if what --raw does needs none. */
+struct fid_mr *raw_register(struct raw *raw, void *memory, size_t size, uint64_t key);
+
 /* Says above a table what the raw column is. */
 void raw_fact(const struct session *session);
 

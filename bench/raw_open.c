@@ -81,7 +81,7 @@ static struct fi_info *find_provider(const struct session *session)
 	return info;
 }
 
-static struct fid_mr *registration(struct raw *raw, void *memory, size_t size, uint64_t key)
+struct fid_mr *raw_register(struct raw *raw, void *memory, size_t size, uint64_t key)
 {
 	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 	struct fid_mr *mr;
@@ -115,7 +115,7 @@ static void open_shared(struct raw *raw, bool sleepable)
 	raw->shared = aligned_alloc(4096, RAW_SHARED_BUFFERS * RAW_SHARED_SIZE);
 	if (!raw->shared)
 		fail("no memory for receive buffers");
-	raw->shared_mr = registration(raw, raw->shared, RAW_SHARED_BUFFERS * RAW_SHARED_SIZE, 3);
+	raw->shared_mr = raw_register(raw, raw->shared, RAW_SHARED_BUFFERS * RAW_SHARED_SIZE, 3);
 	open_endpoint(raw, HABIT_SHARED, sleepable);
 	raw_check(fi_setopt(&endpoint->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least),
 		  "fi_setopt");
@@ -133,8 +133,8 @@ struct raw *raw_open(struct session *session)
 	raw_check(fi_fabric(raw->info->fabric_attr, &raw->fabric, NULL), "fi_fabric");
 	raw_check(fi_domain(raw->fabric, raw->info, &raw->domain, NULL), "fi_domain");
 	raw_check(fi_av_open(raw->domain, &table, &raw->av, NULL), "fi_av_open");
-	raw->source_mr = registration(raw, session->source, session->source_size, 1);
-	raw->sink_mr = registration(raw, session->sink, session->sink_size, 2);
+	raw->source_mr = raw_register(raw, session->source, session->source_size, 1);
+	raw->sink_mr = raw_register(raw, session->sink, session->sink_size, 2);
 	if (session->load.raw == RAW_TAGGED) {
 		open_endpoint(raw, HABIT_TAGGED, session->load.raw_sleepable);
 		return raw;

@@ -6,14 +6,16 @@
 #ifndef PTLBENCH_SLOTS_H
 #define PTLBENCH_SLOTS_H
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/arch.h"
 
-#define SLOTS       256
-#define SLOTS_AHEAD 16 /* fetched for writing so long before they are written */
+#define SLOTS         256
+#define SLOT_PATIENCE 4096 /* looks in vain, then another process is let in: it may have the other side's CPU */
+#define SLOTS_AHEAD   16   /* fetched for writing so long before they are written */
 
 /* One 64-byte message: the sequence word is written last and says that the rest is there. */
 struct slot {
@@ -46,16 +48,20 @@ static inline void slot_take(struct slot *slots, uint64_t position, char *payloa
 {
 	struct slot *slot = &slots[position % SLOTS];
 
-	while (atomic_load_explicit(&slot->sequence, memory_order_acquire) != position + 1)
-		;
+	for (unsigned turn = 1; atomic_load_explicit(&slot->sequence, memory_order_acquire) != position + 1; turn++)
+		if (turn % SLOT_PATIENCE == 0)
+			sched_yield();
 	memcpy(payload, slot->payload, sizeof slot->payload);
 }
 
 /* Waits until the reader has left the place; pairs with the release store in slot_left(). */
 static inline void slot_wait_for_room(struct slot_queue *queue, uint64_t position, uint64_t *head_seen)
 {
-	while (position - *head_seen >= SLOTS)
+	for (unsigned turn = 1; position - *head_seen >= SLOTS; turn++) {
 		*head_seen = atomic_load_explicit(&queue->head.value, memory_order_acquire);
+		if (turn % SLOT_PATIENCE == 0)
+			sched_yield();
+	}
 }
 
 /* The reader says now and then how far it has come. */
