@@ -32,7 +32,7 @@ usage()
 	  conformance  each sentence of Portals 3.3, likewise (\`build/tests/conformance --list\`: which test proves which);
 	               its core over ofi:udp and ofi:shm (over ofi:verbs: rxe)
 	  clients      programs written for other implementations of Portals 3.3, likewise
-	  layers       active messages, Split-C and each call of minimpi over node and ofi:tcp; programs beside another MPI; with
+	  layers       active messages, Split-C, remote memory and each call of minimpi over node and ofi:tcp; programs beside another MPI; with
 	               --nightly address+undefined
 	  threads      calls, waiters and handlers in many threads, closing under traffic, fork, two interfaces, exit; release,
 	               address+undefined, thread

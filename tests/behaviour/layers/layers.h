@@ -5,6 +5,7 @@
 #include "tests/support/peers.h"
 
 extern const struct test am_tests[];
+extern const struct test rm_tests[];
 extern const struct test splitc_tests[];
 
 #endif

@@ -4,6 +4,6 @@
 
 int main(int argc, char **argv)
 {
-	static const struct test *const tables[] = {am_tests, splitc_tests, NULL};
+	static const struct test *const tables[] = {am_tests, rm_tests, splitc_tests, NULL};
 	return peers_main(argc, argv, tables, list_names);
 }

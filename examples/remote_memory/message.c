@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Active messages, their sender.  Each fragment has a number of its channel and asks for an acknowledgement.  Where the target has no
+ * room, its interface cuts the fragment off to nothing, which the ACK tells: it is sent again from its slot.  Towards a peer that refuses,
+ * only the oldest refused fragment is under way, and the others when one is accepted: a process that does not poll is not asked by all.
+ */
+#include "internal.h"
+
+struct peer *rm_peer(rm_domain *domain, ptl_process_id_t id)
+{
+	struct peer *peer = domain->peers, *end = peer + RM_PEERS;
+	while (peer < end && peer->known && !rm_same(peer->id, id))
+		peer++;
+	if (peer == end)
+		return NULL;
+	peer->known = true;
+	peer->id = id;
+	return peer;
+}
+
+static void send_slot(rm_domain *domain, unsigned number)
+{
+	struct slot *slot = &domain->slots[number];
+	slot->state = SLOT_MESSAGE;
+	slot->peer->in_flight++;
+	if (PtlPutRegion(domain->injection_md, number * domain->options.fragment, slot->length, PTL_ACK_REQ,
+			 slot->peer->id, domain->options.pt_index, 0, bits_of(MESSAGE, 0, 0), 0,
+			 slot->header) != PTL_OK)
+		domain->failure = -EIO;
+}
+
+/* Numbers may have wrapped. */
+static bool is_older(const struct slot *slot, const struct slot *other)
+{
+	return (int32_t)((uint32_t)(slot->header >> 32) - (uint32_t)(other->header >> 32)) < 0;
+}
+
+static void send_oldest_refused(rm_domain *domain, struct peer *peer)
+{
+	int oldest = -1;
+	for (unsigned i = 0; i < domain->options.slots; i++) {
+		const struct slot *slot = &domain->slots[i];
+		if (slot->state == SLOT_REFUSED && slot->peer == peer &&
+		    (oldest < 0 || is_older(slot, &domain->slots[oldest])))
+			oldest = (int)i;
+	}
+	peer->refused--;
+	send_slot(domain, (unsigned)oldest);
+}
+
+static void give_back(rm_domain *domain, struct peer *peer)
+{
+	for (unsigned i = 0; i < domain->options.slots; i++)
+		if (domain->slots[i].state == SLOT_REFUSED && domain->slots[i].peer == peer) {
+			rm_slot_free(domain, i);
+			peer->refused--;
+		}
+}
+
+/* What follows it, under its id, knows nothing of the numbers that it has accepted. */
+static void lost(rm_domain *domain, struct peer *peer)
+{
+	peer->dead = true;
+	give_back(domain, peer);
+	if (peer->in_flight == 0)
+		peer->sent = 0;
+}
+
+void rm_message_event(rm_domain *domain, unsigned number, const ptl_event_t *event)
+{
+	struct slot *slot = &domain->slots[number];
+	struct peer *peer = slot->peer;
+	bool failed = event->ni_fail_type != PTL_NI_OK;
+	if (event->type == PTL_EVENT_SEND_END && !failed)
+		return;
+	peer->in_flight--;
+	if (!failed && event->mlength == 0) {
+		slot->state = SLOT_REFUSED;
+		peer->refused++;
+		domain->counters.refused++;
+		if (peer->in_flight == 0)
+			send_oldest_refused(domain, peer);
+		return;
+	}
+	rm_slot_free(domain, number);
+	if (failed)
+		lost(domain, peer);
+	while (peer->refused)
+		send_oldest_refused(domain, peer);
+}
+
+void rm_peer_died(rm_domain *domain, struct source *source, const ptl_event_t *event)
+{
+	struct peer *peer = domain->peers, *end = peer + RM_PEERS;
+	(void)source;
+	while (peer < end && !(peer->known && rm_same(peer->id, event->initiator)))
+		peer++;
+	if (peer == end)
+		return;
+	rm_forget_early(peer);
+	peer->expected = 0;
+	lost(domain, peer);
+}
+
+/* Once; the next message goes to what follows it. */
+static bool tell_of_death(struct peer *peer)
+{
+	bool dead = peer->dead;
+	if (peer->in_flight == 0)
+		peer->dead = false;
+	return dead;
+}
+
+static int send_fragment(rm_domain *domain, struct peer *peer, unsigned handler, const char *data, size_t length,
+			 bool last)
+{
+	size_t padded = length ? (length + 7) & ~(size_t)7 : 8;
+	unsigned number;
+	int rc = rm_slot_take(domain, &number);
+	if (rc)
+		return rc;
+	struct slot *slot = &domain->slots[number];
+	slot->peer = peer;
+	slot->length = padded;
+	slot->header = header_of(peer->sent++, handler, last, (unsigned)(padded - length));
+	char *bytes = rm_slot_bytes(domain, number);
+	memset(bytes + padded - 8, 0, 8);
+	if (length)
+		memcpy(bytes, data, length);
+	domain->counters.sent++;
+	if (peer->refused) { /* it would be early */
+		slot->state = SLOT_REFUSED;
+		peer->refused++;
+	} else {
+		send_slot(domain, number);
+	}
+	return domain->failure;
+}
+
+/* A handler's message is sent as a whole or not at all. */
+static bool has_room(const rm_domain *domain, size_t length)
+{
+	size_t room = 0;
+	for (unsigned i = domain->free_slot; i < domain->options.slots && room < length; i = domain->slots[i].next)
+		room += domain->options.fragment;
+	return room >= length;
+}
+
+int rm_message(rm_domain *domain, ptl_process_id_t to, unsigned handler, const void *data, size_t length)
+{
+	struct peer *peer = rm_peer(domain, to);
+	const char *bytes = data;
+	size_t left = length, piece;
+	if (handler >= RM_HANDLERS || (length && !data))
+		return -EINVAL;
+	if (!peer)
+		return -ENOSPC;
+	if (tell_of_death(peer))
+		return -EHOSTDOWN;
+	if (domain->in_handler && !has_room(domain, length ? length : 1))
+		return -EAGAIN;
+	if (peer->sending)
+		return -EAGAIN;
+	peer->sending = true; /* handlers may run while this waits for a slot, and would put theirs in between */
+	int rc;
+	do {
+		piece = left < domain->options.fragment ? left : domain->options.fragment;
+		rc = send_fragment(domain, peer, handler, bytes, piece, piece == left);
+		left -= piece;
+		bytes += piece;
+	} while (rc == 0 && left && !peer->dead);
+	peer->sending = false;
+	return rc ? rc : tell_of_death(peer) ? -EHOSTDOWN : 0;
+}
+
+int rm_flush(rm_domain *domain, ptl_process_id_t to)
+{
+	struct peer *peer = rm_peer(domain, to);
+	int rc = 0;
+	if (!peer)
+		return -ENOSPC;
+	while (rc == 0 && peer->in_flight + peer->refused)
+		rc = rm_progress(domain);
+	return rc ? rc : tell_of_death(peer) ? -EHOSTDOWN : 0;
+}
+
+int rm_handler_set(rm_domain *domain, unsigned number, rm_handler *handler)
+{
+	if (number >= RM_HANDLERS)
+		return -EINVAL;
+	domain->handlers[number] = handler;
+	return 0;
+}
