@@ -6,10 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bars.h"
 #include "fail.h"
 #include "sequence_svg.h"
 
 #define BYTES     "bytes", "message, bytes"
+#define BARS      NULL, NULL
 #define NAME_SIZE 64
 
 static const struct {
@@ -49,6 +51,14 @@ static const struct {
 	{"unexpected-depth", {"unexpected_messages", "unexpected messages", "latency_us", "us", "", ""}},
 	{"attach", {"entries", "entries", "ns", "ns", "", "where"}},
 	{"bypass", {BYTES, "complete_us", "us", "", "operation"}},
+	{"nic-timing", {BARS, "mean_ns", "ns", "bytes=max entries_in_front=max", "side stage"}},
+	{"operations", {BARS, "median_us", "us", "", "operation"}},
+	{"idle", {BARS, "initiator_cpu_percent:initiator target_cpu_percent:target", "% of a CPU", "", "asleep_in"}},
+	{"wake", {BARS, "latency_us doorbell_us wake_us poll_us:first_poll futex_us", "us", "", ""}},
+	{"pairs", {BARS, "message_us", "us for a message", "", "arrangement"}},
+	{"open", {BARS, "median_ms", "ms", "", "call"}},
+	{"memory", {BARS, "anonymous_bytes:anonymous shared_bytes:shared", "bytes for each", "", "what"}},
+	{"recovery", {BARS, "median_ms", "ms", "", "transport what"}},
 };
 
 const struct picture *picture_of(const char *test)
@@ -194,39 +204,90 @@ void picture_check(const char *path)
 		fail("--plot %s: %s", path, strerror(errno));
 }
 
-static void save_svg(const struct chart *chart, const char *path)
+static FILE *open_picture(const char *path)
 {
 	FILE *file = fopen(path, "we");
 
 	if (!file)
 		fail("--plot %s: %s", path, strerror(errno));
-	chart_write_svg(chart, file, true);
+	return file;
+}
+
+static void close_picture(FILE *file, const char *path)
+{
 	if (fclose(file))
 		fail("--plot %s: %s", path, strerror(errno));
+}
+
+static void save_svg(const struct chart *chart, const char *path)
+{
+	FILE *file = open_picture(path);
+
+	chart_write_svg(chart, file, true);
+	close_picture(file, path);
 }
 
 /* Of these the table itself is the picture. */
 static void save_sequence(const struct table *table, const char *path)
 {
-	FILE *file = fopen(path, "we");
+	FILE *file = open_picture(path);
 
-	if (!file)
-		fail("--plot %s: %s", path, strerror(errno));
 	sequence_write_svg(table, NULL, file, true);
-	if (fclose(file))
-		fail("--plot %s: %s", path, strerror(errno));
+	close_picture(file, path);
+}
+
+static void add_row(const struct picture *picture, const struct table *table, size_t row, struct bars *bars)
+{
+	char name[NAME_SIZE], group[NAME_SIZE], whole[NAME_SIZE];
+	const bool several = strchr(picture->y, ' ');
+	const char *list = picture->y;
+	int column;
+
+	group_of(table, row, picture->by, group, sizeof group);
+	while ((list = next_key(list, table, &column, name, sizeof name)))
+		if (column >= 0 && !table_cell(table, row, column)->text) {
+			join(whole, sizeof whole, (const char *const[3]){group, several ? name : "", ""});
+			bars_add(bars, whole, table_cell(table, row, column)->number);
+		}
+}
+
+static void save_bars(const struct picture *picture, const char *test, const struct table *table, const char *path)
+{
+	struct bars bars = {0};
+
+	snprintf(bars.title, sizeof bars.title, "ptlbench %s", test);
+	snprintf(bars.unit, sizeof bars.unit, "%s", picture->unit);
+	for (size_t row = 0; row < table->row_count; row++)
+		if (table_row_meets(table, row, picture->where))
+			add_row(picture, table, row, &bars);
+	if (!bars.count)
+		fail("--plot %s: %s has no figures to draw", path, test);
+	if (is_png(path)) {
+		bars_write_png(&bars, path);
+	} else {
+		FILE *file = open_picture(path);
+		bars_write_svg(&bars, file);
+		close_picture(file, path);
+	}
+	bars_free(&bars);
 }
 
 void picture_save(const char *test, const struct table *table, const char *path)
 {
+	const struct picture *picture = picture_of(test);
+
 	if (!strcmp(test, "sequence")) {
 		save_sequence(table, path);
+		return;
+	}
+	if (!picture->x) {
+		save_bars(picture, test, table, path);
 		return;
 	}
 	struct chart chart = {0};
 
 	snprintf(chart.title, sizeof chart.title, "ptlbench %s", test);
-	picture_draw(picture_of(test), table, "", &chart);
+	picture_draw(picture, table, "", &chart);
 	if (!chart.count)
 		fail("--plot %s: %s has no figures to draw", path, test);
 	if (is_png(path))

@@ -7,11 +7,12 @@
 #include "table.h"
 
 struct picture {
-	const char *x, *x_title; /* key of a column, and what it is called */
-	const char *y;           /* keys, separated by blanks; "key:name" with '_' for a blank in a name */
-	const char *unit;        /* of all of them */
-	const char *where;       /* table_row_meets(); "": all rows */
-	const char *by;          /* a curve for each combination of values of these columns; "": one */
+	const char *x,
+		*x_title;  /* key of a column, and what it is called; NULL: bars, whose names are the columns of `by` */
+	const char *y;     /* keys, separated by blanks; "key:name" with '_' for a blank in a name */
+	const char *unit;  /* of all of them */
+	const char *where; /* table_row_meets(); "": all rows */
+	const char *by;    /* a curve for each combination of values of these columns; "": one */
 };
 
 /* Adds curves to the chart, whose names begin with `prefix`; what has no values is left out. */

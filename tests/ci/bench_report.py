@@ -130,6 +130,9 @@ def check_pictures(ptlbench, folder):
     assert root.tag.endswith("svg") and len(circles) == 6, f"{len(circles)} points for 6 sizes"
     run(ptlbench, "put-bandwidth", "--transport", "node", "--sizes", "8:64", "--quick", "--row-time", "20", "--window", "1,4", "--plot", folder / "w.svg")
     assert "window 4" in (folder / "w.svg").read_text(), "no curve for a window"
+    run(ptlbench, "open", "--transport", "node", "--quick", "--plot", folder / "b.svg")
+    bars = xml.etree.ElementTree.parse(folder / "b.svg").getroot().findall(".//{http://www.w3.org/2000/svg}rect")
+    assert len(bars) == 3 and all(float(bar.get("width")) > 0 for bar in bars), "bars of open"
     lines = [line for line in histogram.read_text().splitlines() if not line.startswith("#")]
     rows = list(csv.DictReader(lines))
     assert {row["bytes"] for row in rows} == {"8", "32", "128", "512", "2048", "4096"}, rows
@@ -148,7 +151,7 @@ def check_refusals(ptlbench, folder):
         (("all", "--out", folder / "o", "--tests", "logp,nothing"), "--tests nothing"),
         (("all", "--out", folder / "o", "--transport", "nothing"), "--transport nothing"),
         (("put-latency", "--plot", "p.pdf"), "ends in .svg or .png"),
-        (("idle", "--plot", "p.svg"), "does not take --plot"),
+        (("limits", "--plot", "p.svg"), "does not take --plot"),
         (("blocking", "--hist", "h.csv"), "does not take --hist"),
         (("report",), "usage: ptlbench report DIR"),
     ):
