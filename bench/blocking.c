@@ -68,19 +68,13 @@ int blocking(const struct options *options)
 {
 	uint64_t sizes[SIZES_MAX] = {8, 4096, 65536};
 	struct peers pairs[SETUPS];
-	struct options own = *options;
+	const struct options own = setups_share(options, 1); /* a setup of these has a row of its own */
 	const struct session session = {.options = options, .load = options->load};
 	size_t count = 3;
 
 	if (options->load.sizes_given)
 		count = size_list(options->load.size_min, options->load.size_max, options->load.quick ? 4 : 2, sizes,
 				  SIZES_MAX);
-	own.load.row_ms = (options->load.row_ms  ? options->load.row_ms
-			   : options->load.quick ? 300
-						 : 1100) /
-			  options->load.repeat;
-	own.load.row_ms += own.load.row_ms == 0;
-	own.load.repeat = 1;
 	setups_open(pairs, setups, SETUPS, &own);
 	machine_facts();
 	output_fact("latency", "half a round trip of puts, one receive descriptor for all; medians of turns");

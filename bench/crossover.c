@@ -27,17 +27,12 @@ static const struct column columns[] = {
 /* Median of rounds of both in turns: whether long was not the slower one. */
 static bool measure_once(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size)
 {
-	struct samples us[PROTOCOLS] = {{0}};
+	double us[PROTOCOLS];
 
-	for (uint32_t round = 0; round < session->load.repeat; round++)
-		for (enum protocol protocol = 0; protocol < PROTOCOLS; protocol++)
-			samples_add(&us[protocol], setups_measure(&pairs[protocol], size));
-	double compact = samples_summary(&us[PROTOCOL_SHORT]).median,
-	       lengthy = samples_summary(&us[PROTOCOL_LONG]).median;
+	setups_medians(pairs, PROTOCOLS, size, session->load.repeat, us);
+	double compact = us[PROTOCOL_SHORT], lengthy = us[PROTOCOL_LONG];
 	setups_row(session, (union cell[]){{(double)size}, {compact}, {lengthy}, {lengthy / compact}},
 		   &pairs[PROTOCOL_LONG], size);
-	samples_free(&us[PROTOCOL_SHORT]);
-	samples_free(&us[PROTOCOL_LONG]);
 	return lengthy <= compact;
 }
 
@@ -85,15 +80,9 @@ static void find_crossovers(const struct session *session, const struct peers pa
 int crossover(const struct options *options)
 {
 	struct peers pairs[PROTOCOLS];
-	struct options own = *options;
+	const struct options own = setups_share(options, PROTOCOLS);
 	const struct session session = {.options = options, .load = options->load};
 
-	own.load.row_ms = (options->load.row_ms  ? options->load.row_ms
-			   : options->load.quick ? 300
-						 : 1100) /
-			  PROTOCOLS / options->load.repeat;
-	own.load.row_ms += own.load.row_ms == 0;
-	own.load.repeat = 1;
 	setups_open(pairs, setups, PROTOCOLS, &own);
 	machine_facts();
 	output_fact("latency", "half a round trip of puts, one receive descriptor for all; medians of turns");

@@ -47,6 +47,7 @@ const struct planned plan[] = {
 	{"breakdown", "breakdown", PAIRS, false},
 	{"blocking", "blocking", PAIRS, false},
 	{"crossover", "crossover", PAIRS, false},
+	{"injection", "injection", PAIRS, false},
 	{"buffer-reuse", "buffer-reuse", PAIRS, false},
 	{"hot-spot", "hot-spot", PAIRS, false},
 	{"peers", "peers", PAIRS, false},

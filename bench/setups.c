@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "setups.h"
 
+#include <stdlib.h>
+
+#include "fail.h"
 #include "pair.h"
 
 /* What the initiator of a pair is ordered: to measure a size, and to answer with the latency, us, or with stages; or to end. */
@@ -65,6 +68,33 @@ double setups_measure(const struct peers *pair, uint64_t size)
 	control_send(pair, &request, sizeof request);
 	control_receive(pair, &us, sizeof us);
 	return us;
+}
+
+void setups_medians(const struct peers *pairs, size_t count, uint64_t size, uint32_t rounds, double *median_us)
+{
+	struct samples *us = calloc(count, sizeof *us);
+
+	if (!us)
+		fail("no memory for %zu medians", count);
+	for (uint32_t round = 0; round < rounds; round++)
+		for (size_t i = 0; i < count; i++)
+			samples_add(&us[i], setups_measure(&pairs[i], size));
+	for (size_t i = 0; i < count; i++) {
+		median_us[i] = samples_summary(&us[i]).median;
+		samples_free(&us[i]);
+	}
+	free(us);
+}
+
+struct options setups_share(const struct options *options, size_t count)
+{
+	const struct workload *load = &options->load;
+	struct options own = *options;
+
+	own.load.row_ms = (load->row_ms ? load->row_ms : load->quick ? 300 : 1100) / (uint32_t)count / load->repeat;
+	own.load.row_ms += own.load.row_ms == 0;
+	own.load.repeat = 1;
+	return own;
 }
 
 static void time_stages(const struct peers *pair, uint64_t size, struct stage_times times[2])

@@ -18,6 +18,12 @@ void setups_open(struct peers *pairs, const struct setup *setups, size_t count, 
 /* One turn: half a round trip of puts of so many bytes, one receive descriptor for all; median, us. */
 double setups_measure(const struct peers *pair, uint64_t size);
 
+/* The median of rounds in which all take turns, us; a round takes what setups_share() has given it. */
+void setups_medians(const struct peers *pairs, size_t count, uint64_t size, uint32_t rounds, double *median_us);
+
+/* The options of each: the time of a row, divided among so many setups and the rounds of --repeat. */
+struct options setups_share(const struct options *options, size_t count);
+
 /* A row, with the stages of `pair` if --nic-timing asks for them.  Of the session only load and options are used. */
 void setups_row(const struct session *session, const union cell *cells, const struct peers *pair, uint64_t size);
 

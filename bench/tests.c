@@ -61,6 +61,8 @@ static const struct bench_test tests[] = {
 	 "put-latency with waiters that poll and waiters that sleep"},
 	{"crossover", NULL, crossover, 65536, PLACE | (ROW & ~B(HIST)) | B(START_EVENTS) | B(WAIT) | B(UNPINNED) | B(SIZES) | B(NIC_TIMING),
 	 "put-latency of short and of long messages of one size, and where they cross"},
+	{"injection", NULL, injection, 65536, PLACE | (ROW & ~B(HIST)) | B(START_EVENTS) | B(WAIT) | B(UNPINNED) | B(SIZES) | B(NIC_TIMING),
+	 "put-latency of messages copied with their header, of exposed ones, and of what the library chooses"},
 	{"hot-spot", NULL, hot_spot, 65536, PLACE | B(WAIT) | B(ROW_TIME) | B(UNPINNED) | B(SIZES) | B(QUICK) | B(PLOT) | B(NIC_TIMING),
 	 "one process that puts to 2 to 8 others, and that they put to"},
 	{"peers", NULL, contacted_peers, 65536, PLACE | B(WAIT) | B(ROW_TIME) | B(UNPINNED) | B(SIZES) | B(WINDOW) | B(QUICK) | B(PLOT) | B(NIC_TIMING),

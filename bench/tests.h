@@ -69,6 +69,7 @@ int memory(const struct options *options);
 int sequence(const struct options *options);
 int blocking(const struct options *options);
 int crossover(const struct options *options);
+int injection(const struct options *options);
 int hot_spot(const struct options *options);
 int contacted_peers(const struct options *options);
 int recovery(const struct options *options);

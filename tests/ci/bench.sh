@@ -53,6 +53,7 @@ suite node nic-timing "^64,10,\"target\",\"NIC\",\"match\",($figure),($figure),(
 suite node sequence '^"long put",[0-9.]+,,"initiator","(host|NIC)",[0-9]+,"SOURCE_FREE is there"'
 suite node fragment "^4096,512,($figure),($figure),($figure),($figure),($figure)" --row-time 20 --sizes 4096:4096
 suite node logp "^64,($figure),[^,]*,-?($figure),($figure),($figure),($figure)" "${sized[@]}"
+suite node injection "^64,($figure),($figure),($figure),($figure)" "${sized[@]}" --repeat 1
 suite node message-rate "^64,64,($figure),($figure),($figure)" "${sized[@]}"
 suite node unexpected-depth "^1000,($figure),($figure),($figure)" --row-time 20 --depths 0,1000
 suite ofi:tcp operations "^\"deregister 4 KiB, raw\",($figure)" --raw msg
