@@ -7,6 +7,7 @@
  */
 #include "tests.h"
 
+#include <string.h>
 #include <sys/mman.h>
 
 #include "fail.h"
@@ -32,6 +33,13 @@ static uint64_t buffer_offset(const struct run *run, uint32_t message)
 	return index * run->size;
 }
 
+/* With --check: what is sent tells the buffers of the source apart. */
+static void fill_buffers(const struct session *session, const struct run *run)
+{
+	for (uint32_t index = 0; index < run->depth; index++)
+		payload_fill(session, buffer_memory[0] + index * run->size, run->size, index);
+}
+
 static void reuse_prepare(struct session *session, const struct run *run)
 {
 	buffer_memory_size = run->depth * run->size;
@@ -41,11 +49,22 @@ static void reuse_prepare(struct session *session, const struct run *run)
 		if (buffer_memory[i] == MAP_FAILED)
 			fail("no memory for %u buffers of %llu bytes", run->depth, (unsigned long long)run->size);
 	}
+	fill_buffers(session, run);
 	source_md = session_bind(session, session_md(session, buffer_memory[0], buffer_memory_size, 0), PTL_RETAIN);
 	entry = session_attach(
 		session, BITS_DATA,
 		session_md(session, buffer_memory[1], buffer_memory_size, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE),
 		PTL_RETAIN);
+}
+
+/* What these messages brought; then it is gone, so that the next ones have to bring it again. */
+static void check_buffers(const struct session *session, const struct run *run, uint32_t first, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		payload_check(session, buffer_memory[1] + buffer_offset(run, first + i), run->size,
+			      buffer_offset(run, first + i) / run->size);
+	for (uint32_t i = 0; session->load.check && i < count; i++)
+		memset(buffer_memory[1] + buffer_offset(run, first + i), 0, run->size);
 }
 
 static void put_buffer(const struct session *session, const struct run *run, uint32_t message)
@@ -61,11 +80,13 @@ static void reuse_initiate(struct session *session, const struct run *run, uint3
 	put_buffer(session, run, iteration);
 	session_wait(session, PTL_EVENT_SEND_END, iteration + 1);
 	session_wait(session, PTL_EVENT_PUT_END, iteration + 1);
+	check_buffers(session, run, iteration, 1);
 }
 
 static void reuse_serve(struct session *session, const struct run *run, uint32_t iteration)
 {
 	session_wait(session, PTL_EVENT_PUT_END, iteration + 1);
+	check_buffers(session, run, iteration, 1);
 	put_buffer(session, run, iteration);
 	session_wait(session, PTL_EVENT_SEND_END, iteration + 1);
 }
@@ -82,6 +103,7 @@ static void reuse_window_initiate(struct session *session, const struct run *run
 static void reuse_window_serve(struct session *session, const struct run *run, uint32_t iteration)
 {
 	session_wait(session, PTL_EVENT_PUT_END, (uint64_t)(iteration + 1) * run->window);
+	check_buffers(session, run, iteration * run->window, run->window);
 	PTL(PtlPutRegion(source_md, 0, 0, PTL_NO_ACK_REQ, session->other, BENCH_PT_INDEX, 0, BITS_DATA, 0, 0));
 	session_wait(session, PTL_EVENT_SEND_END, iteration + 1);
 }

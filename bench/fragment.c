@@ -28,9 +28,21 @@ static void fragments_prepare(struct session *session, const struct run *run)
 	entry = session_attach_sink(session, length);
 }
 
-static void put_fragment(const struct session *session, const struct run *run, uint32_t index)
+static uint64_t serial(uint32_t iteration, uint32_t index)
+{
+	return (uint64_t)iteration * MOST + index;
+}
+
+static void check_fragment(const struct session *session, const struct run *run, uint32_t iteration, uint32_t index)
+{
+	payload_check(session, session->sink + index * run->size, run->size, serial(iteration, index));
+}
+
+static void put_fragment(const struct session *session, const struct run *run, uint32_t iteration, uint32_t index)
 {
 	const uint64_t offset = index * run->size;
+
+	payload_fill(session, session->source + offset, run->size, serial(iteration, index));
 
 	PTL(PtlPutRegion(source_md, offset, run->size, PTL_NO_ACK_REQ, session->other, BENCH_PT_INDEX, 0, BITS_DATA,
 			 offset, 0));
@@ -41,7 +53,7 @@ static void fragments_initiate(struct session *session, const struct run *run, u
 	const uint32_t notes = run->variant == ONE_BY_ONE ? run->window : 1;
 
 	for (uint32_t i = 0; i < run->window; i++) {
-		put_fragment(session, run, i);
+		put_fragment(session, run, iteration, i);
 		if (run->variant == ONE_BY_ONE)
 			session_wait(session, PTL_EVENT_PUT_END, (uint64_t)iteration * notes + i + 1);
 	}
@@ -54,11 +66,15 @@ static void fragments_serve(struct session *session, const struct run *run, uint
 
 	for (uint32_t i = 0; i < run->window && run->variant == ONE_BY_ONE; i++) {
 		session_wait(session, PTL_EVENT_PUT_END, before + i + 1);
+		check_fragment(session, run, iteration, i);
 		session_put(session, note_md, BITS_DATA);
 	}
 	session_wait(session, PTL_EVENT_PUT_END, before + run->window);
-	if (run->variant == PIPELINED)
-		session_put(session, note_md, BITS_DATA);
+	if (run->variant != PIPELINED)
+		return;
+	for (uint32_t i = 0; i < run->window; i++)
+		check_fragment(session, run, iteration, i);
+	session_put(session, note_md, BITS_DATA);
 }
 
 static void fragments_finish(struct session *session, const struct run *run)

@@ -47,18 +47,20 @@ static void take_timed(struct session *session)
 
 static void host_initiate(struct session *session, const struct run *run, uint32_t iteration)
 {
-	(void)run;
+	payload_fill(session, session->source, run->size, iteration);
 	uint64_t start = monotonic_ns();
 	session_put(session, source_md, BITS_DATA);
 	samples_add(&spent.post, (double)(monotonic_ns() - start));
 	while (session->seen[PTL_EVENT_PUT_END] <= iteration)
 		take_timed(session);
+	payload_check(session, session->sink, run->size, iteration);
 }
 
 static void host_serve(struct session *session, const struct run *run, uint32_t iteration)
 {
-	(void)run;
 	session_wait(session, PTL_EVENT_PUT_END, iteration + 1);
+	payload_check(session, session->sink, run->size, iteration);
+	payload_fill(session, session->source, run->size, iteration);
 	session_put(session, source_md, BITS_DATA);
 }
 

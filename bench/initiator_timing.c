@@ -68,6 +68,7 @@ static void timed_initiate(struct session *session, const struct run *run, uint3
 {
 	struct stopwatch watch;
 
+	payload_fill(session, session->source, run->size, iteration);
 	watch.at[POST] = monotonic_ns();
 	post_receive(session, run);
 	watch.at[SEND] = monotonic_ns();
@@ -78,6 +79,7 @@ static void timed_initiate(struct session *session, const struct run *run, uint3
 	session_wait(session, PTL_EVENT_PUT_END, iteration + 1);
 	watch.at[TOTAL] = monotonic_ns();
 	add_samples(&watch, run->variant, run, iteration);
+	payload_check(session, session->sink, run->size, iteration);
 }
 
 static void timed_finish(struct session *session, const struct run *run)

@@ -63,8 +63,7 @@ static void wake_put_prepare(struct session *session, const struct run *run)
 
 static void wake_put_initiate(struct session *session, const struct run *run, uint32_t iteration)
 {
-	(void)run;
-	(void)iteration;
+	payload_fill(session, session->source, run->size, iteration);
 	keep_silence();
 	uint64_t start = monotonic_ns();
 	session_put(session, source_md, BITS_DATA);
@@ -73,9 +72,9 @@ static void wake_put_initiate(struct session *session, const struct run *run, ui
 
 static void wake_put_serve(struct session *session, const struct run *run, uint32_t iteration)
 {
-	(void)run;
 	session_wait(session, PTL_EVENT_PUT_END, iteration + 1);
 	say_awake(session->common);
+	payload_check(session, session->sink, run->size, iteration);
 }
 
 static void wake_put_finish(struct session *session, const struct run *run)
