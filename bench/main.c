@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clocked.h"
 #include "compare.h"
 #include "fail.h"
 #include "histogram.h"
@@ -46,6 +47,7 @@ static int help(const struct bench_test *test)
 {
 	if (test) {
 		printf("usage: ptlbench %s [options]\n\n%s:\n  %s\n", test->name, test->name, test->text);
+		clocked_print(stdout, test->name);
 		reproduces_print(stdout, test->name);
 	} else {
 		print_tests();
