@@ -2,13 +2,13 @@
 /*
  * The table of peers.  An entry's index is the peer's transport_address.
  *
- * WHO KEEPS AN ENTRY: the engine, as often as it has resolved the address and not given it back (`uses`); a segment that is
+ * WHAT KEEPS AN ENTRY: the engine, as often as it has resolved the address and not given it back (`uses`); a segment that is
  * mapped; a process that is watched, because it has written to us; a number that the process may still believe to have.
- * Who is kept by nothing is spare: it stays where it is, and is found there if it comes back soon (what it knows of
+ * An entry that nothing keeps is spare: it stays where it is, and is found there if it comes back soon (what it knows of
  * connection requests that were not answered is of use then), until a newcomer needs an entry; the longest spare one is
  * taken.  So the table is as large as the most peers at a time.
  *
- * WHO SAYS THAT A PEER HAS GONE: its DISCONNECT, its pidfd, its segment when we write to it, its name when we
+ * WHAT SAYS THAT A PEER HAS GONE: its DISCONNECT, its pidfd, its segment when we write to it, its name when we
  * ask it to connect.  A process that lives on, but has closed its interface, may have sent DISCONNECT to a socket that was full,
  * and one that we cannot watch may have been killed.  Every newcomer therefore has two others looked at in turn.
  */
