@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define STAT_PAGE_NAME       "portals3-stat"
-#define STAT_PAGE_MAGIC      UINT64_C(0x3274617473337470) /* of this layout */
+#define STAT_PAGE_MAGIC      UINT64_C(0x3374617473337470) /* of this layout */
 #define STAT_PAGE_INTERFACES 8
 #define STAT_PAGE_TEXT       (252 << 10)
 
@@ -35,14 +35,15 @@ struct stat_interface {
 };
 
 /* What the text of an answer is to be. */
-enum stat_text { STAT_NONE, STAT_QUEUES, STAT_TRACE };
+enum stat_text { STAT_NONE, STAT_QUEUES, STAT_TRACE, STAT_TEXTS };
 
 struct stat_page {
 	_Atomic uint64_t magic; /* 0: PtlFini was called, and nothing is answered any more */
 	uint32_t unix_pid;      /* as the process itself sees it */
 	char version[16];
-	_Atomic uint32_t request;    /* a futex */
-	_Atomic uint32_t wants_text; /* the next answer is to have it: enum stat_text */
+	_Atomic uint32_t request; /* a futex */
+	_Atomic uint32_t
+		wants_text; /* of the next answer: enum stat_text, and a multiple of STAT_TEXTS that tells readers apart */
 	/* Written before the engines are asked, so that it is there if one never answers. */
 	_Atomic uint32_t owners[STAT_PAGE_INTERFACES]; /* enum nic_owner + 1; 0: not open */
 	_Atomic uint32_t hosts_waiting[STAT_PAGE_INTERFACES];
@@ -53,6 +54,7 @@ struct stat_page {
 	_Atomic uint32_t sequence;
 	uint64_t at, text_at; /* when the two parts of the answer were written, CLOCK_MONOTONIC ns; 0: never */
 	struct stat_interface interfaces[STAT_PAGE_INTERFACES];
+	uint32_t text_for; /* what `wants_text` was: one reader at a time is answered, another asks again */
 	uint32_t text_length;
 	char text[STAT_PAGE_TEXT];
 };

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/arch.h"
 #include "base/stat_page.h"
@@ -31,7 +32,7 @@ static const char usage_text[] =
 	"stopped nor\n"
 	"traced.  If it does not answer in time, what it said last is shown with its age, and what has the interface "
 	"that does\n"
-	"not answer.  Status 1: there is no such page; 2: usage; 3: no answer.\n"
+	"not answer.  Status 1: there is no such page; 2: usage; 3: no answer, or other readers kept it busy.\n"
 	"\n"
 	"Options:\n"
 	"  --queues       what is there, once, instead of rows\n"
@@ -47,6 +48,7 @@ struct wish {
 	double wait, timeout, interval;
 	unsigned long count;
 	bool queues, trace, stages;
+	uint32_t text; /* what is written into wants_text */
 };
 
 /* --- arguments --- */
@@ -99,6 +101,14 @@ static struct wish parse(char **at)
 	if (!wish.pid)
 		refuse("which process?");
 	return wish;
+}
+
+/* What other readers, in other pid namespaces too, hardly ask with at the same time. */
+static uint32_t make_text(const struct wish *wish)
+{
+	uint32_t tag = (uint32_t)(monotonic_ns() ^ (uint64_t)getpid() << 12);
+
+	return tag / STAT_TEXTS * STAT_TEXTS + (wish->trace ? STAT_TRACE : STAT_QUEUES);
 }
 
 static void rest(double seconds)
@@ -192,7 +202,7 @@ static bool ask(struct stat_page *page, const struct wish *wish)
 	const struct timespec pause = {.tv_nsec = 20000000};
 
 	if (wish->queues || wish->trace)
-		atomic_store_explicit(&page->wants_text, wish->trace ? STAT_TRACE : STAT_QUEUES, memory_order_relaxed);
+		atomic_store_explicit(&page->wants_text, wish->text, memory_order_relaxed);
 	/* Release: what is wanted is there when it is seen. */
 	uint32_t request = atomic_fetch_add_explicit(&page->request, 1, memory_order_release) + 1;
 
@@ -264,9 +274,19 @@ static void print_age(const struct stat_page *copy, uint64_t at)
 static int show_queues(struct stat_page *page, const struct wish *wish)
 {
 	static struct stat_page copy;
-	bool answered = ask(page, wish);
+	uint64_t until = monotonic_ns() + (uint64_t)(wish->timeout * 1e9);
+	bool answered, ours;
 
-	copy_answer(page, &copy);
+	/* Another reader may have asked for a text meanwhile: the page has room for one. */
+	do {
+		answered = ask(page, wish);
+		copy_answer(page, &copy);
+		ours = copy.text_for == wish->text;
+	} while (answered && !ours && monotonic_ns() < until);
+	if (answered && !ours) {
+		printf("The process is busy with what another ptlstat asks: try again.\n");
+		return NO_ANSWER;
+	}
 	if (answered)
 		print_owners(&copy);
 	else if (has_ended(page, wish->pid))
@@ -392,6 +412,7 @@ static struct stat_page *await_page(const struct wish *wish)
 int main(int argc, char **argv)
 {
 	struct wish wish = parse(argv);
+	wish.text = make_text(&wish);
 	struct stat_page *page = await_page(&wish);
 
 	(void)argc;

@@ -106,7 +106,7 @@ static int write_trace(struct nic *nic, void *told)
 
 static void write_text(struct nic *nic, uint32_t wanted, FILE *out)
 {
-	if (wanted == STAT_TRACE)
+	if (wanted % STAT_TEXTS == STAT_TRACE)
 		nic_call(nic, write_trace, out);
 	else
 		dump_interface(nic, out);
@@ -117,7 +117,7 @@ static char *ask_engines(struct stat_page *page, uint32_t wanted)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = wanted != STAT_NONE ? open_memstream(&text, &size) : NULL;
+	FILE *out = wanted % STAT_TEXTS != STAT_NONE ? open_memstream(&text, &size) : NULL;
 
 	memset(own.answer, 0, sizeof(own.answer));
 	for (int i = 0; i < MAX_INTERFACES; i++) {
@@ -142,7 +142,7 @@ static char *ask_engines(struct stat_page *page, uint32_t wanted)
 	return NULL;
 }
 
-static void write_answer(struct stat_page *page, const char *text)
+static void write_answer(struct stat_page *page, uint32_t wanted, const char *text)
 {
 	uint32_t sequence = atomic_load_explicit(&page->sequence, memory_order_relaxed);
 
@@ -157,6 +157,7 @@ static void write_answer(struct stat_page *page, const char *text)
 		uint32_t length = (uint32_t)strnlen(text, STAT_PAGE_TEXT);
 
 		page->text_at = now;
+		page->text_for = wanted;
 		page->text_length = length;
 		memcpy(page->text, text, length); /* not what the page says: others may write it */
 	}
@@ -170,7 +171,7 @@ static void answer(struct stat_page *page, uint32_t request)
 	show_owners(page);
 	char *text = ask_engines(page, wanted);
 
-	write_answer(page, text);
+	write_answer(page, wanted, text);
 	free(text);
 	/* Release: a thread that sees it sees the answer. */
 	atomic_store_explicit(&page->answered, request, memory_order_release);

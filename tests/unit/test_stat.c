@@ -232,6 +232,41 @@ static void rates_begin_again_with_an_interface(void **state)
 	unpublish(play);
 }
 
+static uint32_t answer_text(struct stat_page *page, uint32_t before, uint32_t text_for, const char *text)
+{
+	uint32_t request = await_question(page, before);
+
+	page->text_for = text_for;
+	page->text_length = (uint32_t)strlen(text);
+	memcpy(page->text, text, page->text_length);
+	atomic_store(&page->answered, request);
+	stat_page_wake(&page->answered);
+	return request;
+}
+
+/* Two ask at a time: the answer to the other one is there when ours is looked for. */
+static void text_for_another_is_not_taken(void **state)
+{
+	char line[512];
+
+	(void)state;
+	if (!ptlstat)
+		skip();
+	struct play play = publish();
+	FILE *out = run_ptlstat("--queues");
+	await_question(play.page, 0);
+	uint32_t wanted = atomic_load(&play.page->wants_text);
+
+	assert_int_equal(wanted % STAT_TEXTS, STAT_QUEUES);
+	uint32_t asked = answer_text(play.page, 0, wanted + STAT_TEXTS, "another's\n");
+	await_question(play.page, asked);
+	answer_text(play.page, asked, atomic_load(&play.page->wants_text), "its own\n");
+	assert_non_null(fgets(line, sizeof(line), out));
+	assert_string_equal(line, "its own\n");
+	assert_int_equal(pclose(out), 0);
+	unpublish(play);
+}
+
 /* It waits for no answer of that any longer; here, and where the next page is there already. */
 static void a_page_whose_life_is_over_is_left(void **state)
 {
@@ -272,6 +307,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_page_says_when_its_life_is_over),
 		cmocka_unit_test(rates_begin_again_with_an_interface),
 		cmocka_unit_test(a_page_whose_life_is_over_is_left),
+		cmocka_unit_test(text_for_another_is_not_taken),
 	};
 
 	/* A variant of which only some programs are built has it not. */
