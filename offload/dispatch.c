@@ -218,8 +218,20 @@ static void partner_seen(void *owner, uint32_t place)
 	atomic_store_explicit(&nic->hosts.partner_place, place, memory_order_relaxed);
 }
 
+static void greet(void *owner, uint32_t nid, uint32_t pid, struct transport_greeting *greeting)
+{
+	contact_greet(owner, (ptl_process_id_t){nid, pid}, greeting);
+}
+
+static void connected(void *owner, transport_address from, const struct transport_connection *connection)
+{
+	contact_connected(owner, from, connection);
+}
+
 const struct transport_sink dispatch_sink = {.arrived = arrived,
 					     .rdma_done = transfer_done,
 					     .peer_gone = peer_gone,
 					     .host_waits = host_waits,
-					     .partner_seen = partner_seen};
+					     .partner_seen = partner_seen,
+					     .greet = greet,
+					     .connected = connected};

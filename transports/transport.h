@@ -59,6 +59,24 @@ struct transport_limits {
 	bool late_doorbell; /* wait_fd() becomes readable for what has not been looked at for a while, armed or not */
 };
 
+/*
+ * What an engine tells a peer of itself when a transport connects the two: what HELLO says, but for what the transport
+ * proves.  Laid out as one process of a node hands it to another.
+ */
+struct transport_greeting {
+	uint64_t incarnation[2];
+	uint32_t jid;
+	uint16_t version; /* of the wire format; 0: nothing is told */
+	uint16_t tag;     /* of the conversation that begins with the connection; not 0 */
+	uint16_t abilities;
+	uint16_t unused[3];
+};
+
+struct transport_connection {
+	uint32_t nid, pid; /* proven, and so is its uid: limits.verified_uid */
+	struct transport_greeting ours, theirs;
+};
+
 /* What poll() hands to the engine, with the `owner` given to open().  Called under ownership, from poll() only. */
 struct transport_sink {
 	/*
@@ -80,6 +98,16 @@ struct transport_sink {
 	 * for it.  Told when it changes.  Optional.
 	 */
 	void (*partner_seen)(void *owner, uint32_t place);
+	/*
+	 * A transport that has to meet a peer before it sends, and then knows beyond doubt which process that is, may
+	 * exchange the engines' greetings on that occasion, so that they need no HELLO and no WELCOME.
+	 * greet() is asked once for each connection what we tell (nid, pid), from poll() or from a send() to that peer.
+	 * connected() is called from poll(): before the first message of the peer is handed over, at the latest when
+	 * messages can be sent to it, and again when the peer tells something else, because it has forgotten us.
+	 * Optional for both: engines that were told nothing greet by messages.
+	 */
+	void (*greet)(void *owner, uint32_t nid, uint32_t pid, struct transport_greeting *);
+	void (*connected)(void *owner, transport_address, const struct transport_connection *);
 };
 
 /*

@@ -16,6 +16,13 @@
  * more preferred way wins.  Who is on it already ignores the WELCOME; the other one moves, and what it had under way
  * fails as if the connection had broken.  A HELLO of the conversation we are in, over another way, is an old one.
  *
+ * GREETINGS WITH THE CONNECTION.  A transport that meets a peer before it sends carries what HELLO and WELCOME say on that
+ * occasion (transport_sink.greet, connected), and neither is sent: the HELLO that is offered to it makes it connect.  A
+ * connected peer is READY here as by a WELCOME: each side has the other's tag, or gets it before any message.  Until then
+ * nothing is kept here of a process that has only asked to connect; the transport remembers the tag that it was told, which
+ * is the conversation's from connected() on.  A conversation that ends while the connection stays is followed by another, which
+ * begins with HELLO, as over any transport.
+ *
  * A process can be reachable at one of several addresses (its preferred port may have been taken by another process),
  * so HELLO goes to candidate 0 half of the time and to the others in turn, in slices of SLICE_NS: 0 1 0 2 0 3 ...
  * Whoever lives at a wrong candidate answers REFUSED, which ends the slice at once.
@@ -39,20 +46,21 @@
 #define CUT_SETTLES_NS    (HELLO_AGAIN_NS / 2) /* so that the next HELLO is not refused again */
 #define SEVERED_AT_A_TIME 64 /* peers whose connections are looked for in one walk; the others' when theirs are gone */
 
-static uint16_t abilities(const struct nic *nic, struct peer *peer)
+static uint16_t abilities(const struct nic *nic, ptl_process_id_t id)
 {
 	uint16_t bits = nic->mode == NIC_MODE_HOST ? 0 : WIRE_HAS_NIC_THREAD;
+	bool self =
+		id.nid == nic->self.id.nid && id.pid == nic->self.id.pid; /* what we say to ourselves is never held */
 
-	/* What we say to ourselves is never held. */
-	if (!hold_in_force(nic) || (peer->id.nid == nic->self.id.nid && peer->id.pid == nic->self.id.pid))
-		return bits;
-	peer->held_back = true;
-	return bits | WIRE_HOLDS;
+	return hold_in_force(nic) && !self ? bits | WIRE_HOLDS : bits;
 }
 
 /* HELLO and WELCOME: who we are, and whom we take the other for. */
 static struct wire_message introduction(const struct nic *nic, struct peer *peer, enum wire_operation what)
 {
+	uint16_t said = abilities(nic, peer->id);
+
+	peer->held_back |= (said & WIRE_HOLDS) != 0;
 	return (struct wire_message){
 		.operation = (uint8_t)what,
 		.wanted_nid = peer->id.nid,
@@ -61,7 +69,7 @@ static struct wire_message introduction(const struct nic *nic, struct peer *peer
 		.jid = nic->self.jid,
 		.incarnation_high = nic->self.incarnation[0],
 		.incarnation_low = nic->self.incarnation[1],
-		.abilities = abilities(nic, peer),
+		.abilities = said,
 	};
 }
 
@@ -554,6 +562,57 @@ static void welcome_arrived(struct nic *nic, struct peer *peer, const struct wir
 {
 	if (peer->state == PEER_UNKNOWN || peer->state == PEER_BROKEN || welcome->target_tag != peer->local_tag ||
 	    introduce(nic, peer, welcome, from)) {
+		nic->counters.stale++;
+		return;
+	}
+	if (!hold_in_force(nic))
+		contact_release(nic, peer);
+	peer_flush(nic, peer);
+}
+
+void contact_greet(struct nic *nic, ptl_process_id_t id, struct transport_greeting *greeting)
+{
+	const struct peer *peer = peer_find(nic, id);
+
+	*greeting = (struct transport_greeting){
+		.incarnation = {nic->self.incarnation[0], nic->self.incarnation[1]},
+		.jid = nic->self.jid,
+		.version = WIRE_VERSION,
+		.tag = peer && peer->local_tag ? peer->local_tag : new_tag(nic),
+		.abilities = abilities(nic, id),
+	};
+}
+
+/* The peer uses the tag that it was told with the connection. */
+static void adopt_tag(struct nic *nic, struct peer *peer, const struct transport_greeting *ours,
+		      const struct wire_message *welcome)
+{
+	if (unlikely(peer->state == PEER_BROKEN))
+		contact_end_broken(nic, peer);
+	if (peer_met_us(peer) && peer->local_tag != ours->tag)
+		begin_anew(nic, peer, welcome);
+	peer->local_tag = ours->tag;
+	peer->held_back |= (ours->abilities & WIRE_HOLDS) != 0;
+}
+
+void contact_connected(struct nic *nic, transport_address from, const struct transport_connection *connection)
+{
+	const struct transport_greeting *theirs = &connection->theirs;
+	const struct wire_message welcome = {.operation = WIRE_WELCOME,
+					     .source_tag = theirs->tag,
+					     .uid = nic->self.uid,
+					     .jid = theirs->jid,
+					     .incarnation_high = theirs->incarnation[0],
+					     .incarnation_low = theirs->incarnation[1],
+					     .abilities = theirs->abilities};
+	const ptl_process_id_t id = {connection->nid, connection->pid};
+	/* A peer of another version gets HELLO, which tells its user what is wrong. */
+	struct peer *peer = theirs->version == WIRE_VERSION && connection->ours.tag ? peer_get(nic, id) : NULL;
+
+	if (!peer)
+		return;
+	adopt_tag(nic, peer, &connection->ours, &welcome);
+	if (introduce(nic, peer, &welcome, from)) {
 		nic->counters.stale++;
 		return;
 	}

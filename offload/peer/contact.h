@@ -11,6 +11,9 @@ void contact_start(struct nic *, struct peer *);
 void contact_tick(struct nic *, struct peer *, uint64_t now);
 /* It holds: HELLO asks whether it still does. */
 void contact_greet_again(struct nic *, struct peer *);
+/* What a transport tells (nid, pid) of us while it connects the two of us; and what it was told (transport_sink). */
+void contact_greet(struct nic *, ptl_process_id_t, struct transport_greeting *);
+void contact_connected(struct nic *, transport_address from, const struct transport_connection *);
 void contact_notice(struct nic *, const struct wire_message *, transport_address from);
 /* A message that does not belong to the conversation with `peer`, if there is such a peer, was dropped. */
 void contact_dropped(struct nic *, struct peer *, const struct wire_message *, transport_address from);

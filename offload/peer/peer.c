@@ -10,6 +10,7 @@
  *     ordered path to the sender our identity precedes our first request;
  *   - two processes that greet each other at the same instant need no shared state: each becomes READY by what
  *     arrives first, and the second introduction repeats what is known.
+ * A transport that connects processes with proof of their identity may carry both by itself: contact.c.
  *
  * Each side chose a random tag for the conversation; every later message carries both tags.  A message whose tags
  * do not fit comes from, or is meant for, an earlier incarnation or a conversation that one side has given up; it is

@@ -111,6 +111,23 @@ int node_consume(struct node *node, int budget)
 	return 0;
 }
 
+static void greet(void *owner, uint32_t nid, uint32_t pid, struct transport_greeting *greeting)
+{
+	(void)owner, (void)nid, (void)pid;
+	*greeting = (struct transport_greeting){.version = 1, .tag = 1};
+}
+
+/* An engine may send to the peer from now on, and believes what it was told. */
+static void connected(void *owner, transport_address from, const struct transport_connection *connection)
+{
+	const struct node *node = owner;
+
+	REQUIRE(from < node->peer_count && node->peers[from]->meeting == NODE_OPEN);
+	REQUIRE(connection->pid == node->peers[from]->pid && connection->ours.version && connection->theirs.version);
+}
+
+static const struct transport_sink sink = {.greet = greet, .connected = connected};
+
 /* --- interfaces --- */
 
 static struct node *start(uint32_t tag)
@@ -121,6 +138,8 @@ static struct node *start(uint32_t tag)
 	REQUIRE(node && (node->peers = calloc(PEERS, sizeof(struct node_peer *))));
 	node->nid = NID;
 	node->pid = pid;
+	node->sink = &sink;
+	node->owner = node;
 	node->segment_fd = -1;
 	node->incarnation[0] = node->incarnation[1] = tag;
 	REQUIRE(node_name_claim(node, pid) == 0 && node_segment_make(node) == 0);
@@ -165,6 +184,8 @@ static struct introduction make_text(const struct node *from)
 	memcpy(text.to, victim->incarnation, sizeof text.to);
 	text.number = (uint16_t)(input_number(1) % 4);
 	text.its_number = known ? known->number : (uint16_t)input_number(2);
+	text.greeting = (struct transport_greeting){.version = (uint16_t)(input_number(1) % 4),
+						    .tag = (uint16_t)input_number(1)};
 	/* Now and then something is not as it should be. */
 	if (wrong & 1)
 		text.from[0] = input_number(1);

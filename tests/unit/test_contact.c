@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/report.h"
+#include "offload/dispatch.h"
 #include "offload/drive.h"
 #include "offload/nic.h"
 #include "offload/peer/contact.h"
@@ -1104,6 +1105,131 @@ static int forget(struct nic *nic, void *id_of_peer)
 	return 0;
 }
 
+/* --- greetings that a transport carries while it connects --- */
+
+/* What the two are told, which tests change. */
+static struct transport_greeting greetings[INTERFACES];
+
+static int ask_greeting(struct nic *nic, void *greeting)
+{
+	unsigned other = nic == process_ni(ni[0]);
+
+	dispatch_sink.greet(nic, id[other].nid, id[other].pid, greeting);
+	return 0;
+}
+
+static int report_connected(struct nic *nic, void *unused)
+{
+	unsigned self = nic != process_ni(ni[0]), other = 1 - self;
+	const struct transport_connection connection = {
+		.nid = id[other].nid, .pid = id[other].pid, .ours = greetings[self], .theirs = greetings[other]};
+	struct transport *transport = nic->transports[PATH_NETWORK];
+	transport_address address;
+
+	(void)unused;
+	nic->drive.polling = PATH_NETWORK;
+	int rc = transport->ops->resolve(transport, connection.nid, connection.pid, 0, &address);
+
+	if (!rc)
+		dispatch_sink.connected(nic, address, &connection);
+	return rc;
+}
+
+static void exchange_greetings(void)
+{
+	for (unsigned i = 0; i < INTERFACES; i++)
+		nic_call(process_ni(ni[i]), ask_greeting, &greetings[i]);
+}
+
+static void connect_both(void)
+{
+	for (unsigned i = 0; i < INTERFACES; i++)
+		assert_int_equal(nic_call(process_ni(ni[1 - i]), report_connected, NULL), 0);
+}
+
+static void a_peer_connected_with_its_greeting_needs_no_hello(void **state)
+{
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
+
+	(void)state;
+	scripted_lose(0, 1); /* the HELLO that made the transport connect */
+	open_memory(1);
+	memcpy(memory, "request", sizeof(memory));
+	exchange_greetings();
+	assert_int_equal(peers_of(1), 0); /* of a process that only connects nothing is kept */
+	connect_both();
+	assert_int_equal(scripted_waiting(0, 1), 1);
+	assert_int_equal(scripted_waiting(1, 0), 0);
+	deliver(0, 1);
+	assert_memory_equal(destination, "request", sizeof(memory));
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+	assert_int_equal(process_ni(ni[1])->counters.notices_sent, 0);
+}
+
+/* Both want to send; what either has begun meanwhile goes on under the tag that it was told. */
+static void a_contact_begun_meanwhile_keeps_the_tag_that_was_told(void **state)
+{
+	(void)state;
+	exchange_greetings();
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
+	scripted_lose(0, 1);
+	connect_both();
+	assert_int_equal(peer_find(process_ni(ni[0]), id[1])->local_tag, greetings[0].tag);
+	go_on();
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+	assert_int_equal(process_ni(ni[0])->counters.stale + process_ni(ni[1])->counters.stale, 0);
+}
+
+static void a_greeting_of_another_version_is_left_to_hello(void **state)
+{
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
+
+	(void)state;
+	exchange_greetings();
+	greetings[1].version++;
+	assert_int_equal(nic_call(process_ni(ni[0]), report_connected, NULL), 0);
+	assert_int_equal(peer_find(process_ni(ni[0]), id[1])->state, PEER_CONTACTING);
+	go_on();
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+}
+
+/* It has forgotten us, and the transport has met it again. */
+static void a_peer_connected_anew_has_a_new_conversation(void **state)
+{
+	struct peer *peer;
+
+	(void)state;
+	exchange_greetings();
+	connect_both();
+	peer = peer_find(process_ni(ni[0]), id[1]);
+	assert_int_equal(peer->state, PEER_READY);
+	greetings[1].tag++;
+	assert_int_equal(nic_call(process_ni(ni[0]), report_connected, NULL), 0);
+	assert_int_equal(peer->remote_tag, greetings[1].tag);
+	greetings[0].tag++;
+	assert_int_equal(nic_call(process_ni(ni[0]), report_connected, NULL), 0);
+	assert_int_equal(peer->local_tag, greetings[0].tag);
+	assert_int_equal(peer->state, PEER_READY);
+}
+
+static void a_peer_told_of_a_hold_with_the_connection_is_released(void **state)
+{
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
+
+	(void)state;
+	scripted_lose(0, 1);
+	exchange_greetings();
+	assert_true(greetings[1].abilities & WIRE_HOLDS);
+	assert_int_equal(PtlNicReadyToReceive(ni[1]), PTL_OK); /* too late for the greeting */
+	connect_both();
+	assert_int_equal(scripted_waiting(0, 1), 0);
+	assert_int_equal(scripted_waiting(1, 0), 1);
+	deliver(1, 0);
+	assert_int_equal(scripted_waiting(0, 1), 1); /* the put */
+	go_on();
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+}
+
 /* The first of two transports that name peers by their address, whatever comes of it. */
 struct greeting {
 	enum nic_path path;
@@ -1816,6 +1942,11 @@ int main(void)
 		BETWEEN_INTERFACES(who_does_not_know_an_earlier_conversation_ends_no_later_one),
 		BETWEEN_INTERFACES(what_hanging_reads_wait_for_is_sought_at_leisure),
 		BETWEEN_INTERFACES(who_greets_over_another_path_leaves_nothing_behind),
+		BETWEEN_INTERFACES(a_peer_connected_with_its_greeting_needs_no_hello),
+		BETWEEN_INTERFACES(a_contact_begun_meanwhile_keeps_the_tag_that_was_told),
+		BETWEEN_INTERFACES(a_greeting_of_another_version_is_left_to_hello),
+		BETWEEN_INTERFACES(a_peer_connected_anew_has_a_new_conversation),
+		HELD(a_peer_told_of_a_hold_with_the_connection_is_released),
 		BETWEEN_INTERFACES(a_slow_transfer_ends_well_when_its_source_still_knows_of_it),
 		BETWEEN_INTERFACES(a_lost_confirmation_is_asked_for_again),
 		BETWEEN_INTERFACES(a_lost_confirmation_is_asked_for_again_though_the_source_talks),

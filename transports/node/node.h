@@ -25,8 +25,8 @@
 #include "base/cancel.h"
 #include "transports/transport.h"
 
-/* Of struct node_segment and of what is written into it; to be raised with every change. */
-#define NODE_LAYOUT_VERSION 4
+/* Of struct node_segment, of what is written into it, and of control messages; to be raised with every change. */
+#define NODE_LAYOUT_VERSION 5
 
 #define NODE_SLOTS     1024 /* a power of two */
 #define NODE_SLABS     64
@@ -114,12 +114,14 @@ struct node_peer {
 	bool listed;        /* among node.deferring */
 	bool failed;        /* its segment is corrupt or closed: lost when what it had sent is consumed */
 	bool draining;      /* `last_tail` is set */
+	bool unreported;    /* the engine does not know its greeting yet */
 
 	uint32_t nid, pid;
 	pid_t os_pid; /* 0: not visible here (another pid namespace) */
 	int pidfd;    /* negative: none */
 	uint64_t incarnation[2];
-	uint64_t nonce;           /* where its incarnation lies in its own memory */
+	struct transport_greeting ours, theirs; /* of this connection; version 0: none yet */
+	uint64_t nonce;                         /* where its incarnation lies in its own memory */
 	uint64_t last_tail;       /* of our queue, after it had failed: nothing that it sent is behind that */
 	int doorbell;             /* wake-ups are written to it; -1: by control message */
 	uint64_t connect_sent_at; /* monotonic_ns(), and how often in the low bits */
@@ -209,6 +211,17 @@ struct node {
 static inline struct node *node_of(struct transport *transport)
 {
 	return (struct node *)(void *)transport;
+}
+
+/* Tells the engine the greeting of a peer that is met.  From poll() only. */
+static inline void node_report_connected(struct node *node, struct node_peer *peer)
+{
+	const struct transport_connection connection = {
+		.nid = peer->nid, .pid = peer->pid, .ours = peer->ours, .theirs = peer->theirs};
+
+	peer->unreported = false;
+	if (node->sink->connected)
+		node->sink->connected(node->owner, peer->index, &connection);
 }
 
 #endif

@@ -37,6 +37,13 @@
  * an old number does not count.  (If both sides answered a new number with another new number, they would do so for
  * ever.)
  *
+ * GREETINGS.  With its number each tells the other the greeting of its engine (transport_sink.greet), so that the engines need
+ * no messages for that.  A process that has our number has our greeting; so a process that is OPEN has the other's greeting,
+ * and the other has its own.  The engine is told when we are OPEN, or when the peer's first record comes, because
+ * the peer may be OPEN before us.  A greeting is for one connection: another is asked for after the peer was lost.  A peer
+ * to which we are only MET may lose us, and tell another: that is news for the engine, too.  The engine is told within
+ * poll() only, so node_connect(), which the engine calls, reads no control messages: the next poll() does.
+ *
  * WHAT PROVES IDENTITY.  A control message's source address is the name its sender's socket is bound to.  If that is
  * the name of the (nid, pid) in the control message, the control message is from the process that holds that pid; all
  * others are dropped and counted.
@@ -49,9 +56,9 @@
  * that look and our control message.
  *
  * LETTING GO.  A peer that has gone, in whatever way, will append nothing more; but what it has appended is still to be
- * delivered.  So it is let go only when we have consumed all that was in our queue then.  Until that is possible,
- * and outside of poll(), which alone may tell the engine, the control message that gave the news stays where it is,
- * unread, and a pidfd stays readable: the unread control messages are the memory of what is still to be done.
+ * delivered.  So it is let go only when we have consumed all that was in our queue then.  Until that is possible
+ * the control message that gave the news stays where it is, unread, and a pidfd stays readable: the unread control
+ * messages are the memory of what is still to be done.
  *
  * WHEN DESCRIPTORS RUN OUT (RLIMIT_NOFILE).  A peer takes two for as long as it is known, its pidfd and its doorbell;
  * the segment's is closed when that is mapped.  A control message whose segment finds none free has no effect but to be
@@ -111,6 +118,7 @@ struct introduction {
 	uint16_t number;     /* for the records of the receiver; NODE_NO_SENDER: none yet */
 	uint16_t its_number; /* that the receiver gave with the segment that the sender has mapped, or none */
 	uint16_t unused[2];
+	struct transport_greeting greeting; /* goes wherever the number goes */
 };
 
 /* The descriptors that go with it, both or neither; -1: none, or none free here.  Laid out as SCM_RIGHTS has them. */
@@ -141,9 +149,9 @@ static bool caught_up(struct node *node)
 }
 
 /* The peer has gone for certain.  False: not to be acted on yet, look again. */
-static bool let_go(struct node *node, struct node_peer *peer, bool polling)
+static bool let_go(struct node *node, struct node_peer *peer)
 {
-	if (!polling || !caught_up(node)) {
+	if (!caught_up(node)) {
 		node->control_due = true;
 		return false;
 	}
@@ -203,8 +211,12 @@ static int write_to_peer(struct node *node, struct node_peer *peer, enum control
 	bool with_fds =
 		proven && peer->meeting != NODE_OPEN && !node_peer_dead(node, peer) && node_number_give(node, peer);
 
+	if (with_fds && !peer->ours.version && node->sink->greet)
+		node->sink->greet(node->owner, peer->nid, peer->pid, &peer->ours);
 	text.flags = peer->meeting == NODE_OPEN ? OPEN : 0;
 	text.number = node_number_shown(node, peer);
+	if (text.number != NODE_NO_SENDER)
+		text.greeting = peer->ours;
 	text.its_number = peer->sender;
 	memcpy(text.to, peer->incarnation, sizeof text.to);
 	return send_control(node, &text, peer->nid, peer->pid, with_fds);
@@ -229,13 +241,10 @@ static void note_connect(struct node_peer *peer, uint64_t now)
 	peer->connect_sent_at = (now & ~(uint64_t)CONNECT_COUNT) | (count < CONNECT_COUNT ? count : CONNECT_COUNT);
 }
 
-static void read_control_messages(struct node *node, bool polling, int *count);
-
 int node_connect(struct node *node, struct node_peer *peer)
 {
 	UNCANCELLED;
 	uint64_t now = monotonic_ns();
-	int count = 0;
 
 	if (unlikely(node->renewing))
 		return -EAGAIN;
@@ -246,7 +255,7 @@ int node_connect(struct node *node, struct node_peer *peer)
 		if (write_to_peer(node, peer, CONNECT, peer->meeting == NODE_MET) == -ECONNREFUSED)
 			return node_nobody_there(node, peer);
 	} else if (now >= peer->connect_sent_at + ANSWER_NS) {
-		read_control_messages(node, false, &count);
+		node->control_due = true; /* what is read there may be news for the engine, which has called us */
 	}
 	return peer->meeting == NODE_FOREIGN ? -EHOSTUNREACH : -EAGAIN;
 }
@@ -476,6 +485,14 @@ static bool advance(struct node *node, struct node_peer *peer, const struct intr
 	return advanced;
 }
 
+static void take_greeting(struct node_peer *peer, const struct introduction *text)
+{
+	if (!text->greeting.version || text->greeting.tag == peer->theirs.tag)
+		return;
+	peer->theirs = text->greeting;
+	peer->unreported = true;
+}
+
 /* A CONNECT or an INTRODUCTION of one of ours, which has been taken. */
 static void handle_connect(struct node *node, struct node_peer *peer, const struct control *control,
 			   struct passed_fds *passed)
@@ -484,11 +501,14 @@ static void handle_connect(struct node *node, struct node_peer *peer, const stru
 
 	if (!peer->segment) {
 		peer->meeting = NODE_UNVERIFIED;
+		if (!same_incarnation(text->from, peer->incarnation))
+			peer->theirs = (struct transport_greeting){0};
 		memcpy(peer->incarnation, text->from, sizeof peer->incarnation);
 		if (!node_watch(node, peer, control->sender.pid))
 			return;
 	}
 	FAULT_POINT("control-taken");
+	take_greeting(peer, text);
 	bool advanced = advance(node, peer, text, passed);
 
 	if (text->kind != CONNECT && (!advanced || text->flags & OPEN))
@@ -509,14 +529,14 @@ static void take_leave(struct node *node, struct node_peer *peer, const struct i
 }
 
 /* A control message of one of ours.  False: it cannot be acted on yet, and stays where it is. */
-static bool read_introduction(struct node *node, const struct control *control, bool polling)
+static bool read_introduction(struct node *node, const struct control *control)
 {
 	struct node_peer *peer = node_peer_find(node, control->text.nid, control->text.pid);
 
 	if (peer && is_over(peer, &control->text)) {
 		node_peer_ended(node, peer);
 		/* Read again, as from an unverified peer: the engine, being told, may have read it already. */
-		return let_go(node, peer, polling);
+		return let_go(node, peer);
 	}
 	if (control->text.kind == DISCONNECT)
 		take_leave(node, peer, &control->text);
@@ -528,16 +548,18 @@ static bool read_introduction(struct node *node, const struct control *control, 
 
 	handle_connect(node, peer, control, &passed);
 	close_passed(&passed);
+	if (peer->unreported && peer->meeting == NODE_OPEN)
+		node_report_connected(node, peer);
 	node_peer_rest(node, peer); /* it may have ended since */
 	return true;
 }
 
-static bool read_control(struct node *node, const struct control *control, bool polling)
+static bool read_control(struct node *node, const struct control *control)
 {
 	bool genuine = is_genuine(node, control);
 
 	if (genuine && !is_foreign(node, control))
-		return read_introduction(node, control, polling);
+		return read_introduction(node, control);
 	discard(node);
 	if (genuine)
 		refuse(node, &control->text);
@@ -546,12 +568,11 @@ static bool read_control(struct node *node, const struct control *control, bool 
 	return true;
 }
 
-/* `polling`: peers may be let go. */
-static void read_control_messages(struct node *node, bool polling, int *count)
+static void read_control_messages(struct node *node, int *count)
 {
 	struct control control;
 
-	for (int i = 0; i < MAX_CONTROL_MESSAGES && peek(node, &control) && read_control(node, &control, polling); i++)
+	for (int i = 0; i < MAX_CONTROL_MESSAGES && peek(node, &control) && read_control(node, &control); i++)
 		(*count)++;
 }
 
@@ -560,7 +581,7 @@ static int reap(struct node *node, struct node_peer *peer)
 {
 	if (!node_pidfd_ended(peer))
 		return 0; /* another, since */
-	return let_go(node, peer, true);
+	return let_go(node, peer);
 }
 
 int node_read_control(struct node *node)
@@ -572,7 +593,7 @@ int node_read_control(struct node *node)
 		uint64_t whose = events[i].data.u64;
 
 		if (whose == NODE_SOCKET_EVENT)
-			read_control_messages(node, true, &count);
+			read_control_messages(node, &count);
 		else if (whose == NODE_DOORBELL_EVENT)
 			count += node_doorbell_empty(node);
 		else

@@ -537,6 +537,9 @@ static bool deliver(struct node *node, const struct record *record, unsigned lin
 	/* A number is given out before its holder's segment is here: until then it has no business with us. */
 	if (unlikely(!peer || !peer->segment || length > lines * NODE_LINE_BYTES - NODE_RECORD_HEAD))
 		return false;
+	/* It is OPEN to us; what makes us OPEN to it may still be on its way. */
+	if (unlikely(peer->unreported))
+		node_report_connected(node, peer);
 	switch ((enum node_kind)record->bytes[2]) {
 	case NODE_MESSAGE:
 		node->partner = peer;
