@@ -12,14 +12,16 @@
  *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
  *
  * Modelled: node_connect(), write_to_peer(), read_introduction() with is_over(), handle_connect() and advance(), let_go(), reap(),
- * node_nobody_there(), node_number_give(); and records that carry a number instead of an identity.  Each of these is one step.  Not
- * modelled: what proves identity and uid, other versions and users, the DISCONNECT (a process leaves without it), segments that
+ * node_nobody_there(), node_number_give(); records that carry a number instead of an identity; and the greetings that go with the
+ * segments, of which the tag counts: take_greeting(), node_report_connected(), and the engine's two tags, which are in every record.
+ * Each of these is one step.  Not modelled: what proves identity and uid, other versions and users, the DISCONNECT (a process leaves without it), segments that
  * cannot be mapped, numbers that are used again when all others were.  Time: a side asks again to connect when all control messages have been read,
  * and CONNECTS times besides.
  *
  * Claimed: nobody appends to the queue of a living incarnation that has not mapped its own segment; every record is
- * attributed to the incarnation that sent it, and none is dropped (but see FORGETS); and whenever nobody can do anything any more
- * (process `rest`), both sides are OPEN, to each other's last incarnation; which takes neither more than ENOUGH connection requests
+ * attributed to the incarnation that sent it, and none is dropped, neither by the transport nor by the engine, which drops what
+ * has not both its tags (but see FORGETS); and whenever neither side can do anything any more
+ * (process `rest`), both sides are OPEN, to each other's last incarnation, and both engines know both tags; which takes neither more than ENOUGH connection requests
  * nor more than ENOUGH numbers.
  */
 #ifndef RESTARTS
@@ -59,19 +61,40 @@ byte meeting[2], known[2]; /* known: its incarnation; 0: none */
 byte segment[2];           /* the incarnation whose segment is mapped; 0: none */
 byte sender[2];            /* by which it knows us */
 byte number[2], numbers[2]; /* by which we know it; how many were given */
+byte ours[2], theirs[2];    /* tags of the greetings; 0: none */
+byte tags[2];               /* how many were given, by all incarnations */
+bool unreported[2];         /* theirs is news to the engine */
 
-/* kind, from, to, number, its number, open, with the segment */
-chan control[2] = [2] of { mtype, byte, byte, byte, byte, bool, bool };
-chan queue[2] = [2] of { byte, byte }; /* number, and who it really was */
+/* What the engine knows: the tags of a conversation. */
+byte local_tag[2], remote_tag[2];
+
+/* kind, from, to, number, its number, open, with the segment, tag */
+chan control[2] = [2] of { mtype, byte, byte, byte, byte, bool, bool, byte };
+chan queue[2] = [2] of { byte, byte, byte, byte }; /* number, and the incarnation that sent it; source and target tag */
 
 /* --- peers --- */
 
 #define GONE (WATCHED && known[me] && !(bound[OTHER] && incarnation[OTHER] == known[me]))
 
+inline report()
+{
+	unreported[me] = false;
+	local_tag[me] = ours[me];
+	remote_tag[me] = theirs[me]
+}
+
 inline consume()
 {
-	queue[me]?appender, from;
-	assert(FORGETS > 0 && number[me] != appender || number[me] == appender && segment[me] == from)
+	queue[me]?appender, from, source, target;
+	assert(FORGETS > 0 && number[me] != appender || number[me] == appender && segment[me] == from);
+	if
+#ifndef MUTANT_REPORTED_WHEN_OPEN
+	:: number[me] == appender && unreported[me] -> report()
+#endif
+	:: else
+	fi;
+	assert(FORGETS > 0 || local_tag[me] == target && remote_tag[me] == source);
+	source = 0; target = 0
 }
 
 /* All that it has appended is consumed before. */
@@ -87,6 +110,13 @@ inline let_go()
 	known[me] = 0;
 	segment[me] = 0;
 	sender[me] = 0;
+#ifndef MUTANT_GREETING_KEPT
+	theirs[me] = 0;
+	unreported[me] = false;
+#endif
+	ours[me] = 0;
+	local_tag[me] = 0; /* the engine is told */
+	remote_tag[me] = 0;
 #ifndef MUTANT_NUMBER_KEPT
 	number[me] = 0
 #endif
@@ -102,18 +132,31 @@ inline number_peer()
 	fi
 }
 
+/* Wherever the number goes: a peer that repeats the number has our tag. */
+#ifdef MUTANT_TAG_WITH_SEGMENT_ONLY
+#define TOLD_TAG (with_segment -> ours[me] : 0)
+#else
+#define TOLD_TAG (number[me] -> ours[me] : 0)
+#endif
+
 inline write_to_peer(kind, proven)
 {
 	with_segment = (proven && meeting[me] != OPEN && !GONE);
 	if
-	:: with_segment -> number_peer()
+	:: with_segment ->
+		number_peer();
+		if
+		:: ours[me] == 0 -> tags[me]++; ours[me] = tags[me]
+		:: else
+		fi
 	:: else
 	fi;
 	if
 	:: !bound[OTHER] || full(control[OTHER])
 	:: losses < LOSSES -> losses++
 	:: bound[OTHER] && nfull(control[OTHER]) ->
-		control[OTHER]!kind, incarnation[me], known[me], number[me], sender[me], meeting[me] == OPEN, with_segment
+		control[OTHER]!kind, incarnation[me], known[me], number[me], sender[me], meeting[me] == OPEN, with_segment,
+			TOLD_TAG
 	fi;
 	with_segment = false
 }
@@ -142,7 +185,7 @@ inline append()
 	if
 	:: segment[me] == incarnation[OTHER] && bound[OTHER] ->
 		assert(FORGETS > 0 || segment[OTHER] == incarnation[me]);
-		queue[OTHER]!sender[me], incarnation[me]
+		queue[OTHER]!sender[me], incarnation[me], local_tag[me], remote_tag[me]
 	:: else /* to a segment that nobody looks at */
 	fi
 }
@@ -200,18 +243,45 @@ inline advance()
 #define ANSWER (kind == CONNECT || advanced && !its_open)
 #endif
 
+#ifdef MUTANT_REPORTED_ONCE
+#define NEWS (theirs[me] == 0)
+#else
+#define NEWS (theirs[me] != tag)
+#endif
+
+inline take_greeting()
+{
+	if
+	:: tag != 0 && NEWS -> theirs[me] = tag; unreported[me] = true
+	:: else
+	fi
+}
+
 inline handle_connect()
 {
 	if
-	:: !segment[me] -> meeting[me] = UNVERIFIED; known[me] = from
+	:: !segment[me] ->
+		meeting[me] = UNVERIFIED;
+#ifndef MUTANT_GREETING_KEPT
+		if
+		:: known[me] != from -> theirs[me] = 0
+		:: else
+		fi;
+#endif
+		known[me] = from
 	:: else
 	fi;
 	if
 	:: GONE && !segment[me] /* it has ended since */
 	:: else ->
+		take_greeting();
 		advance();
 		if
 		:: ANSWER -> write_to_peer(INTRODUCTION, true)
+		:: else
+		fi;
+		if
+		:: unreported[me] && meeting[me] == OPEN -> report()
 		:: else
 		fi
 	fi
@@ -219,7 +289,7 @@ inline handle_connect()
 
 inline read_control()
 {
-	control[me]?kind, from, to, to_us, its_number, its_open, with_it;
+	control[me]?kind, from, to, to_us, its_number, its_open, with_it, tag;
 	if
 	:: IS_OVER ->
 		spare = from; /* kept over let_go() */
@@ -229,7 +299,7 @@ inline read_control()
 	:: else
 	fi;
 	handle_connect();
-	kind = 0; from = 0; to = 0; to_us = 0; its_number = 0; its_open = false; with_it = false;
+	kind = 0; from = 0; to = 0; to_us = 0; its_number = 0; its_open = false; with_it = false; tag = 0;
 	advanced = false; appender = 0
 }
 
@@ -238,20 +308,21 @@ inline read_control()
 inline forget_all()
 {
 	do
-	:: nempty(queue[me]) -> queue[me]?appender, from
+	:: nempty(queue[me]) -> queue[me]?appender, from, source, target
 	:: empty(queue[me]) -> break
 	od;
 	repeats = 0;
 	incarnation[me]++;
 	meeting[me] = UNVERIFIED; known[me] = 0; segment[me] = 0; sender[me] = 0; number[me] = 0; numbers[me] = 0;
-	kind = 0; from = 0; to = 0; to_us = 0; its_number = 0; its_open = false; with_it = false;
+	ours[me] = 0; theirs[me] = 0; unreported[me] = false; local_tag[me] = 0; remote_tag[me] = 0; source = 0; target = 0;
+	kind = 0; from = 0; to = 0; to_us = 0; its_number = 0; its_open = false; with_it = false; tag = 0;
 	appender = 0; connects = 0; appended = false
 }
 
 inline begin_anew()
 {
 	do
-	:: nempty(control[me]) -> control[me]?kind, from, to, to_us, its_number, its_open, with_it
+	:: nempty(control[me]) -> control[me]?kind, from, to, to_us, its_number, its_open, with_it, tag
 	:: empty(control[me]) -> break
 	od;
 	bound[me] = false;
@@ -268,7 +339,7 @@ inline renew()
 proctype side(byte me)
 {
 	mtype kind;
-	byte from, to, to_us, its_number, appender, spare, connects, renewals;
+	byte from, to, to_us, its_number, tag, appender, source, target, spare, connects, renewals;
 	bool its_open, with_it, with_segment, advanced, appended;
 
 end:	do
@@ -276,7 +347,7 @@ end:	do
 	:: atomic { bound[me] && nempty(control[me]) -> read_control() }
 	:: atomic { bound[me] && nempty(queue[me]) -> consume(); appender = 0; from = 0 }
 	:: atomic { bound[me] && meeting[me] != OPEN && MAY_CONNECT -> connect() }
-	:: atomic { bound[me] && meeting[me] == OPEN && !appended && nfull(queue[OTHER]) -> append() }
+	:: atomic { bound[me] && meeting[me] == OPEN && local_tag[me] && !appended && nfull(queue[OTHER]) -> append() }
 	:: atomic { bound[me] && GONE -> let_go(); appender = 0; from = 0 } /* reap() */
 	:: atomic { segment[me] && forgets < FORGETS -> forgets++; repeats = 0; let_go(); appender = 0; from = 0 } /* failed */
 	:: atomic { incarnation[me] - renewals <= RESTARTS -> begin_anew() }
@@ -289,7 +360,9 @@ active proctype rest()
 	timeout;
 	assert(meeting[0] == OPEN && meeting[1] == OPEN);
 	assert(segment[0] == incarnation[1] && segment[1] == incarnation[0]);
-	assert(sender[0] == number[1] && sender[1] == number[0])
+	assert(sender[0] == number[1] && sender[1] == number[0]);
+	assert(local_tag[0] && local_tag[0] == remote_tag[1]);
+	assert(local_tag[1] && local_tag[1] == remote_tag[0])
 }
 
 init {
