@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agree.h"
 #include "clocked.h"
 #include "compare.h"
 #include "fail.h"
@@ -30,6 +31,7 @@ static const struct {
 } commands[] = {
 	{"trace-merge", "trace-merge FILE...", "the timelines of several processes (PTL_TRACE) as one", trace_merge},
 	{"report", "report DIR", "DIR/index.html: what ptlbench all --out DIR has measured, as a page", report_page},
+	{"agree", "agree DIR DIR", "in how many rows two runs of ptlbench all agree", agree_runs},
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

@@ -100,6 +100,7 @@ def check_all(ptlbench, folder):
         if jsonschema:
             jsonschema.Draft202012Validator(SCHEMA).validate(document)
     assert run(ptlbench, "report", out).strip() == str(out / "index.html")
+    assert "all" in run(ptlbench, "agree", out, out).split(), "a run does not agree with itself"
     page, text = read_page(out / "index.html")
     assert len(page.pictures) >= 3, f"{len(page.pictures)} pictures"
     assert "first contact, to its ACK" in text and "198.63" in text, "ours and theirs are not there"

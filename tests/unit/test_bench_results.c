@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench/agreement.h"
 #include "bench/chart.h"
 #include "bench/histogram.h"
 #include "bench/json.h"
@@ -115,6 +116,40 @@ static void a_bin_holds_what_lies_between_its_bounds(void **state)
 	assert_int_equal(histogram_bin(1e30), histogram_bin(1e29));
 }
 
+static struct table read_table(const char *text)
+{
+	struct json *json = json_parse(text);
+	struct table table = {0};
+
+	assert_non_null(json);
+	table_read(&table, json);
+	json_free(json);
+	return table;
+}
+
+static void medians_agree_that_differ_by_less_than_the_spread(void **state)
+{
+	struct table one = read_table("[{\"bytes\": 8, \"latency_us\": 10, \"p10\": 9, \"p90\": 11},"
+				      " {\"bytes\": 16, \"latency_us\": 10, \"p10\": 9, \"p90\": 11},"
+				      " {\"bytes\": 32, \"latency_us\": null, \"p10\": null, \"p90\": null},"
+				      " {\"bytes\": 64, \"latency_us\": 1, \"p10\": 1, \"p90\": 1}]"),
+		     other = read_table("[{\"bytes\": 16, \"latency_us\": 14, \"p10\": 13, \"p90\": 16},"
+					" {\"bytes\": 8, \"latency_us\": 11.5, \"p10\": 11, \"p90\": 12},"
+					" {\"bytes\": 32, \"latency_us\": 3, \"p10\": 1, \"p90\": 5}]"),
+		     no_spread = read_table("[{\"bytes\": 8, \"latency_us\": 10}]");
+	struct agreement agreement = agreement_of_tables(&one, &other), same = agreement_of_tables(&one, &one);
+
+	(void)state;
+	assert_int_equal(agreement.compared, 2);
+	assert_int_equal(agreement.agreed, 1);
+	assert_int_equal(same.compared, 3);
+	assert_int_equal(same.agreed, 3);
+	assert_int_equal(agreement_of_tables(&no_spread, &no_spread).compared, 0);
+	table_free(&one);
+	table_free(&other);
+	table_free(&no_spread);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +157,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_json_is_refused),
 		cmocka_unit_test(rows_are_chosen_by_conditions),
 		cmocka_unit_test(an_axis_is_logarithmic_where_values_are_many_times_each_other),
+		cmocka_unit_test(medians_agree_that_differ_by_less_than_the_spread),
 		cmocka_unit_test(a_bin_holds_what_lies_between_its_bounds),
 	};
 
