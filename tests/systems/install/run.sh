@@ -146,7 +146,7 @@ misuse() # PROGRAM
 
 check "the library has a soname" soname
 check "the library exports the API and nothing else" \
-	../../ci/symbols.sh "$libraries/libportals3.so" "$prefix"/include/*.h "$prefix"/include/p3*/*.h
+	../../ci/symbols.sh "$libraries/libportals3.so" "$build" "$prefix"/include/*.h "$prefix"/include/p3*/*.h
 check "portals3.pc has the version of the project" version
 check "every header compiles alone as C11" headers cc -std=c11 -x c
 check "every header compiles alone as C89" headers cc -std=c89 -x c
