@@ -4,10 +4,10 @@
  *
  * WAYS.  A process of our own node can be reached by shared memory or by the network, if both of us have both.  Every
  * HELLO is offered to the possible transports in the order of preference, until one takes it, needs time for it
- * (-EAGAIN) or has no memory for the address (-ENOMEM): the next one's turn is only when there is certainly nobody
- * (-ENOENT) or nobody for us (-EHOSTUNREACH, another user's process).  Nobody now may be somebody later, so every repetition starts from the first again, until
- * PTL_CONNECT_TIMEOUT.  Whoever receives a HELLO answers where it came from, and from then on the way is fixed for the
- * conversation: order, and memory exposed to one transport, would not survive a change.
+ * (-EAGAIN) or has no memory for the address (-ENOMEM): the next one's turn is only when there is certainly no process
+ * (-ENOENT) or none for us (-EHOSTUNREACH, another user's).  None now may be one later, so every repetition starts from
+ * the first again, until PTL_CONNECT_TIMEOUT.  A HELLO is answered where it came from, and from then on the way is fixed
+ * for the conversation: order, and memory exposed to one transport, would not survive a change.
  *
  * Both sides come to the same way.  A process claims its name on the node before it opens the network, which takes
  * 100 ms, so whoever is found on the network was to be found on the node just before, when our HELLO was offered there;
