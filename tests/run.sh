@@ -33,7 +33,7 @@ usage()
 	               its core over ofi:udp and ofi:shm (over ofi:verbs: rxe)
 	  clients      programs written for other implementations of Portals 3.3, likewise
 	  layers       active messages, Split-C, remote memory and each call of minimpi over node and ofi:tcp; programs beside another MPI; with
-	               --nightly address+undefined
+	               --nightly address+undefined, thread, ofi:net, and between network namespaces
 	  threads      calls, waiters and handlers in many threads, closing under traffic, fork, two interfaces, exit; release,
 	               address+undefined, thread
 	  model        random programs against a reference model, 40 s; address+undefined
@@ -243,6 +243,8 @@ targets_of() # NAME
 	threadno)
 		echo tests/threads tests/stress tests/newcomers tests/scale tests/wire-exchange
 		ninja -C "$builds/$1" -t targets all | sed -n 's|^\(tests/unit-[^:.]*\):.*|\1|p'
+		[ $nightly = no ] || echo tests/layers tests/mpi-test tests/mpi-death
+		[ $nightly = no ] || ninja -C "$builds/$1" -t targets all | sed -n 's|^\(examples/minimpi/[a-z_]*\): c_LINKER.*|\1|p'
 		;;
 	esac
 }
@@ -366,6 +368,7 @@ group_layers()
 {
 	suite release layers
 	[ $nightly = no ] || suite address layers
+	[ $nightly = no ] || suite thread layers
 }
 
 group_threads()

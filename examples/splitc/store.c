@@ -16,6 +16,15 @@ static unsigned rank_of(ptl_process_id_t id)
 	return rank;
 }
 
+/*
+ * Others get the count while it changes, so their get finds the one value or the other: an aligned word, which is read and written
+ * whole.  The thread sanitizer cannot know that of the NIC's copy and would call it a race.
+ */
+__attribute__((no_sanitize_thread)) static void count_store(unsigned rank)
+{
+	__atomic_store_n(&sc.taken[rank], sc.taken[rank] + 1, __ATOMIC_RELAXED);
+}
+
 void sc_store_event(const ptl_event_t *event)
 {
 	unsigned rank = rank_of(event->initiator);
@@ -23,7 +32,7 @@ void sc_store_event(const ptl_event_t *event)
 		return;
 	sc.stored_here += event->mlength;
 	sc.from[rank] += event->mlength;
-	__atomic_store_n(&sc.taken[rank], sc.taken[rank] + 1, __ATOMIC_RELAXED);
+	count_store(rank);
 }
 
 /* Counts what comes here meanwhile: two processes may be waiting for each other. */

@@ -126,6 +126,13 @@ static void more_requests_than_match_entries(void)
 }
 
 #ifdef MINIMPI
+/* Not by a call of MPI: to the thread sanitizer that is a race with what writes the message. */
+__attribute__((no_sanitize_thread)) static void watch(const volatile char *first, const volatile char *second)
+{
+	while (!*first || !*second)
+		;
+}
+
 /*
  * A long message arrives in a posted receive while its process makes no call: it watches its memory.  This is what the NIC
  * is for; MPI does not guarantee it.  (A mode without NIC thread cannot: PTL_NIC_MODE=host.)
@@ -147,9 +154,7 @@ static void a_long_message_arrives_while_its_receiver_computes(void)
 		MPI_Wait(&request, MPI_STATUS_IGNORE); /* ends although the receiver is in no call */
 		MPI_Send(NULL, 0, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
 	} else if (rank == 1) {
-		const volatile char *last = &data[LONG - 1], *middle = &data[LONG / 2];
-		while (!*last || !*middle)
-			;
+		watch(&data[LONG - 1], &data[LONG / 2]);
 		MPI_Recv(NULL, 0, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		for (int i = 0; i < LONG; i++)
