@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ptlstat sees of a process that waits, one that is stopped, one whose peer never comes, and what others see: nothing.
+"""What ptlstat sees of a process that waits, one that is stopped, one whose peer never comes, one in a container, and what others see:
+nothing.
 
     ptlstat.py PTLSTAT HELLO_PUT
 """
@@ -8,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -91,6 +93,38 @@ def check_hang(ptlstat, hello_put):
             lonely.kill()
 
 
+# What a container is to a process: root of a user namespace, small numbers of a pid namespace.
+UNSHARE = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
+
+
+def descendants(pid):
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        yield int(child)
+        yield from descendants(child)
+
+
+def check_container(ptlstat, hello_put):
+    """From outside by the number there, and from inside by its own."""
+    if shutil.which("unshare") is None or subprocess.run([*UNSHARE, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        print("skip ptlstat and containers: no user or pid namespaces here")
+        return
+    wanted = "match bits 0x0000000000000707"
+    script = '"$2" listen & read -r go; "$1" --wait 120 --timeout 120 --queues $!; echo status $?; kill $!'
+    with subprocess.Popen([*UNSHARE, "bash", "-c", script, "bash", ptlstat, hello_put], env=ENVIRONMENT, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as container:
+        try:
+            container.stdout.readline()  # its address: everything is attached
+            program = [pid for pid in descendants(container.pid)
+                       if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == os.path.basename(hello_put)]
+            assert len(program) == 1, program
+            text = look(0, ptlstat, *PATIENCE, "--queues", program[0])
+            assert wanted in text, text
+            inside, _ = container.communicate("go\n")
+            assert wanted in inside and "status 0" in inside, inside
+        finally:
+            container.kill()
+
+
 def main(ptlstat, hello_put):
     ENVIRONMENT["PTL_CONNECT_TIMEOUT"] = "1000s"
     with subprocess.Popen([hello_put, "listen"], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as target:
@@ -104,6 +138,7 @@ def main(ptlstat, hello_put):
             target.kill()
     check_trace(ptlstat, hello_put)
     check_hang(ptlstat, hello_put)
+    check_container(ptlstat, hello_put)
     assert "publishes nothing" in look(1, ptlstat, os.getpid())
     assert "usage" in look(2, ptlstat) and "usage" in look(2, ptlstat, "--nonsense", os.getpid())
 
