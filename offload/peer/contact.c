@@ -10,10 +10,10 @@
  * for the conversation: order, and memory exposed to one transport, would not survive a change.
  *
  * Both sides come to the same way.  A process claims its name on the node before it opens the network, which takes
- * 100 ms, so whoever is found on the network was to be found on the node just before, when our HELLO was offered there;
+ * 100 ms, so a process that is found on the network was to be found on the node just before, when our HELLO was offered there;
  * and that two can meet on the node is symmetrical.  Should it go wrong all the same (each has taken a HELLO of the
  * other over another way), then each is READY when a WELCOME of the same conversation arrives over the other way: the
- * more preferred way wins.  Who is on it already ignores the WELCOME; the other one moves, and what it had under way
+ * more preferred way wins.  The side that is on it already ignores the WELCOME; the other one moves, and what it had under way
  * fails as if the connection had broken.  A HELLO of the conversation we are in, over another way, is an old one.
  *
  * GREETINGS WITH THE CONNECTION.  A transport that meets a peer before it sends carries what HELLO and WELCOME say on that
@@ -25,7 +25,7 @@
  *
  * A process can be reachable at one of several addresses (its preferred port may have been taken by another process),
  * so HELLO goes to candidate 0 half of the time and to the others in turn, in slices of SLICE_NS: 0 1 0 2 0 3 ...
- * Whoever lives at a wrong candidate answers REFUSED, which ends the slice at once.
+ * A process at a wrong candidate answers REFUSED, which ends the slice at once.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static uint16_t abilities(const struct nic *nic, ptl_process_id_t id)
 	return hold_in_force(nic) && !self ? bits | WIRE_HOLDS : bits;
 }
 
-/* HELLO and WELCOME: who we are, and whom we take the other for. */
+/* HELLO and WELCOME: our identity, and the one that we take the other for. */
 static struct wire_message introduction(const struct nic *nic, struct peer *peer, enum wire_operation what)
 {
 	uint16_t said = abilities(nic, peer->id);
@@ -81,7 +81,7 @@ static uint64_t mix(uint64_t value)
 }
 
 /*
- * Nobody can guess the next from those before it, and none comes again before all others have: a counter, permuted by a
+ * No outsider can guess the next from those before it, and none comes again before all others have: a counter, permuted by a
  * Feistel network with a key of this interface.  Not 0.
  */
 static uint16_t new_tag(struct nic *nic)
@@ -131,7 +131,7 @@ static int offer_on(struct nic *nic, struct peer *peer, enum nic_path path, stru
 
 /*
  * Offers HELLO to one transport after the other.  0: taken; -EAGAIN; -EINPROGRESS: to be offered to one that is still
- * opening; -ENOENT: nobody there now; -EHOSTUNREACH: none of them will ever reach the peer.
+ * opening; -ENOENT: no process there now; -EHOSTUNREACH: none of them will ever reach the peer.
  */
 static int offer_hello(struct nic *nic, struct peer *peer)
 {
@@ -220,7 +220,7 @@ void contact_start(struct nic *nic, struct peer *peer)
 
 /*
  * Its answer may be on its way, or here and unread: where others compute, each of us has its core for moments that are tenths of a
- * second apart.  So the deadline alone fails nobody: we look LAST_LOOKS times more, which takes a moment where nobody does.
+ * second apart.  So the deadline alone fails no peer: we look LAST_LOOKS times more, which takes a moment where none computes.
  */
 static bool is_overdue(struct nic *nic, struct peer *peer, uint64_t now)
 {
@@ -271,7 +271,7 @@ void contact_request(struct nic *nic, struct operation *op)
 /* --- what ended conversations leave behind --- */
 
 /*
- * Where it was, until all reads of its memory have ended: whoever comes after it may be elsewhere, and be given up as well.
+ * Where it was, until all reads of its memory have ended: its successor may be elsewhere, and be given up as well.
  * Without memory for that, what was severed at once is all.
  */
 static void note_lost(struct nic *nic, struct peer *peer)
@@ -322,9 +322,9 @@ bool contact_settles(const struct peer *peer, uint64_t now)
 }
 
 /*
- * NOBODY IS MET over a connection that we have just cut: who greets us, or answers, over it, or has done so before that and was read
- * now?  The answer would go the same way, and be lost, with the requests behind it, of which nobody would ever know that they are
- * missing.  HELLO is repeated, and a WELCOME to one that we send from now on tells of another connection.
+ * NO PEER IS MET over a connection that we have just cut: which process greets us, or answers, over it, or has done so
+ * before that and was read now?  The answer would go the same way, and be lost, with the requests behind it, of which
+ * neither side would ever know that they are missing.  HELLO is repeated, and a WELCOME to one that we send from now on tells of another connection.
  */
 static bool is_cut(const struct nic *nic, const struct peer *peer, const struct wire_message *message)
 {
@@ -401,7 +401,7 @@ static bool same_conversation(const struct peer *peer, const struct wire_message
 /*
  * The peer has begun anew, or answers over a better way than the one on which we thought to be talking (see WAYS above).
  * A WELCOME answers to our tag, under which its sender knows us from then on: so that stays.  A successor under the id of
- * one whose end nobody noticed is what tells of it.
+ * one whose end was not noticed is what tells of it.
  */
 static void begin_anew(struct nic *nic, struct peer *peer, const struct wire_message *message)
 {
@@ -432,7 +432,7 @@ static bool shows_source(const struct nic *nic, const struct peer *peer)
 	return peer->source_shown[nic->drive.polling] || (peer_met_us(peer) && peer->source_shown[peer->path]);
 }
 
-/* HELLO or WELCOME told us who the peer is. */
+/* HELLO or WELCOME told us the peer's identity. */
 static int introduce(struct nic *nic, struct peer *peer, const struct wire_message *message, transport_address from)
 {
 	if (unlikely(peer->state == PEER_BROKEN))
@@ -448,7 +448,7 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 
 	if (rc)
 		return rc;
-	/* Somebody else's identity; or it comes from an address unknown until now: then the next HELLO will show its source. */
+	/* Another's identity; or it comes from an address unknown until now: then the next HELLO will show its source. */
 	if (from != TRANSPORT_ADDRESS_UNKNOWN ? from != address : !same && shows_source(nic, peer)) {
 		peer_take_back(transport, address);
 		return -EPERM;
@@ -466,7 +466,7 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 		return rc;
 	peer->attempt = message->attempt;
 	peer->remote_tag = message->source_tag;
-	/* Such a transport admits nobody but our own user; elsewhere it is the sender's claim. */
+	/* Such a transport admits our own user only; elsewhere it is the sender's claim. */
 	peer->uid = peer->transport->limits.verified_uid ? nic->self.uid : message->uid;
 	peer->jid = message->jid;
 	peer->abilities = message->abilities;
@@ -483,7 +483,7 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 	return 0;
 }
 
-/* Answers somebody who may not be a peer, where it spoke from: best effort, the asker repeats itself. */
+/* Answers a process that may not be a peer, where it spoke from: best effort, the asker repeats itself. */
 static void answer(struct nic *nic, const struct peer *peer, const struct wire_message *message, transport_address from,
 		   struct wire_message *reply)
 {
@@ -627,7 +627,7 @@ static bool comes_from(const struct nic *nic, const struct peer *peer, transport
 	       (from == peer->address || (from == TRANSPORT_ADDRESS_UNKNOWN && !peer->source_shown[peer->path]));
 }
 
-/* The refuser need not be known: it answers for the address at which we looked for somebody else. */
+/* The refuser need not be known: it answers for the address at which we looked for another. */
 static void refusal_arrived(struct nic *nic, struct peer *peer, const struct wire_message *refusal,
 			    transport_address from)
 {
@@ -654,7 +654,7 @@ static bool any_exposed(const struct peer *peer)
 }
 
 /* The conversation is over, and both of us live. */
-static void part(struct nic *nic, struct peer *peer)
+static void end_conversation(struct nic *nic, struct peer *peer)
 {
 	bool exposed = any_exposed(peer);
 
@@ -674,7 +674,7 @@ static void stale_arrived(struct nic *nic, struct peer *peer, const struct wire_
 		nic->counters.stale++;
 		return;
 	}
-	part(nic, peer);
+	end_conversation(nic, peer);
 }
 
 void contact_notice(struct nic *nic, const struct wire_message *message, transport_address from)
@@ -700,8 +700,8 @@ void contact_notice(struct nic *nic, const struct wire_message *message, transpo
 
 /*
  * It is said to the tag of our HELLO: the other side has answered and gone on, but its WELCOME was lost with a
- * connection.  What is dropped now must not belong to the conversation that our next HELLO begins, or nobody would
- * ever know that it is missing; STALE says so too, but may find no room.
+ * connection.  What is dropped now must not belong to the conversation that our next HELLO begins, or neither side
+ * would ever know that it is missing; STALE says so too, but may find no room.
  */
 static void disown(struct nic *nic, struct peer *peer, const struct wire_message *message)
 {
@@ -726,7 +726,7 @@ bool contact_misses(struct nic *nic, struct peer *peer, const struct wire_messag
 	report(LOG_INFO, "%u messages of " ID_TEXT " were lost on the way: the conversation ends",
 	       message->said - peer->heard, ID_PARTS(peer->id));
 	answer(nic, peer, message, peer->address, &stale);
-	part(nic, peer);
+	end_conversation(nic, peer);
 	return true;
 }
 

@@ -31,7 +31,7 @@ void contact_end_broken(struct nic *, struct peer *);
  * behind.  A living peer may never answer them, and no operation waits for them that could find that out.
  */
 void contact_cut_reads(struct nic *, struct peer *);
-/* A connection with it was cut just now: what comes over it is still to be known (NOBODY IS MET in contact.c). */
+/* A connection with it was cut just now: what comes over it is still to be known (NO PEER IS MET in contact.c). */
 bool contact_settles(const struct peer *, uint64_t now);
 /* Goes on severing what the reads of given-up peers wait for. */
 void contact_sever_lost(struct nic *, uint64_t now);

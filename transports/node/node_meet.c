@@ -24,12 +24,12 @@
  * ever.
  *
  * WHY EVERY LOSS IS HARMLESS.  Linux lets some ten datagrams wait at a socket, so any control message may be
- * refused.  None is worth more than its repetition: whoever wants to send and is not OPEN asks again to connect
+ * refused.  None is worth more than its repetition: a sender that is not OPEN asks again to connect
  * (node_connect()), from the state it has reached, and gets an answer that says everything.  Nothing counts control
- * messages or waits for a certain one.  The two directions share nothing but this, so it does not matter who begins, or
+ * messages or waits for a certain one.  The two directions share nothing but this, so it does not matter which side begins, or
  * whether both do.  (A DISCONNECT is sent once: it only saves time.  The segment it is about says NODE_CLOSED.)
  *
- * WHY NOBODY APPENDS TOO EARLY.  OPEN is entered only by a control message, addressed to our incarnation, that gives us
+ * WHY NO PEER APPENDS TOO EARLY.  OPEN is entered only by a control message, addressed to our incarnation, that gives us
  * a number and repeats the one that we have given.  A process that forgets a peer takes its number back, and gives
  * another when they meet again; and control messages of one sender arrive in the order they were sent.  So if an OPEN
  * peer's control message gives us another number, or none, that peer has forgotten us, and drops our records: it is as
@@ -169,19 +169,19 @@ static int send_control(const struct node *node, const struct introduction *text
 	const struct passed_fds passed = {node->segment_fd, node->doorbell};
 	struct sockaddr_un name;
 	_Alignas(struct cmsghdr) char ancillary[RIGHTS_ROOM] = {0};
-	struct iovec body = {(void *)(uintptr_t)text, sizeof *text};
+	struct iovec body = {(void *)(uintptr_t)text, sizeof(*text)};
 	struct msghdr message = {
 		.msg_name = &name, .msg_namelen = node_name(nid, pid, &name), .msg_iov = &body, .msg_iovlen = 1};
 
 	if (with_fds) {
 		message.msg_control = ancillary;
-		message.msg_controllen = sizeof ancillary;
+		message.msg_controllen = sizeof(ancillary);
 		struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
 
 		rights->cmsg_level = SOL_SOCKET;
 		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(sizeof passed);
-		memcpy(CMSG_DATA(rights), &passed, sizeof passed);
+		rights->cmsg_len = CMSG_LEN(sizeof(passed));
+		memcpy(CMSG_DATA(rights), &passed, sizeof(passed));
 	}
 	FAULT_POINT("control-before");
 	UNCANCELLED;
@@ -218,7 +218,7 @@ static int write_to_peer(struct node *node, struct node_peer *peer, enum control
 	if (text.number != NODE_NO_SENDER)
 		text.greeting = peer->ours;
 	text.its_number = peer->sender;
-	memcpy(text.to, peer->incarnation, sizeof text.to);
+	memcpy(text.to, peer->incarnation, sizeof(text.to));
 	return send_control(node, &text, peer->nid, peer->pid, with_fds);
 }
 
@@ -273,9 +273,9 @@ static void note_sender(struct control *control, struct msghdr *message)
 {
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
 		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS ||
-		    part->cmsg_len != CMSG_LEN(sizeof control->sender))
+		    part->cmsg_len != CMSG_LEN(sizeof(control->sender)))
 			continue;
-		memcpy(&control->sender, CMSG_DATA(part), sizeof control->sender);
+		memcpy(&control->sender, CMSG_DATA(part), sizeof(control->sender));
 		control->has_sender = true;
 	}
 }
@@ -284,13 +284,13 @@ static void note_sender(struct control *control, struct msghdr *message)
 static bool peek(const struct node *node, struct control *control)
 {
 	_Alignas(struct cmsghdr) char ancillary[CREDENTIAL_ROOM];
-	struct iovec body = {&control->text, sizeof control->text};
+	struct iovec body = {&control->text, sizeof(control->text)};
 	struct msghdr message = {.msg_name = &control->name,
-				 .msg_namelen = sizeof control->name,
+				 .msg_namelen = sizeof(control->name),
 				 .msg_iov = &body,
 				 .msg_iovlen = 1,
 				 .msg_control = ancillary,
-				 .msg_controllen = sizeof ancillary};
+				 .msg_controllen = sizeof(ancillary)};
 
 	*control = (struct control){0};
 	ssize_t length = recvmsg(node->socket, &message, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
@@ -308,7 +308,7 @@ static void discard(const struct node *node)
 {
 	char byte;
 
-	recv(node->socket, &byte, sizeof byte, MSG_DONTWAIT);
+	recv(node->socket, &byte, sizeof(byte), MSG_DONTWAIT);
 }
 
 /* Closes what was not kept. */
@@ -327,7 +327,7 @@ static struct passed_fds passed_fds_in(struct msghdr *message)
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
 		size_t length = part->cmsg_len - CMSG_LEN(0);
 
-		if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS && length <= sizeof passed)
+		if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS && length <= sizeof(passed))
 			memcpy(&passed, CMSG_DATA(part), length);
 	}
 	return passed;
@@ -347,9 +347,9 @@ static struct passed_fds take(struct node *node, uint32_t pid)
 	_Alignas(struct cmsghdr) char ancillary[CREDENTIAL_ROOM + RIGHTS_ROOM];
 	const struct passed_fds nothing = {-1, -1};
 	char byte;
-	struct iovec body = {&byte, sizeof byte};
+	struct iovec body = {&byte, sizeof(byte)};
 	struct msghdr message = {
-		.msg_iov = &body, .msg_iovlen = 1, .msg_control = ancillary, .msg_controllen = sizeof ancillary};
+		.msg_iov = &body, .msg_iovlen = 1, .msg_control = ancillary, .msg_controllen = sizeof(ancillary)};
 
 	if (recvmsg(node->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
 		return nothing;
@@ -380,7 +380,7 @@ static bool is_genuine(const struct node *node, const struct control *control)
 
 	if (control->length < offsetof(struct introduction, nonce) || text->magic != MAGIC || !control->has_sender)
 		return false;
-	if (text->version == CONTROL_VERSION && control->length != sizeof *text)
+	if (text->version == CONTROL_VERSION && control->length != sizeof(*text))
 		return false;
 	if (text->nid != node->nid || text->pid == node->pid || text->kind < CONNECT || text->kind > FOREIGN)
 		return false;
@@ -409,7 +409,7 @@ static void refuse(struct node *node, const struct introduction *text)
 	struct introduction answer = control_from(node, FOREIGN);
 
 	if (text->kind == CONNECT) {
-		memcpy(answer.to, text->from, sizeof answer.to);
+		memcpy(answer.to, text->from, sizeof(answer.to));
 		send_control(node, &answer, text->nid, text->pid, false);
 	} else if (same_incarnation(text->to, node->incarnation)) {
 		/* Not made: a peer that we have not asked may not fill our table. */
@@ -503,7 +503,7 @@ static void handle_connect(struct node *node, struct node_peer *peer, const stru
 		peer->meeting = NODE_UNVERIFIED;
 		if (!same_incarnation(text->from, peer->incarnation))
 			peer->theirs = (struct transport_greeting){0};
-		memcpy(peer->incarnation, text->from, sizeof peer->incarnation);
+		memcpy(peer->incarnation, text->from, sizeof(peer->incarnation));
 		if (!node_watch(node, peer, control->sender.pid))
 			return;
 	}
