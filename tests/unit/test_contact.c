@@ -219,7 +219,7 @@ static void stand_still_and_look(void)
 		nic_call(process_ni(ni[0]), drive, NULL);
 }
 
-/* Whoever stood still beyond the deadline, and looks at the clock before it looks at what has come, has not been let down. */
+/* A process that stood still beyond the deadline, and looks at the clock before it looks at what has come, has not been let down. */
 static void an_answer_that_waits_is_read_before_the_deadline_is_judged(void **state)
 {
 	ptl_handle_eq_t eq = put_to_an_unverified_peer();
@@ -232,7 +232,7 @@ static void an_answer_that_waits_is_read_before_the_deadline_is_judged(void **st
 	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
 }
 
-/* Whoever looks once an hour is given as many looks as others, who need a tenth of a second for them. */
+/* A process that looks once an hour is given as many looks as others, which need a tenth of a second for them. */
 static void whoever_never_answers_fails_after_some_looks_beyond_the_deadline(void **state)
 {
 	ptl_handle_eq_t eq = put_to_an_unverified_peer();
@@ -341,7 +341,7 @@ static void invented_processes_are_forgotten_for_the_next(void **state)
 	assert_int_equal(peers_of(0), most + 1);
 }
 
-/* However slow it is: the answer has left, and nobody else is where the flood says to be. */
+/* However slow it is: the answer has left, and no other is where the flood says to be. */
 static void who_was_answered_is_not_forgotten_for_who_is_not_there(void **state)
 {
 	ptl_handle_eq_t eq;
@@ -477,7 +477,7 @@ static void whatever_a_connection_takes_with_it_both_ends_are_told(void **state)
 	}
 }
 
-/* Who talks is not asked whether it lives. */
+/* A peer that talks is not asked whether it lives. */
 static void what_is_lost_is_missed_though_the_peer_talks(void **state)
 {
 	ptl_handle_eq_t eq = open_queue(1);
@@ -658,7 +658,7 @@ static void silence_is_death_when_the_timeout_says_so(void **state)
 	}
 }
 
-/* Whoever reads our memory counts on that (NIC_DOUBT_NS), also while requests that wait make the timers run often. */
+/* A reader of our memory counts on that (NIC_DOUBT_NS), also while requests that wait make the timers run often. */
 static void no_silence_is_death_within_a_second(void **state)
 {
 	(void)state;
@@ -703,7 +703,7 @@ static void what_one_peer_can_hold_is_bounded(void **state)
 	assert_int_equal(nic_call(process_ni(ni[0]), count_operations, NULL), PEER_OWED_MAX);
 }
 
-/* Whom it is meant for, asks, and so hears of it; people can see it in the count of drops. */
+/* The peer that it is meant for asks, and so hears of it; people can see it in the count of drops. */
 static void an_answer_that_finds_no_place_is_missed(void **state)
 {
 	ptl_handle_eq_t eq = open_queue(1);
@@ -739,7 +739,7 @@ static void an_answer_that_finds_no_way_is_missed(void **state)
 	assert_int_equal(wait_for(eq, PTL_EVENT_ACK).ni_fail_type, PTL_NI_PEER_DIED);
 }
 
-/* --- who may hold how many operations --- */
+/* --- how many operations each may hold --- */
 
 static unsigned ask_until_refused(ptl_process_id_t whom)
 {
@@ -753,7 +753,7 @@ static unsigned ask_until_refused(ptl_process_id_t whom)
 	return count;
 }
 
-/* Somebody who is there and never answers, because nobody drives it. */
+/* A process that is there and never answers, because nothing drives it. */
 static ptl_process_id_t open_mute(void)
 {
 	ptl_handle_ni_t mute;
@@ -765,7 +765,7 @@ static ptl_process_id_t open_mute(void)
 	return mute_id;
 }
 
-/* Whoever is waited for gets half of what is left, so that there is always something left. */
+/* A peer that is waited for gets half of what is left, so that there is always something left. */
 static void requests_that_wait_leave_room_for_others(void **state)
 {
 	(void)state;
@@ -842,7 +842,7 @@ static void a_question_for_which_there_is_no_operation_breaks_nothing(void **sta
 	assert_int_equal(wait_for(eq, PTL_EVENT_ACK).ni_fail_type, PTL_NI_OK);
 }
 
-/* All peers together may hold more than there is: nobody has broken a rule, so nothing may vanish. */
+/* All peers together may hold more than there is: none has broken a rule, so nothing may vanish. */
 static void what_cannot_be_served_at_all_fails_at_its_sender(void **state)
 {
 	ptl_handle_eq_t eq;
@@ -856,7 +856,7 @@ static void what_cannot_be_served_at_all_fails_at_its_sender(void **state)
 	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_PEER_DIED);
 }
 
-/* --- who is gone is forgotten --- */
+/* --- peers that are gone are forgotten --- */
 
 static void drive_often(unsigned which)
 {
@@ -963,7 +963,7 @@ static void who_does_not_know_an_earlier_conversation_ends_no_later_one(void **s
 	assert_int_equal(peer->state, PEER_UNKNOWN);
 }
 
-/* Nobody said that the first one has ended; a new conversation of the same process is no death. */
+/* No message said that the first one has ended; a new conversation of the same process is no death. */
 static void who_greets_under_the_id_of_another_tells_of_its_death(void **state)
 {
 	struct wire_message hello = {.operation = WIRE_HELLO,
@@ -1003,7 +1003,7 @@ static void pass_the_hand_over_everybody(void)
 	}
 }
 
-/* Nothing is under way with it, and nobody says that it has ended. */
+/* Nothing is under way with it, and no message says that it has ended. */
 static void newcomers_find_the_gone(void **state)
 {
 	(void)state;
@@ -1076,7 +1076,7 @@ static void a_way_that_is_not_open_is_tried_less_and_less_often(void **state)
 	assert_in_range(looks_in(4000), 1, 1000);
 }
 
-/* Nobody says when there is room: whoever sleeps looks again after a part of the time that it has been full. */
+/* No message says when there is room: a sleeper looks again after a part of the time that it has been full. */
 static void who_sleeps_looks_for_room_in_time(void **state)
 {
 	const uint64_t least = 1000000, most = 60000000;
@@ -1260,8 +1260,8 @@ static bool is_met(const struct nic *nic, enum nic_path path)
 }
 
 /*
- * What is known of the sources on one path says nothing of another; but who is met where they are known is not taken for
- * gone because somebody says so where they are not.
+ * What is known of the sources on one path says nothing of another; but a peer that is met where they are known is not taken
+ * for gone because a message says so where they are not.
  */
 static void who_was_told_apart_on_one_path_is_met_on_another(void **state)
 {
@@ -1284,7 +1284,7 @@ static void who_was_told_apart_on_one_path_is_met_on_another(void **state)
 	nic->transports[PATH_NODE] = NULL;
 }
 
-/* Who is forgotten later is found nowhere: what is left behind would be a peer that was freed. */
+/* A peer that is forgotten later is found nowhere: what is left behind would be a peer that was freed. */
 static void who_greets_over_another_path_leaves_nothing_behind(void **state)
 {
 	struct nic *nic = process_ni(ni[0]);
@@ -1367,7 +1367,7 @@ static void who_holds_beyond_the_deadline_of_its_peers_is_not_given_up(void **st
 }
 
 /*
- * Who has only said HELLO is an unverified peer, of whom only so many are remembered; one that is held back has said no
+ * A process that has only said HELLO is an unverified peer, of which only so many are remembered; one that is held back has said no
  * more.
  */
 static void who_is_forgotten_while_held_back_is_released_all_the_same(void **state)
@@ -1386,7 +1386,7 @@ static void who_is_forgotten_while_held_back_is_released_all_the_same(void **sta
 		struct peer *held_back = peer_find(process_ni(ni[0]), id[1]);
 
 		if (held_back)
-			held_back->reached = false; /* as the others, who would go first */
+			held_back->reached = false; /* as the others, which would go first */
 		scripted_pass_time(NIC_UNVERIFIED_NS);
 		greet_as(1000 + pid);
 	}

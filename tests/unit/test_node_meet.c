@@ -462,7 +462,7 @@ static void any_control_messages_may_be_lost(void)
 	}
 }
 
-/* Somebody who does not answer is asked to connect ever less often. */
+/* A peer that does not answer is asked to connect ever less often. */
 static void connection_requests_become_rare(void)
 {
 	struct node *one = start(1), *other = start(2);
@@ -605,7 +605,7 @@ static void a_new_incarnation_is_noticed_in_mid_meeting(void)
 	drop(other);
 }
 
-/* The process lives on, as another may to which its pid has passed; but nobody holds the name. */
+/* The process lives on, as another may to which its pid has passed; but no process holds the name. */
 static void whoever_has_gone_meanwhile_is_not_met(void)
 {
 	struct node *one = start(1), *other = start(2);
@@ -730,7 +730,7 @@ static unsigned chance(unsigned below)
 	return (unsigned)(chance_state >> 33) % below;
 }
 
-/* What an OPEN peer accepts from us, it accepts as ours, and can see our memory; nobody else has our number. */
+/* What an OPEN peer accepts from us, it accepts as ours, and can see our memory; no other has our number. */
 static void check_appending_is_safe(struct node *from, struct node *to)
 {
 	struct node_peer *there = peer_of(from, to), *here = peer_of(to, from);
@@ -795,7 +795,7 @@ static void do_anything(void)
 	}
 }
 
-/* A peer that has gone and that nobody has told about is found by poll() and by probes, which are not here. */
+/* A peer that has gone and that no message told of is found by poll() and by probes, which are not here. */
 static void let_go_of_closed_peers(void)
 {
 	for (int i = 0; i < CROWD; i++)
@@ -941,7 +941,7 @@ static void a_forked_child_has_no_segment(void)
 	drop(other);
 }
 
-/* Becomes another user, who must not be reached, nor reach us. */
+/* Becomes another user, which must not be reached, nor reach us. */
 static void run_foreign(struct node *node, void (*act)(struct node *))
 {
 	uint32_t pid = node->pid;
@@ -1014,7 +1014,7 @@ static void another_user_is_not_reached(void)
 	CHECK_EQUAL(peer->number, NODE_NO_SENDER); /* so it was not sent our segment */
 	atomic_store((_Atomic int *)shared_memory(), 1);
 	join_child(child);
-	/* The name passes to one of ours, who comes to us. */
+	/* The name passes to one of ours, which comes to us. */
 	struct node *ours = start(2);
 	reach(ours, node);
 	check_open(ours, node);
@@ -1054,7 +1054,7 @@ static void a_process_that_cannot_be_seen_is_watched_by_its_name(void)
 		while (!node_peer_dead(mine, peer))
 			CHECK(now_ns() < deadline);
 		node_wake(mine, peer);
-		CHECK(!peer->failed); /* the doorbell is still there, though nobody hears it */
+		CHECK(!peer->failed); /* the doorbell is still there, though nothing hears it */
 		lose_doorbell(peer);
 		node_wake(mine, peer);
 		CHECK(peer->failed && mine->any_failed);
@@ -1117,7 +1117,7 @@ static void many_wakes_are_one(void)
 	drop(third);
 }
 
-/* Wake-ups of either side reach the other, whoever has connected. */
+/* Wake-ups of either side reach the other, whichever has connected. */
 static void both_sides_get_the_others_doorbell(void)
 {
 	struct node *one = start(1), *other = start(2);
@@ -1213,7 +1213,7 @@ static void a_sleeper_is_woken_by_the_doorbell(void)
 }
 
 /*
- * The doorbell of somebody who has gone is closed, or descriptors would not balance; death is noticed though the
+ * The doorbell of a process that has gone is closed, or descriptors would not balance; death is noticed though the
  * doorbell is not.
  */
 static void waking_the_dead_is_harmless(void)
@@ -1508,7 +1508,7 @@ static void whoever_has_no_descriptors_left_meets_later(void)
 	drop(other);
 }
 
-/* One for the pidfd of whoever connects, which is first, and one for the segment, closed again when that is mapped. */
+/* One for the pidfd of the peer that connects, which is first, and one for the segment, closed again when that is mapped. */
 static void two_descriptors_are_enough_to_meet(void)
 {
 	struct node *one = start(1), *other = start(2);
@@ -1571,8 +1571,9 @@ static void another_version_is_refused(void)
 	uint16_t version;
 
 	memcpy(&version, bytes + 4, sizeof version); /* behind the magic */
-	CHECK_EQUAL(version,
-		    NODE_LAYOUT_VERSION); /* who could not use our segment learns it from the first control message */
+	CHECK_EQUAL(
+		version,
+		NODE_LAYOUT_VERSION); /* a peer that could not use our segment learns it from the first control message */
 	bytes[4]++;
 	post(newer->socket, victim, bytes, length + 8, NULL, 0);
 	CHECK_EQUAL(node_read_control(victim), 1);
