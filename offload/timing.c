@@ -97,15 +97,6 @@ static inline void add(_Atomic uint64_t *sum, uint64_t value, bool alone)
 		atomic_fetch_add_explicit(sum, value, memory_order_relaxed);
 }
 
-static inline void count_value(_Atomic uint32_t *bucket, bool alone)
-{
-	if (alone)
-		atomic_store_explicit(bucket, atomic_load_explicit(bucket, memory_order_relaxed) + 1,
-				      memory_order_relaxed);
-	else
-		atomic_fetch_add_explicit(bucket, 1, memory_order_relaxed);
-}
-
 static inline void record(struct timing *timing, ptl_stage_t stage, uint64_t ticks, bool alone)
 {
 	struct stage_clock *clock = &timing->stages[stage];
@@ -116,7 +107,7 @@ static inline void record(struct timing *timing, ptl_stage_t stage, uint64_t tic
 		return; /* switched on, but seen too early */
 	add(&clock->count, 1, alone);
 	add(&clock->ticks, ticks, alone);
-	count_value(&histograms->buckets[stage][bucket_of(ticks)], alone);
+	add(&histograms->buckets[stage][bucket_of(ticks)], 1, alone);
 	if (ticks > atomic_load_explicit(&clock->greatest, memory_order_relaxed))
 		atomic_store_explicit(&clock->greatest, ticks, memory_order_relaxed);
 	if (ticks < atomic_load_explicit(&clock->least, memory_order_relaxed))
@@ -243,7 +234,7 @@ void timing_free(struct timing *timing)
 
 static double percentile(const struct timing *timing, unsigned stage, uint64_t count, double part)
 {
-	const _Atomic uint32_t *buckets =
+	const _Atomic uint64_t *buckets =
 		atomic_load_explicit(&timing->histograms, memory_order_acquire)->buckets[stage];
 	uint64_t wanted = (uint64_t)((double)count * part), seen = 0;
 
@@ -258,7 +249,7 @@ static double percentile(const struct timing *timing, unsigned stage, uint64_t c
 /* Mean of the middle eight tenths. */
 static double trimmed_mean(const struct timing *timing, unsigned stage, uint64_t count)
 {
-	const _Atomic uint32_t *buckets =
+	const _Atomic uint64_t *buckets =
 		atomic_load_explicit(&timing->histograms, memory_order_acquire)->buckets[stage];
 	uint64_t first = count / 10, last = count - first, seen = 0, kept = 0;
 	double sum = 0;

@@ -30,9 +30,9 @@ struct stage_clock {
 	_Atomic uint64_t count, ticks, least, greatest;
 };
 
-/* Some 200 KiB: there from the first time on that the clocks are on. */
+/* Some 400 KiB: there from the first time on that the clocks are on. */
 struct timing_histograms {
-	_Atomic uint32_t buckets[PTL_STAGE_COUNT][TIMING_BUCKETS];
+	_Atomic uint64_t buckets[PTL_STAGE_COUNT][TIMING_BUCKETS];
 };
 
 struct timeline;

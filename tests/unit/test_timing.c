@@ -164,7 +164,7 @@ static void every_single_value_is_kept_within_a_bucket(void **state)
 
 static void times_beyond_the_histogram_stay_in_their_stage(void **state)
 {
-	static _Atomic uint32_t next[TIMING_BUCKETS];
+	static _Atomic uint64_t next[TIMING_BUCKETS];
 	struct timing_histograms *histograms = timing.histograms;
 
 	(void)state;
@@ -174,6 +174,20 @@ static void times_beyond_the_histogram_stay_in_their_stage(void **state)
 	assert_memory_equal(next, histograms->buckets[PTL_STAGE_COPY + 1], sizeof(next));
 	assert_int_equal(histograms->buckets[PTL_STAGE_COPY][TIMING_BUCKETS - 1], 3);
 	assert_near(in_ticks(PTL_STAGE_COPY).p50, (double)(UINT64_C(1) << 42), 2 * HALF_A_BUCKET);
+}
+
+/* Minutes are enough for 32 bits where polls are counted. */
+static void a_count_does_not_wrap(void **state)
+{
+	struct timing_histograms *histograms = timing.histograms;
+
+	(void)state;
+	histograms->buckets[PTL_STAGE_COPY][50] = UINT32_MAX;
+	timing.stages[PTL_STAGE_COPY].count = UINT32_MAX;
+	timing_record(&timing, PTL_STAGE_COPY, 50);
+	timing_record(&timing, PTL_STAGE_COPY, 100);
+	assert_near(in_ticks(PTL_STAGE_COPY).p50, 50, 1e-9);
+	assert_near(in_ticks(PTL_STAGE_COPY).p99, 50, 1e-9);
 }
 
 /* Ticks of all NIC stages. */
@@ -327,6 +341,7 @@ int main(void)
 		TEST(percentiles_are_right_within_a_bucket),
 		TEST(every_single_value_is_kept_within_a_bucket),
 		TEST(times_beyond_the_histogram_stay_in_their_stage),
+		TEST(a_count_does_not_wrap),
 		TEST(clocks_that_are_off_record_nothing),
 		TEST(switching_on_begins_anew_and_switching_off_keeps_the_result),
 		TEST(the_clock_is_calibrated_and_has_a_name_and_a_price),
