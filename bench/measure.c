@@ -41,6 +41,7 @@ static const struct exchange *const exchanges[EXCHANGE_COUNT] = {
 	[EXCHANGE_AM] = &am_exchange,
 	[EXCHANGE_AM_STREAM] = &am_stream_exchange,
 	[EXCHANGE_AM_OVERHEAD] = &am_overhead_exchange,
+	[EXCHANGE_RM] = &rm_exchange,
 	[EXCHANGE_SPLITC] = &splitc_exchange,
 	[EXCHANGE_SPLITC_OVERHEAD] = &splitc_overhead_exchange,
 	[EXCHANGE_TIMED] = &timed_exchange,

@@ -38,6 +38,7 @@ enum exchange_id {
 	EXCHANGE_AM, /* layers above */
 	EXCHANGE_AM_STREAM,
 	EXCHANGE_AM_OVERHEAD,
+	EXCHANGE_RM,
 	EXCHANGE_SPLITC,
 	EXCHANGE_SPLITC_OVERHEAD,
 	EXCHANGE_TIMED,
@@ -98,6 +99,7 @@ extern const struct exchange host_overhead_exchange;                       /* ho
 extern const struct exchange fragments_exchange;                           /* fragment.c */
 extern const struct exchange sequence_exchange;                            /* sequence.c */
 extern const struct exchange am_exchange, am_stream_exchange;              /* am_exchange.c */
+extern const struct exchange rm_exchange;                                  /* rm_exchange.c */
 extern const struct exchange am_overhead_exchange;                         /* am_exchange.c */
 extern const struct exchange splitc_exchange, splitc_overhead_exchange;    /* splitc_exchange.c */
 extern const struct exchange timed_exchange, raw_timed_exchange;           /* initiator_timing.c */

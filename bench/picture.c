@@ -30,6 +30,8 @@ static const struct {
 	{"logp", {BYTES, "half_rtt_us latency_us:L send_overhead_us receive_overhead_us gap_us", "us", "", ""}},
 	{"am", {BYTES, "half_rtt_us:RTT/2 send_overhead_us receive_overhead_us gap_us", "us", "", "flow_control"}},
 	{"splitc", {BYTES, "median_us:Split-C portals_us:Portals", "us", "", "operation"}},
+	{"grim", {BYTES, "am_us:AM rmv_us:RM-V rmp_us:RM-P put_us:Portals", "us", "part=all", ""}},
+	{"driver", {BYTES, "first_us:first_driver second_us:second_driver short_us:copied long_us:fetched put_us:Portals", "us", "", ""}},
 	{"host-overhead", {BYTES, "post_us take_us host_us latency_us:half_a_round_trip", "us", "", ""}},
 	{"availability",
 	 {"available_percent", "time for computing, %", "megabytes_per_second:bandwidth", "MB/s", "", "bytes"}},

@@ -45,6 +45,8 @@ const struct planned plan[] = {
 	{"splitc", "splitc", PAIRS, false},
 	{"splitc-bandwidth", "splitc --sizes 4:32K", PAIRS, false},
 	{"breakdown", "breakdown", PAIRS, false},
+	{"grim", "grim", PAIRS, false},
+	{"driver", "driver", PAIRS, false},
 	{"blocking", "blocking", PAIRS, false},
 	{"crossover", "crossover", PAIRS, false},
 	{"injection", "injection", PAIRS, false},

@@ -55,6 +55,8 @@ int segments(struct session *session);
 int am(struct session *session);
 int splitc(struct session *session);
 int breakdown(struct session *session);
+int grim(struct session *session);
+int driver(struct session *session);
 
 /* Of this machine alone. */
 int machine_limits(const struct options *options);

@@ -41,6 +41,20 @@ static void queue(rm_domain *domain, struct peer *peer, unsigned handler, char *
 	domain->arrivals_end = &arrival->next;
 }
 
+/* For so many bytes more, and as many as there are. */
+static bool make_room(struct peer *peer, size_t length)
+{
+	if (peer->assembly && peer->assembly_size - peer->assembled >= length)
+		return true;
+	size_t size = 2 * (peer->assembled + length) + 1;
+	char *assembly = realloc(peer->assembly, size);
+	if (!assembly)
+		return false;
+	peer->assembly = assembly;
+	peer->assembly_size = size;
+	return true;
+}
+
 /* The fragment that is next in its channel. */
 static void take(rm_domain *domain, struct peer *peer, uint64_t header, char *bytes, size_t length, struct block *block)
 {
@@ -50,19 +64,17 @@ static void take(rm_domain *domain, struct peer *peer, uint64_t header, char *by
 		queue(domain, peer, header_handler(header), bytes, length, NULL, block);
 		return;
 	}
-	char *assembly = realloc(peer->assembly, peer->assembled + length + 1);
-	if (!assembly) {
+	if (!make_room(peer, length)) {
 		domain->failure = -ENOMEM;
 		return;
 	}
-	memcpy(assembly + peer->assembled, bytes, length);
-	peer->assembly = assembly;
+	memcpy(peer->assembly + peer->assembled, bytes, length);
 	peer->assembled += length;
 	if (!header_is_last(header))
 		return;
-	queue(domain, peer, header_handler(header), assembly, peer->assembled, assembly, NULL);
+	queue(domain, peer, header_handler(header), peer->assembly, peer->assembled, peer->assembly, NULL);
 	peer->assembly = NULL;
-	peer->assembled = 0;
+	peer->assembled = peer->assembly_size = 0;
 }
 
 static void keep(rm_domain *domain, struct peer *peer, uint64_t header, const char *bytes, size_t length)
@@ -105,7 +117,7 @@ void rm_forget_early(struct peer *peer)
 	}
 	free(peer->assembly);
 	peer->assembly = NULL;
-	peer->assembled = 0;
+	peer->assembled = peer->assembly_size = 0;
 }
 
 static void block_event(rm_domain *domain, struct source *source, const ptl_event_t *event)
@@ -153,7 +165,7 @@ int rm_blocks_open(rm_domain *domain)
 		struct block *block = &domain->blocks[i];
 		block->source.event = block_event;
 		block->me = PTL_INVALID_HANDLE;
-		block->bytes = calloc(BLOCK_FRAGMENTS, domain->options.fragment);
+		block->bytes = rm_memory(BLOCK_FRAGMENTS * domain->options.fragment);
 		int rc = block->bytes ? post(domain, block) : -ENOMEM;
 		if (rc)
 			return rc;

@@ -22,6 +22,16 @@ int rm_attach(rm_domain *domain, ptl_process_id_t from, ptl_match_bits_t bits, p
 	return -EIO;
 }
 
+#define PAGE 4096 /* the least there is */
+
+char *rm_memory(size_t length)
+{
+	char *memory = calloc(1, length);
+	for (size_t at = 0; memory && at < length; at += PAGE)
+		((volatile char *)memory)[at] = 0;
+	return memory;
+}
+
 /* Operations that are under way keep an entry or a descriptor for a moment. */
 void rm_detach(rm_domain *domain, ptl_handle_me_t me)
 {

@@ -24,7 +24,7 @@ int rm_injection_open(rm_domain *domain)
 {
 	const struct rm_options *options = &domain->options;
 	domain->injected.event = injected_event;
-	domain->injection = calloc(options->slots, options->fragment);
+	domain->injection = rm_memory(options->slots * options->fragment);
 	domain->slots = calloc(options->slots, sizeof(*domain->slots));
 	if (!domain->injection || !domain->slots)
 		return -ENOMEM;

@@ -124,7 +124,7 @@ struct peer {
 	uint32_t sent, expected;     /* numbers of the next fragments */
 	struct early *early;
 	char *assembly; /* of a message whose last fragment has not come */
-	size_t assembled;
+	size_t assembled, assembly_size;
 };
 
 struct block {
@@ -175,6 +175,8 @@ struct rm_domain {
 };
 
 /* domain.c */
+/* Memory for the interface: its pages are there from the beginning, so no message waits for them.  NULL: there is not so much. */
+char *rm_memory(size_t length);
 /* In front of the entry that refuses. */
 int rm_attach(rm_domain *domain, ptl_process_id_t from, ptl_match_bits_t bits, ptl_md_t md, ptl_unlink_t unlink,
 	      ptl_handle_me_t *me, ptl_handle_md_t *handle);

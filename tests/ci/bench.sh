@@ -62,6 +62,8 @@ suite node buffer-reuse "^64,2,1024,50,($figure),($figure)" "${sized[@]}"
 suite node am "^64,\"medium\",\"no credits\",($figure),[^,]*,[^,]*,($figure),($figure),($figure)" "${sized[@]}"
 suite node splitc "^\"bulk store\",64,($figure),($figure),($figure),($figure)" "${sized[@]}"
 suite node breakdown "^\"Active Messages\",\"base transport\",\"PtlPutRegion\",($figure),($figure),," --row-time 20
+suite node grim "^64,\"all\",8192,($figure),($figure),($figure),($figure),($figure)" "${sized[@]}"
+suite node driver "^64,($figure),($figure),($figure),($figure),($figure)" "${sized[@]}"
 suite node segments "^64,64,($figure),($figure),($figure)" "${sized[@]}"
 for transport in node ofi:tcp; do
 	suite $transport bidirectional-latency "^64,($figure)," "${sized[@]}" --check
