@@ -16,6 +16,7 @@ need_command meson meson
 need_command ninja ninja-build
 need_command pkg-config pkg-config
 pkg-config --exists 'libfabric >= 1.17' 2>/dev/null || missing+=(libfabric-dev)
+pkg-config --exists sqlite3 2>/dev/null || missing+=(libsqlite3-dev) # for examples/object_store
 
 if [ ${#missing[@]} -gt 0 ]; then
 	echo "installing: ${missing[*]}"

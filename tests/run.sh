@@ -32,8 +32,8 @@ usage()
 	  conformance  each sentence of Portals 3.3, likewise (\`build/tests/conformance --list\`: which test proves which);
 	               its core over ofi:udp and ofi:shm (over ofi:verbs: rxe)
 	  clients      programs written for other implementations of Portals 3.3, likewise
-	  layers       active messages, Split-C, remote memory and each call of minimpi over node and ofi:tcp; programs beside another MPI; with
-	               --nightly address+undefined, thread, ofi:net, and between network namespaces
+	  layers       active messages, Split-C, remote memory, the object store and each call of minimpi over node and ofi:tcp; programs
+	               beside another MPI; with --nightly address+undefined, thread, ofi:net, and between network namespaces
 	  threads      calls, waiters and handlers in many threads, closing under traffic, fork, two interfaces, exit; release,
 	               address+undefined, thread
 	  model        random programs against a reference model, 40 s; address+undefined
@@ -636,6 +636,7 @@ if need gcc=gcc meson=meson ninja=ninja-build pkg-config=pkg-config libfabric.pc
 	else
 		# Before anything is configured: the build makes pages if it finds doxygen, which lint checks, and probes if it finds sdt.h.
 		need doxygen=doxygen "/usr/include/*/sys/sdt.h=systemtap-sdt-dev"
+		need sqlite3.pc=libsqlite3-dev # likewise: examples/object_store is built where it is
 		begin_what_may
 		while [ -n "$running" ]; do
 			wait -n
