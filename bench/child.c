@@ -26,7 +26,10 @@ static void __attribute__((noreturn)) become(const char *command, int out, int e
 	if (err >= 0)
 		dup2(err, STDERR_FILENO);
 	for (char *word = strtok_r(text, " ", &rest); word && count < WORDS_MAX; word = strtok_r(NULL, " ", &rest))
-		words[count++] = word;
+		if (count == 1 && strchr(word, '='))
+			putenv(word);
+		else
+			words[count++] = word;
 	execv("/proc/self/exe", words);
 	_exit(1);
 }

@@ -12,7 +12,7 @@ struct child_end {
 };
 
 /*
- * Runs ptlbench with these arguments, words separated by blanks.  `keep_err`: its stderr is in `err`; otherwise it is ours,
+ * Runs ptlbench with these arguments, words separated by blanks; a first word with a '=' is a setting, for its environment.  `keep_err`: its stderr is in `err`; otherwise it is ours,
  * and `err` is "".
  */
 void child_run(const char *command, bool keep_err, struct child_end *end);

@@ -146,6 +146,7 @@ static const struct goal table[] = {
 	{"20", "pages touched in that peer's segment", "memory", "\"contacted peer\"", "shared_bytes", 1.0 / 1024, "KiB", AT_MOST, NO_LIMIT, NOTHING, ONCE},
 	{"20", "memory of a peer never contacted", "memory", "\"peer that is only there\"", "anonymous_bytes", 1, "B", AT_MOST, 64, NOTHING, ONCE},
 	{"21", "put 8 B, to the build of --against", TIMING, "\"put-latency\",8,", "to_other", 1, "x", AT_MOST, 1.01, NULL, NULL, "ours", "us", IF_AGAINST},
+	{"21", "put 8 B with PTL_STAT=1, to without", "PTL_STAT=1 " PUT "8", "8,", "latency_us", 1, "x", AT_MOST, 1.005, "put 8 B by PtlEQWait", NULL, "latency_us", "us", EACH_ROUND},
 };
 /* clang-format on */
 
@@ -175,12 +176,21 @@ static const char *time_for(const struct goal *goal, const char *test, bool quic
 	return !tests_take(test, OPTION_BIT(ROW_TIME)) ? "" : quick ? " --row-time 100" : " --row-time 200";
 }
 
+/* A setting may be in front of a command, as in a shell: its length, with the blank behind it. */
+static int setting_length(const char *command)
+{
+	size_t word = strcspn(command, " ");
+
+	return memchr(command, '=', word) ? (int)word + 1 : 0;
+}
+
 /* As one would type it. */
 static void write_command(const struct goal *goal, const struct options *options, char *command, size_t size)
 {
 	char test[32];
 
-	snprintf(test, sizeof test, "%.*s", (int)strcspn(goal->command, " "), goal->command);
+	const char *words = goal->command + setting_length(goal->command);
+	snprintf(test, sizeof test, "%.*s", (int)strcspn(words, " "), words);
 	const char *time = time_for(goal, test, options->load.quick);
 	if (goal->when == IF_AGAINST)
 		snprintf(command, size, "%s %s%s", goal->command, options->against ? options->against : "FILE", time);
@@ -334,7 +344,8 @@ static void print_goal(size_t i, const struct options *options)
 	enum outcome outcome = judge(i, median);
 
 	write_command(goal, options, command, sizeof command);
-	snprintf(whole, sizeof whole, "ptlbench %s", command);
+	int setting = setting_length(command);
+	snprintf(whole, sizeof whole, "%.*sptlbench %s", setting, command, command + setting);
 	outcomes[outcome]++;
 	output_row((union cell[COLUMN_COUNT]){
 		[COLUMN_NUMBER] = {.text = goal->number},
