@@ -97,7 +97,7 @@ static void names_are_any_bytes_and_no_paths(void)
 /* Over a network each process is expensive to start. */
 static void many_clients_call_at_once(void)
 {
-	const unsigned clients = over_transport("node") ? 64 : 4;
+	const unsigned clients = over_transport("node") ? FEWER(64) : 4;
 	pid_t children[64];
 	char name[16];
 	struct object_server server;
