@@ -309,7 +309,7 @@ static void what_is_under_way_with_a_process_that_dies_ends(void)
 	if (my_rank == 0) {
 		CHECK_EQUAL(rm_put(domain, id_of[1], BUFFER, BUFFER, 8, &ack), 0);
 		CHECK_EQUAL(result(&ack), 0);
-		CHECK(kill(pid_of(1), SIGSTOP) == 0); /* so that it does not answer any more when it dies */
+		stop_process(1); /* so that it does not answer any more when it dies */
 		CHECK_EQUAL(rm_message(domain, id_of[1], COUNTED, buffer, 2 * rm_defaults.fragment), 0);
 		CHECK_EQUAL(rm_put(domain, id_of[1], BUFFER, BUFFER, LENGTH, &ack), 0);
 		CHECK(kill(pid_of(1), SIGKILL) == 0);
