@@ -36,6 +36,15 @@ static const struct {
 	{"sequence", "the times of the trace's events; recording them is in the figures"},
 	{"blocking", "a round trip of puts to a descriptor that stays attached, halved" BATCHES},
 	{"crossover", "a round trip of puts to a descriptor that stays attached, halved" BATCHES},
+	{"injection", "a round trip of puts to a descriptor that stays attached, halved" BATCHES},
+	{"am",
+	 "RTT/2: a request until its reply's handler, halved; gap: a stream of requests until its last reply's; o: "
+	 "bursts, with one reading a burst"},
+	{"splitc", "operations of a kind and the sc_sync() behind them, by their number"},
+	{"breakdown",
+	 "bursts of exchanges, and in them each part, with a reading at either end, whose own time is taken off"},
+	{"grim", "a round trip of messages of the layer, halved" BATCHES},
+	{"driver", "a round trip of messages of the layer, halved" BATCHES},
 	{"hot-spot", "from the first put of a round to the last answer taken; 10 rounds between two readings"},
 	{"peers", "latency: PtlPut until the answer is taken, halved; MB/s: a window until its answer is taken; 10 of "
 		  "them between two readings"},

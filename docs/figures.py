@@ -17,6 +17,8 @@ FIGURES = [
     ("put, 1 KiB", "put-latency", 1024, 0),
     ("put, 64 KiB", "put-latency", 65536, 0),
     ("put, 1 MiB", "put-latency", 1048576, 0),
+    ("put, 64 KiB, written anew before each", "rewritten", 65536, 0),
+    ("put, 1 MiB, written anew before each", "rewritten", 1048576, 0),
     ("8 bytes while a process computes on each core", "loaded", 8, 0),
     ("8 bytes behind 10 000 other receives", "match-depth", 8, 10000),
     ("8 bytes with 10 000 unexpected messages", "unexpected", 8, 10000),

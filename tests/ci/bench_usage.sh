@@ -25,7 +25,7 @@ says "the version is told" 0 '^ptlbench [0-9]+\.[0-9]+' "$ptlbench" --version
 says "-h is --help" 0 '^  put-latency' "$ptlbench" -h
 says "a test's help shows what it takes" 0 '^  --window N' "$ptlbench" put-bandwidth --help
 says "a test's help names what it measures" 0 '^    Figures 3\.1, 4\.1: Latency' "$ptlbench" put-latency --help
-for test in put-latency initiator-timing recovery limits; do
+for test in put-latency initiator-timing recovery limits injection am splitc breakdown grim driver; do
 	says "the help of $test says what its clock includes" 0 '^What the clock includes:' "$ptlbench" $test --help
 done
 says "a test's help comes before what is wrong with its options" 0 '^  --depths' "$ptlbench" match-depth -h --sizes 8
