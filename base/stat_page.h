@@ -3,9 +3,9 @@
  * The page that a process with PTL_STAT=1 has for ptlstat: sealed memory without a name (memfd), mode 0600, which is found among
  * the process's descriptors (/proc/PID/fd) and vanishes with it.
  *
- * A reader raises `request` and wakes; the process answers, and writes down which request it has answered.  Nothing
- * else in the page is read by the process, and `request` decides nothing but whether it answers: any process of
- * the user can write here.  The answer is guarded by `sequence`, which is odd while it is being written.
+ * A reader raises `request` and wakes; the process answers, and writes down which request it has answered.  It reads
+ * nothing else in the page but `wants_text`, which it repeats in its answer; the two decide nothing but whether it answers, and
+ * with which text: any process of the user can write here.  The answer is guarded by `sequence`, which is odd while it is being written.
  */
 #ifndef PORTALS_BASE_STAT_PAGE_H
 #define PORTALS_BASE_STAT_PAGE_H

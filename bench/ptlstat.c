@@ -293,6 +293,8 @@ static int show_queues(struct stat_page *page, const struct wish *wish)
 		printf("The process has finished with Portals, or has ended.\n");
 	else
 		print_age(&copy, copy.text_at);
+	if (ours && copy.text_length == 0)
+		printf("The process has no memory for it.\n");
 	for (uint32_t i = 0; i < copy.text_length; i++)
 		putchar(copy.text[i] == '\n' || isprint((unsigned char)copy.text[i]) ? copy.text[i] : '?');
 	if (copy.text_length == STAT_PAGE_TEXT)

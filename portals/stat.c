@@ -153,13 +153,14 @@ static void write_answer(struct stat_page *page, uint32_t wanted, const char *te
 
 	page->at = now;
 	memcpy(page->interfaces, own.answer, sizeof(own.answer));
-	if (text) {
-		uint32_t length = (uint32_t)strnlen(text, STAT_PAGE_TEXT);
+	if (wanted % STAT_TEXTS != STAT_NONE) {
+		uint32_t length = text ? (uint32_t)strnlen(text, STAT_PAGE_TEXT) : 0; /* 0: no memory for one */
 
 		page->text_at = now;
 		page->text_for = wanted;
 		page->text_length = length;
-		memcpy(page->text, text, length); /* not what the page says: others may write it */
+		if (text)
+			memcpy(page->text, text, length); /* not what the page says: others may write it */
 	}
 	atomic_store_explicit(&page->sequence, (sequence | 1) + 1, memory_order_release);
 }

@@ -48,7 +48,7 @@ static bool window_is_full(const struct ofi *ofi, const struct ofi_address *peer
 /*
  * shm of libfabric 2.1 answers -FI_EAGAIN both where it has no room and where its process_vm_readv() has failed
  * (smr_generic_rma: "error doing fast RMA"), at each try again.  The kernel's answer is still in errno, which is cleared before.
- * ENOMEM may pass; the others do not: that memory is not there, or not for us, or its process is not.
+ * ENOMEM may pass; the others do not: that memory is not there, or not for us, or its process is not (or its first thread has ended).
  */
 static ssize_t cause_of(const struct ofi *ofi, ssize_t code)
 {
@@ -61,8 +61,10 @@ static int post_error(const struct ofi *ofi, uint64_t to, ssize_t code)
 {
 	code = cause_of(ofi, code);
 	if (code == -ESRCH)
-		return report_error(-ECONNRESET, "%s: the process of peer %lu has gone", ofi->profile.name,
-				    (unsigned long)to);
+		return report_error(
+			-ECONNRESET,
+			"%s: the memory of peer %lu cannot be read: its process, or the first thread of it, has ended",
+			ofi->profile.name, (unsigned long)to);
 	return ofi_post_error(ofi, "a read", to, code);
 }
 
