@@ -23,6 +23,22 @@ static void tell(struct buffer *buffer, enum rm_direction direction, int status,
 	*notice = (struct rm_notice){status, length, peer};
 }
 
+/* For the first fragment of a write.  If none is free, a write that has been under way for long is not told. */
+static struct partial *new_partial(rm_domain *domain)
+{
+	for (struct partial *partial = domain->partials; partial < domain->partials + PARTIALS; partial++)
+		if (partial->left == 0)
+			return partial;
+	return &domain->partials[domain->next_partial++ % PARTIALS];
+}
+
+void rm_forget_writes(rm_domain *domain, ptl_process_id_t from)
+{
+	for (struct partial *partial = domain->partials; partial < domain->partials + PARTIALS; partial++)
+		if (rm_same(partial->from, from))
+			partial->left = 0;
+}
+
 /* hdr_data of a write in fragments: which one, and its length; 0 otherwise.  Fragments may end in any order. */
 static bool complete(rm_domain *domain, uint32_t tag, const ptl_event_t *event, uint64_t *length)
 {
@@ -36,8 +52,8 @@ static bool complete(rm_domain *domain, uint32_t tag, const ptl_event_t *event, 
 	       !(partial->left && partial->number == number && partial->tag == tag &&
 		 rm_same(partial->from, event->initiator)))
 		partial++;
-	if (partial == domain->partials + PARTIALS) { /* the first of it; one whose sender died is forgotten for it */
-		partial = &domain->partials[domain->next_partial++ % PARTIALS];
+	if (partial == domain->partials + PARTIALS) {
+		partial = new_partial(domain);
 		*partial = (struct partial){event->initiator, tag, number, total};
 	}
 	partial->left -= event->mlength;
@@ -110,6 +126,9 @@ int rm_deregister(rm_domain *domain, uint32_t tag)
 	rm_directory_set(domain, (unsigned)(buffer - domain->buffers), NULL, 0, 0);
 	rm_detach(domain, buffer->me);
 	rm_take_events(domain); /* the last that name it */
+	for (struct partial *partial = domain->partials; partial < domain->partials + PARTIALS; partial++)
+		if (partial->tag == tag)
+			partial->left = 0;
 	if (buffer->notice)
 		buffer->notice->status = -ECANCELED;
 	buffer->memory = NULL;

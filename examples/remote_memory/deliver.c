@@ -128,9 +128,13 @@ static void block_event(rm_domain *domain, struct source *source, const ptl_even
 		settle(domain, block);
 		return;
 	}
-	struct peer *peer = rm_peer(domain, event->initiator);
-	if (event->ni_fail_type != PTL_NI_OK || !peer || header_padding(event->hdr_data) > event->mlength)
+	if (event->ni_fail_type != PTL_NI_OK || header_padding(event->hdr_data) > event->mlength)
 		return;
+	struct peer *peer = rm_peer(domain, event->initiator);
+	if (!peer) { /* the interface has acknowledged it by now */
+		domain->failure = -ENOSPC;
+		return;
+	}
 	uint32_t number = header_number(event->hdr_data);
 	domain->counters.arrived++;
 	if (number == peer->expected) {

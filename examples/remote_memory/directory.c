@@ -11,23 +11,29 @@ static void copy_event(rm_domain *domain, struct source *source, const ptl_event
 	rm_operation_event(domain, event);
 }
 
-int rm_directory_open(rm_domain *domain)
+static int bind_copy(rm_domain *domain)
 {
-	ptl_handle_md_t md;
-	domain->copied.event = copy_event;
 	const ptl_md_t copy = {.start = domain->copy,
 			       .length = sizeof(domain->copy),
 			       .threshold = PTL_MD_THRESH_INF,
 			       .options = PTL_MD_EVENT_START_DISABLE,
 			       .user_ptr = &domain->copied,
 			       .eq_handle = domain->eq};
+	return PtlMDBind(domain->ni, copy, PTL_RETAIN, &domain->copy_md) == PTL_OK ? 0 : -EIO;
+}
+
+int rm_directory_open(rm_domain *domain)
+{
+	ptl_handle_md_t md;
+	domain->copied.event = copy_event;
 	const ptl_md_t shown = {.start = domain->directory,
 				.length = sizeof(domain->directory),
 				.threshold = PTL_MD_THRESH_INF,
 				.options = PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_END_DISABLE,
 				.eq_handle = PTL_EQ_NONE};
-	if (PtlMDBind(domain->ni, copy, PTL_RETAIN, &domain->copy_md) != PTL_OK)
-		return -EIO;
+	int rc = bind_copy(domain);
+	if (rc)
+		return rc;
 	return rm_attach(domain, (ptl_process_id_t){PTL_NID_ANY, PTL_PID_ANY}, bits_of(DIRECTORY, 0, 0), shown,
 			 PTL_RETAIN, &domain->directory_me, &md);
 }
@@ -63,25 +69,44 @@ static int look(const rm_domain *domain, uint64_t address, size_t length, struct
 	return -ENXIO;
 }
 
+/*
+ * Portals drops the question where no domain is, and no answer comes.  One that comes late finds no descriptor, and does not write into
+ * the copy that the next question asks for.  -EBUSY: the question is being sent or answered at this moment.
+ */
+static int forget_question(rm_domain *domain)
+{
+	if (PtlMDUnlink(domain->copy_md) == PTL_MD_IN_USE)
+		return -EBUSY;
+	rm_take_events(domain); /* the last of that descriptor */
+	if (domain->asked.status == RM_PENDING) {
+		rm_operation_undo(domain, domain->question);
+		domain->asked.status = 0;
+	}
+	return bind_copy(domain);
+}
+
 int rm_translate(rm_domain *domain, ptl_process_id_t peer, uint64_t address, size_t length, ptl_time_t milliseconds,
 		 struct rm_place *place)
 {
-	unsigned number;
+	int rc = 0;
 	if (domain->in_handler)
 		return -EDEADLK;
 	if (length == 0)
 		return -EINVAL;
-	if (domain->asked.status == RM_PENDING) /* an earlier question whose answer may still come */
-		return -EBUSY;
-	int rc = rm_operation_begin(domain, &domain->asked, 1, &number);
+	if (domain->asked.status == RM_PENDING)
+		rc = forget_question(domain);
+	if (rc == 0)
+		rc = rm_operation_begin(domain, &domain->asked, 1, &domain->question);
 	if (rc)
 		return rc;
 	if (PtlGetRegion(domain->copy_md, 0, sizeof(domain->copy), peer, domain->options.pt_index, 0,
-			 bits_of(DIRECTORY, number, 0), 0) != PTL_OK) {
-		rm_operation_undo(domain, number);
+			 bits_of(DIRECTORY, domain->question, 0), 0) != PTL_OK) {
+		rm_operation_undo(domain, domain->question);
 		domain->asked.status = 0;
 		return -EIO;
 	}
 	rc = rm_wait(domain, &domain->asked, milliseconds);
+	if (rc == -ETIMEDOUT)
+		forget_question(domain);
 	return rc ? rc : look(domain, address, length, place);
 }

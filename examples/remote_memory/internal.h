@@ -152,6 +152,7 @@ struct rm_domain {
 	struct source copied, injected, direct, sent, deaths;
 	bool direct_has_left;
 	struct rm_notice asked; /* of rm_translate() */
+	unsigned question;      /* its operation */
 	ptl_handle_me_t last, directory_me;
 	struct directory_entry directory[RM_BUFFERS], copy[RM_BUFFERS];
 	ptl_handle_md_t copy_md;
@@ -206,6 +207,8 @@ int rm_status(const ptl_event_t *event);
 
 /* buffer.c */
 struct buffer *rm_buffer_find(rm_domain *domain, uint32_t tag);
+/* The rest of what a process that died was writing never comes, and what follows it, under its id, counts anew. */
+void rm_forget_writes(rm_domain *domain, ptl_process_id_t from);
 
 /* directory.c */
 int rm_directory_open(rm_domain *domain);

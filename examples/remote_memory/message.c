@@ -93,6 +93,7 @@ void rm_peer_died(rm_domain *domain, struct source *source, const ptl_event_t *e
 {
 	struct peer *peer = domain->peers, *end = peer + RM_PEERS;
 	(void)source;
+	rm_forget_writes(domain, event->initiator);
 	while (peer < end && !(peer->known && rm_same(peer->id, event->initiator)))
 		peer++;
 	if (peer == end)

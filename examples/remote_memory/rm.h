@@ -9,6 +9,7 @@
  *
  * One thread at a time may use a domain.  Functions return 0 or a negative errno value, unless they say otherwise:
  *   -EINVAL arguments   -EIO Portals refused, see PtlNicErrorText()   -EOVERFLOW events were lost: the domain is of no use
+ *   -ENOSPC  messages came from more than RM_PEERS processes, and the last were lost: the domain is of no use
  *   -EDEADLK called by a handler, where it would have to wait
  */
 #ifndef EXAMPLES_RM_H
@@ -17,7 +18,7 @@
 #include <portals3.h>
 
 #define RM_BUFFERS  64  /* of a domain */
-#define RM_PEERS    256 /* that messages go to or come from */
+#define RM_PEERS    256 /* that messages go to or come from, in all the time of a domain */
 #define RM_HANDLERS 256
 #define RM_PENDING  1 /* a status */
 
@@ -104,7 +105,7 @@ struct rm_place {
 /*
  * Where a virtual address of the other process is.  It asks that process's interface, so a process that writes there often keeps the place, as long as
  * the buffer is registered.  -ENXIO: so many bytes from that address are in no buffer; -EHOSTDOWN; -ETIMEDOUT: that process has no domain,
- * or takes longer to answer; -EBUSY: an answer that came too late for an earlier call is still missing.
+ * or takes longer to answer; -EBUSY: the question of an earlier call that timed out is still being sent or answered.
  */
 int rm_translate(rm_domain *domain, ptl_process_id_t peer, uint64_t address, size_t length, ptl_time_t milliseconds,
 		 struct rm_place *place);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "examples/remote_memory/rm.h"
 #include "tests/behaviour/layers/layers.h"
@@ -221,6 +222,143 @@ static void a_write_is_told_once_however_it_is_injected(void)
 	write_all(RM_DIRECT);
 }
 
+/* Eight bytes of a write in fragments to SIDE, as rm_write() sends them, by a program that leaves the others for later. */
+static void put_fragment(ptl_process_id_t to, uint64_t write, uint64_t total, uint64_t offset)
+{
+	static char bytes[8];
+	ptl_handle_eq_t eq = new_eq(8);
+	ptl_handle_md_t md = bind_md(md_over(bytes, sizeof(bytes), PTL_MD_EVENT_START_DISABLE, eq));
+	CHECK_OK(PtlPut(md, PTL_ACK_REQ, to, rm_defaults.pt_index, 0, 1ULL << 48 | SIDE, offset, write << 48 | total));
+	take(eq, PTL_EVENT_SEND_END);
+	CHECK_EQUAL(take(eq, PTL_EVENT_ACK).mlength, sizeof(bytes));
+	CHECK_OK(PtlMDUnlink(md));
+	CHECK_OK(PtlEQFree(eq));
+}
+
+/* As many as a domain keeps at a time, one after the other, while the first is under way. */
+static void a_long_write_is_told_whatever_comes_meanwhile(void)
+{
+	struct rm_notice notice = {0};
+	open_domain(NULL);
+	if (my_rank == 0) {
+		put_fragment(id_of[1], 0, 24, 0);
+		put_fragment(id_of[1], 0, 24, 8);
+		for (uint64_t write = 1; write <= 64; write++) {
+			put_fragment(id_of[1], write, 16, 32);
+			put_fragment(id_of[1], write, 16, 40);
+		}
+	}
+	barrier();
+	if (my_rank == 1)
+		CHECK_EQUAL(rm_notify(domain, SIDE, RM_INCOMING, &notice), 0);
+	barrier();
+	if (my_rank == 0) {
+		put_fragment(id_of[1], 0, 24, 16);
+	} else {
+		CHECK_EQUAL(result(&notice), 0);
+		CHECK_EQUAL(notice.length, 24);
+	}
+	close_domain();
+}
+
+/* What was begun under the tag's last registration is none of this one's. */
+static void a_write_that_was_begun_ends_with_its_buffer(void)
+{
+	struct rm_notice notice = {0};
+	open_domain(NULL);
+	if (my_rank == 0) {
+		put_fragment(id_of[1], 0, 24, 0);
+		put_fragment(id_of[1], 0, 24, 8);
+	}
+	barrier();
+	if (my_rank == 1) {
+		CHECK_EQUAL(rm_deregister(domain, SIDE), 0);
+		CHECK_EQUAL(rm_register(domain, SIDE, side, LENGTH), 0);
+		CHECK_EQUAL(rm_notify(domain, SIDE, RM_INCOMING, &notice), 0);
+	}
+	barrier();
+	if (my_rank == 0)
+		put_fragment(id_of[1], 0, 24, 16);
+	barrier();
+	if (my_rank == 1) {
+		CHECK_EQUAL(rm_poll(domain), 1);
+		CHECK_EQUAL(notice.status, RM_PENDING);
+	}
+	close_domain();
+}
+
+/* Rank 0 dies in a write; rank 2 follows it under its id, and its own write has the same number. */
+static void a_write_is_not_finished_by_a_process_that_follows(void)
+{
+	struct rm_notice notice = {0};
+	announce_ids(0);
+	if (my_rank < 2)
+		open_interface(id_of[my_rank].pid);
+	if (my_rank == 1) {
+		open_door();
+		CHECK_EQUAL(rm_open(ni, NULL, &domain), 0);
+		CHECK_EQUAL(rm_register(domain, SIDE, memory(24), 24), 0);
+		CHECK_EQUAL(rm_notify(domain, SIDE, RM_INCOMING, &notice), 0);
+	}
+	barrier();
+	if (my_rank == 0) {
+		ping_until_answered(id_of[1]);
+		put_fragment(id_of[1], 0, 24, 0);
+		put_fragment(id_of[1], 0, 24, 8);
+		expect_death(0);
+		kill(getpid(), SIGKILL);
+	}
+	barrier();
+	if (my_rank == 2) {
+		open_interface(id_of[0].pid);
+		ping_until_answered(id_of[1]);
+		put_fragment(id_of[1], 0, 24, 0);
+	}
+	barrier();
+	if (my_rank == 1) {
+		rm_poll(domain);
+		CHECK_EQUAL(notice.status, RM_PENDING);
+	}
+	barrier();
+	if (my_rank == 2) {
+		put_fragment(id_of[1], 0, 24, 8);
+		put_fragment(id_of[1], 0, 24, 16);
+	} else {
+		CHECK_EQUAL(result(&notice), 0);
+		CHECK_EQUAL(notice.length, 24);
+		rm_close(domain);
+	}
+}
+
+/* Rank 1 has none at first, and its interface drops the question. */
+static void a_process_without_a_domain_may_be_asked(void)
+{
+	struct rm_place place;
+	uint64_t address, addresses[MAX_PROCESSES];
+	char *there = memory(8);
+	open_door();
+	CHECK_EQUAL(my_rank == 0 ? rm_open(ni, NULL, &domain) : 0, 0);
+	barrier();
+	if (my_rank == 0) {
+		ping_until_answered(id_of[1]);
+		CHECK_EQUAL(rm_translate(domain, id_of[1], 8, 8, 10, &place), -ETIMEDOUT);
+		ping(id_of[1]); /* the question is over */
+	}
+	barrier();
+	if (my_rank == 1) {
+		CHECK_EQUAL(rm_open(ni, NULL, &domain), 0);
+		CHECK_EQUAL(rm_register(domain, SIDE, there, 8), 0);
+	}
+	address = (uintptr_t)there;
+	gather(&address, sizeof(address), addresses);
+	if (my_rank == 0) {
+		CHECK_EQUAL(rm_translate(domain, id_of[1], addresses[1], 8, PATIENCE, &place), 0);
+		CHECK_EQUAL(place.tag, SIDE);
+		CHECK_EQUAL(place.offset, 0);
+	}
+	close_domain();
+}
+
 static void await_handled(unsigned count)
 {
 	const struct rm_notice never = {.status = RM_PENDING};
@@ -244,7 +382,7 @@ static void check_order(rm_domain *of, ptl_process_id_t from, void *data, size_t
 	handled++;
 }
 
-/* More than there is receive memory for, to a process that does not poll at first. */
+/* More than there is receive memory for, and more than there are slots. */
 static void messages_are_handled_in_order_and_none_is_lost(void)
 {
 	struct rm_options options = rm_defaults;
@@ -333,6 +471,13 @@ const struct test rm_tests[] = {
 	TWO(what_is_not_there_is_refused),
 	TWO(a_message_takes_the_next_receive),
 	TWO(a_write_is_told_once_however_it_is_injected),
+	TWO(a_long_write_is_told_whatever_comes_meanwhile),
+	TWO(a_write_that_was_begun_ends_with_its_buffer),
+	{.name = "a_write_is_not_finished_by_a_process_that_follows",
+	 .run = a_write_is_not_finished_by_a_process_that_follows,
+	 .processes = 3,
+	 .traits = TRAIT_SEVERAL | TRAIT_BARE},
+	TWO(a_process_without_a_domain_may_be_asked),
 	TWO(messages_are_handled_in_order_and_none_is_lost),
 	TWO(a_handler_sends_but_does_not_wait),
 	{.name = "what_is_under_way_with_a_process_that_dies_ends",
