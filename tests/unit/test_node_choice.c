@@ -77,7 +77,9 @@ static struct node_read begin_read(struct node_peer *from, uint64_t length)
 {
 	struct node_read read = {.peer = from, .length = length, .total = 2, .front = 1};
 
+	read.local = read.one; /* of one piece, as long as this is its place */
 	node_choose(&node, &read);
+	read.local = NULL;
 	read.split = read.way == NODE_SPLIT;
 	return read;
 }
