@@ -19,6 +19,7 @@ enum { UNDELIVERED, ECHO, ECHOED, COUNT };
 
 static am_bundle *bundle;
 static am_endpoint *endpoint;
+static unsigned arguments_of_run; /* of a short message */
 static struct {
 	struct samples send, receive;
 } overhead;
@@ -47,7 +48,7 @@ static void undelivered(am_token *token, const uint64_t arguments[AM_ARGUMENTS],
 static void echo(am_token *token, const uint64_t arguments[AM_ARGUMENTS], void *data, size_t length)
 {
 	if (!data)
-		require(am_reply(token, ECHOED, arguments, AM_ARGUMENTS), "reply");
+		require(am_reply(token, ECHOED, arguments, arguments_of_run), "reply");
 	else if (length <= AM_MEDIUM)
 		require(am_reply_medium(token, ECHOED, data, length, NULL, 0), "medium reply");
 	else
@@ -71,6 +72,7 @@ static void am_prepare(struct session *session, const struct run *run)
 
 	options.flow = (enum am_flow)(run->variant % AM_FLOWS);
 	options.credits = AM_BURST;
+	arguments_of_run = (unsigned)(run->size + 7) / 8;
 	require(am_bundle_create(session->ni, &options, &bundle), "bundle");
 	require(am_endpoint_create(bundle, NUMBER, TAG, &endpoint), "endpoint");
 	require(am_handler_set(endpoint, UNDELIVERED, undelivered), "handler");
@@ -95,7 +97,7 @@ static void request(struct session *session, const struct run *run, unsigned han
 
 	switch ((enum am_kind)(run->variant / AM_FLOWS)) {
 	case AM_KIND_SHORT:
-		rc = am_request(endpoint, 0, handler, arguments, (unsigned)(run->size + 7) / 8);
+		rc = am_request(endpoint, 0, handler, arguments, arguments_of_run);
 		break;
 	case AM_KIND_MEDIUM:
 		rc = am_request_medium(endpoint, 0, handler, session->source, run->size, NULL, 0);

@@ -43,6 +43,7 @@ static const struct exchange *const exchanges[EXCHANGE_COUNT] = {
 	[EXCHANGE_AM_OVERHEAD] = &am_overhead_exchange,
 	[EXCHANGE_RM] = &rm_exchange,
 	[EXCHANGE_SPLITC] = &splitc_exchange,
+	[EXCHANGE_SPLITC_PUTS] = &splitc_puts_exchange,
 	[EXCHANGE_SPLITC_OVERHEAD] = &splitc_overhead_exchange,
 	[EXCHANGE_TIMED] = &timed_exchange,
 	[EXCHANGE_RAW_TIMED] = &raw_timed_exchange,

@@ -40,6 +40,7 @@ enum exchange_id {
 	EXCHANGE_AM_OVERHEAD,
 	EXCHANGE_RM,
 	EXCHANGE_SPLITC,
+	EXCHANGE_SPLITC_PUTS,
 	EXCHANGE_SPLITC_OVERHEAD,
 	EXCHANGE_TIMED,
 	EXCHANGE_RAW_TIMED,
@@ -102,6 +103,7 @@ extern const struct exchange am_exchange, am_stream_exchange;              /* am
 extern const struct exchange rm_exchange;                                  /* rm_exchange.c */
 extern const struct exchange am_overhead_exchange;                         /* am_exchange.c */
 extern const struct exchange splitc_exchange, splitc_overhead_exchange;    /* splitc_exchange.c */
+extern const struct exchange splitc_puts_exchange;                         /* splitc_exchange.c */
 extern const struct exchange timed_exchange, raw_timed_exchange;           /* initiator_timing.c */
 extern const struct exchange slots_exchange, slots_window_exchange;        /* slots.c */
 extern const struct exchange bare_exchange, bare_window_exchange;          /* bare.c */

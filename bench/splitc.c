@@ -21,13 +21,13 @@ static const struct {
 	{"read", SPLITC_READ, false, EXCHANGE_GET, 0},
 	{"write", SPLITC_WRITE, false, EXCHANGE_COMPLETION, COMPLETION_BY_ACK},
 	{"get", SPLITC_GET, true, EXCHANGE_GET_WINDOW, 0},
-	{"put", SPLITC_PUT, true, EXCHANGE_PUT_WINDOW, 0},
-	{"store", SPLITC_STORE, true, EXCHANGE_PUT_WINDOW, 0},
+	{"put", SPLITC_PUT, true, EXCHANGE_SPLITC_PUTS, SPLITC_PUTS_ACKNOWLEDGED},
+	{"store", SPLITC_STORE, true, EXCHANGE_SPLITC_PUTS, SPLITC_PUTS_SENT},
 	{"bulk read", SPLITC_BULK_READ, false, EXCHANGE_GET, 0},
 	{"bulk write", SPLITC_BULK_WRITE, false, EXCHANGE_COMPLETION, COMPLETION_BY_ACK},
 	{"bulk get", SPLITC_BULK_GET, true, EXCHANGE_GET_WINDOW, 0},
-	{"bulk put", SPLITC_BULK_PUT, true, EXCHANGE_PUT_WINDOW, 0},
-	{"bulk store", SPLITC_BULK_STORE, true, EXCHANGE_PUT_WINDOW, 0},
+	{"bulk put", SPLITC_BULK_PUT, true, EXCHANGE_SPLITC_PUTS, SPLITC_PUTS_ACKNOWLEDGED},
+	{"bulk store", SPLITC_BULK_STORE, true, EXCHANGE_SPLITC_PUTS, SPLITC_PUTS_SENT},
 	{"all_store_sync", SPLITC_ALL_STORE_SYNC, false, EXCHANGE_COUNT, 0},
 	{"barrier", SPLITC_BARRIER, false, EXCHANGE_BOTH_PUT, 0},
 };
@@ -110,7 +110,8 @@ int splitc(struct session *session)
 	output_fact("read, write",
 		    "one after the other, there and back; Portals: get-latency, and a put until its ACK");
 	output_fact("get, put, store",
-		    "windows of them and sc_sync(), time for each; Portals: get-bandwidth and put-bandwidth");
+		    "windows of them and sc_sync(), time for each; Portals: get-bandwidth, puts until their ACKs, and "
+		    "puts until they have left");
 	output_fact("all_store_sync, barrier", "of both processes; Portals: both put at once (bidirectional-latency)");
 	output_table(columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < OPERATIONS && !session->load.sizes_given; i++)

@@ -10,6 +10,7 @@
 #include "examples/splitc/splitc.h"
 #include "fail.h"
 #include "layer_clock.h"
+#include "pingpong.h"
 
 static sc_global there;
 
@@ -103,5 +104,49 @@ static void overhead_initiate(struct session *session, const struct run *run, ui
 	layer_clock_burst(run->window);
 }
 
+/* What Portals takes for puts and stores: windows of puts until all are acknowledged, or until all have left. */
+static ptl_handle_md_t source_md;
+static ptl_handle_me_t sink_me;
+
+static void puts_prepare(struct session *session, const struct run *run)
+{
+	ptl_md_t sink = session_md(session, session->sink, run->size, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE);
+	ptl_md_t done = session_md(session, NULL, 0, PTL_MD_OP_PUT);
+
+	if (session->peers.role == INITIATOR) {
+		source_md = session_bind(session, session_md(session, session->source, run->size, 0), PTL_RETAIN);
+		return;
+	}
+	sink.eq_handle = PTL_EQ_NONE;
+	done.threshold = 1;
+	sink_me = session_attach(session, BITS_DATA, sink, PTL_RETAIN);
+	session_attach(session, BITS_DONE, done, PTL_UNLINK);
+}
+
+static void puts_initiate(struct session *session, const struct run *run, uint32_t iteration)
+{
+	const bool acknowledged = run->variant == SPLITC_PUTS_ACKNOWLEDGED;
+	const uint64_t count = (uint64_t)(iteration + 1) * run->window;
+
+	for (uint32_t i = 0; i < run->window; i++)
+		PTL(PtlPut(source_md, acknowledged ? PTL_ACK_REQ : PTL_NO_ACK_REQ, session->other, BENCH_PT_INDEX, 0,
+			   BITS_DATA, 0, 0));
+	session_wait(session, PTL_EVENT_SEND_END, count);
+	if (acknowledged)
+		session_wait(session, PTL_EVENT_ACK, count);
+}
+
+static void puts_finish(struct session *session, const struct run *run)
+{
+	(void)run;
+	if (session->peers.role == TARGET) {
+		session_detach(session, sink_me);
+		return;
+	}
+	get_say_done(session);
+	session_release(session, source_md);
+}
+
 const struct exchange splitc_exchange = {splitc_prepare, splitc_initiate, splitc_serve, splitc_finish};
+const struct exchange splitc_puts_exchange = {puts_prepare, puts_initiate, get_target_serve, puts_finish};
 const struct exchange splitc_overhead_exchange = {splitc_prepare, overhead_initiate, splitc_serve, splitc_finish};

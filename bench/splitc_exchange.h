@@ -21,4 +21,7 @@ enum splitc_operation {
 	SPLITC_OPERATIONS
 };
 
+/* Of EXCHANGE_SPLITC_PUTS, which are Portals' own: when a window is over. */
+enum { SPLITC_PUTS_ACKNOWLEDGED, SPLITC_PUTS_SENT };
+
 #endif
