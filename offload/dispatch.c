@@ -179,6 +179,12 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 	timing_end(&nic->timing);
 }
 
+/* A conversation that is broken may not have ended yet: what waits for that is for the successor as well. */
+static bool was_met(const struct peer *peer)
+{
+	return peer_met_us(peer) || peer->state == PEER_BROKEN;
+}
+
 /*
  * Several ids may share an address while they are being looked for there; only a peer that was met can be gone.  The peer that we met
  * is found by its address where messages are compact; elsewhere among those with anything under way, which peer_met()
@@ -190,12 +196,12 @@ static void peer_gone(void *owner, transport_address address)
 	struct peer *met = peer_met(nic, address);
 
 	/* Though nothing is under way: what is sent next is for its successor, so that it begins with HELLO. */
-	if (met && peer_met_us(met))
+	if (met && was_met(met))
 		contact_give_up(nic, met, "its process has ended");
 	if (nic->transports[nic->drive.polling]->limits.compact)
 		return;
 	for (struct peer *peer = nic->peers.busy; peer; peer = peer->next_busy)
-		if (peer_met_us(peer) && peer->address == address && peer->path == nic->drive.polling)
+		if (was_met(peer) && peer->address == address && peer->path == nic->drive.polling)
 			contact_give_up(nic, peer, "its transport says it is gone");
 }
 

@@ -377,11 +377,17 @@ void contact_sever_lost(struct nic *nic, uint64_t now)
 	}
 }
 
-void contact_end_broken(struct nic *nic, struct peer *peer)
+/* After peer_break().  What waits is left to the next conversation. */
+static void part(struct nic *nic, struct peer *peer)
 {
 	trace(nic, PTL_DBG_SHUTDOWN, "parted from " ID_TEXT ": it asked for more than there is", ID_PARTS(peer->id));
 	peer_end(nic, peer, PTL_NI_FAIL);
 	contact_cut_reads(nic, peer);
+}
+
+void contact_end_broken(struct nic *nic, struct peer *peer)
+{
+	part(nic, peer);
 	if (peer->requests.head)
 		contact_start(nic, peer);
 }
@@ -414,18 +420,6 @@ static void begin_anew(struct nic *nic, struct peer *peer, const struct wire_mes
 		peer_failure_record(nic, peer->id, peer->uid, peer->jid, "another process has its id");
 }
 
-/* What was said to the tag that it answered belongs to no conversation any more: it is told so (STALE). */
-static int put_off(struct nic *nic, struct peer *peer, struct transport *transport, transport_address resolved)
-{
-	peer_take_back(transport, resolved);
-	if (peer->state == PEER_UNKNOWN) {
-		peer->local_tag = 0;
-		if (peer->requests.head)
-			contact_start(nic, peer);
-	}
-	return -EALREADY;
-}
-
 /* It need not be believed without: neither where messages have a source, nor if that ends a conversation in which they have. */
 static bool shows_source(const struct nic *nic, const struct peer *peer)
 {
@@ -455,8 +449,10 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 	}
 	if (ready && (!same || peer->path != nic->drive.polling))
 		begin_anew(nic, peer, message);
-	if (unlikely(is_cut(nic, peer, message)))
-		return put_off(nic, peer, transport, address);
+	if (unlikely(is_cut(nic, peer, message))) {
+		peer_take_back(transport, address);
+		return -EALREADY;
+	}
 	if (peer->local_tag == 0)
 		peer->local_tag = new_tag(nic);
 	peer_take_path(nic, peer, nic->drive.polling);
@@ -481,6 +477,24 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 	peer->retry_at = 0;
 	peer->arrivals++;
 	return 0;
+}
+
+/*
+ * As introduce().  If that has ended a conversation and none has begun, nothing but a HELLO of ours sends what waits; and what
+ * was said to the tag that the peer answered belongs to no conversation any more: it is told so (STALE).
+ */
+static bool was_introduced(struct nic *nic, struct peer *peer, const struct wire_message *message,
+			   transport_address from)
+{
+	if (introduce(nic, peer, message, from) == 0)
+		return true;
+	nic->counters.stale++;
+	if (peer->state == PEER_UNKNOWN) {
+		peer->local_tag = 0;
+		if (peer->requests.head)
+			contact_start(nic, peer);
+	}
+	return false;
 }
 
 /* Answers a process that may not be a peer, where it spoke from: best effort, the asker repeats itself. */
@@ -549,10 +563,8 @@ static void hello_arrived(struct nic *nic, struct peer *peer, const struct wire_
 		hello_for_another(nic, peer, hello, from);
 		return;
 	}
-	if (introduce(nic, peer, hello, from)) {
-		nic->counters.stale++;
+	if (!was_introduced(nic, peer, hello, from))
 		return;
-	}
 	say_welcome(nic, peer);
 	peer_flush(nic, peer);
 }
@@ -560,11 +572,12 @@ static void hello_arrived(struct nic *nic, struct peer *peer, const struct wire_
 static void welcome_arrived(struct nic *nic, struct peer *peer, const struct wire_message *welcome,
 			    transport_address from)
 {
-	if (peer->state == PEER_UNKNOWN || peer->state == PEER_BROKEN || welcome->target_tag != peer->local_tag ||
-	    introduce(nic, peer, welcome, from)) {
+	if (peer->state == PEER_UNKNOWN || peer->state == PEER_BROKEN || welcome->target_tag != peer->local_tag) {
 		nic->counters.stale++;
 		return;
 	}
+	if (!was_introduced(nic, peer, welcome, from))
+		return;
 	if (!hold_in_force(nic))
 		contact_release(nic, peer);
 	peer_flush(nic, peer);
@@ -578,17 +591,18 @@ void contact_greet(struct nic *nic, ptl_process_id_t id, struct transport_greeti
 		.incarnation = {nic->self.incarnation[0], nic->self.incarnation[1]},
 		.jid = nic->self.jid,
 		.version = WIRE_VERSION,
-		.tag = peer && peer->local_tag ? peer->local_tag : new_tag(nic),
+		/* That of a broken conversation ends with it. */
+		.tag = peer && peer->local_tag && peer->state != PEER_BROKEN ? peer->local_tag : new_tag(nic),
 		.abilities = abilities(nic, id),
 	};
 }
 
-/* The peer uses the tag that it was told with the connection. */
+/* The peer uses the tag that it was told with the connection, so no HELLO may tell it another one. */
 static void adopt_tag(struct nic *nic, struct peer *peer, const struct transport_greeting *ours,
 		      const struct wire_message *welcome)
 {
 	if (unlikely(peer->state == PEER_BROKEN))
-		contact_end_broken(nic, peer);
+		part(nic, peer);
 	if (peer_met_us(peer) && peer->local_tag != ours->tag)
 		begin_anew(nic, peer, welcome);
 	peer->local_tag = ours->tag;
@@ -612,10 +626,8 @@ void contact_connected(struct nic *nic, transport_address from, const struct tra
 	if (!peer)
 		return;
 	adopt_tag(nic, peer, &connection->ours, &welcome);
-	if (introduce(nic, peer, &welcome, from)) {
-		nic->counters.stale++;
+	if (!was_introduced(nic, peer, &welcome, from))
 		return;
-	}
 	if (!hold_in_force(nic))
 		contact_release(nic, peer);
 	peer_flush(nic, peer);

@@ -1105,6 +1105,12 @@ static int forget(struct nic *nic, void *id_of_peer)
 	return 0;
 }
 
+static int break_with(struct nic *nic, void *id_of_peer)
+{
+	peer_break(nic, peer_find(nic, *(ptl_process_id_t *)id_of_peer));
+	return 0;
+}
+
 /* --- greetings that a transport carries while it connects --- */
 
 /* What the two are told, which tests change. */
@@ -1118,7 +1124,8 @@ static int ask_greeting(struct nic *nic, void *greeting)
 	return 0;
 }
 
-static int report_connected(struct nic *nic, void *unused)
+/* `starved`, if not NULL: the transport has no memory for the address when the engine asks for it. */
+static int report_connected(struct nic *nic, void *starved)
 {
 	unsigned self = nic != process_ni(ni[0]), other = 1 - self;
 	const struct transport_connection connection = {
@@ -1126,10 +1133,11 @@ static int report_connected(struct nic *nic, void *unused)
 	struct transport *transport = nic->transports[PATH_NETWORK];
 	transport_address address;
 
-	(void)unused;
 	nic->drive.polling = PATH_NETWORK;
 	int rc = transport->ops->resolve(transport, connection.nid, connection.pid, 0, &address);
 
+	if (starved)
+		scripted_starve_resolves(self, 1);
 	if (!rc)
 		dispatch_sink.connected(nic, address, &connection);
 	return rc;
@@ -1210,6 +1218,80 @@ static void a_peer_connected_anew_has_a_new_conversation(void **state)
 	assert_int_equal(nic_call(process_ni(ni[0]), report_connected, NULL), 0);
 	assert_int_equal(peer->local_tag, greetings[0].tag);
 	assert_int_equal(peer->state, PEER_READY);
+}
+
+/* Both ends have given up the conversation that was, and the transport connects them anew before this one has said so. */
+static void what_waits_for_the_end_of_a_broken_conversation_belongs_to_the_next(void **state)
+{
+	(void)state;
+	open_memory(1);
+	exchange_greetings();
+	connect_both();
+	const uint16_t former = greetings[0].tag;
+
+	nic_call(process_ni(ni[0]), break_with, &id[1]);
+	memcpy(memory, "request", sizeof(memory));
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
+	nic_call(process_ni(ni[1]), forget, &id[0]);
+	exchange_greetings();
+	assert_int_not_equal(greetings[0].tag, former);
+	connect_both();
+	go_on();
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+	assert_memory_equal(destination, "request", sizeof(memory));
+}
+
+/* The transport has told our tag by then, so that is the next conversation's: no HELLO may say another. */
+static void a_conversation_that_breaks_while_the_transport_connects_ends_without_hello(void **state)
+{
+	(void)state;
+	open_memory(1);
+	exchange_greetings();
+	connect_both();
+	nic_call(process_ni(ni[1]), forget, &id[0]);
+	exchange_greetings();
+	nic_call(process_ni(ni[0]), break_with, &id[1]);
+	memcpy(memory, "another", sizeof(memory));
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
+	connect_both();
+	assert_int_equal(scripted_waiting(0, 1), 1);
+	deliver(0, 1);
+	assert_memory_equal(destination, "another", sizeof(memory));
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+}
+
+static int say_gone(struct nic *nic, void *id_of_peer)
+{
+	nic->drive.polling = PATH_NETWORK;
+	dispatch_sink.peer_gone(nic, peer_find(nic, *(ptl_process_id_t *)id_of_peer)->address);
+	return 0;
+}
+
+static void a_peer_that_ends_before_a_broken_conversation_does_is_given_up(void **state)
+{
+	(void)state;
+	exchange_greetings();
+	connect_both();
+	nic_call(process_ni(ni[0]), break_with, &id[1]);
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
+	nic_call(process_ni(ni[0]), say_gone, &id[1]);
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_PEER_DIED);
+}
+
+/* A conversation has ended, and the next one cannot begin now: what waits greets by message. */
+static void a_connection_that_cannot_be_remembered_leaves_no_request_behind(void **state)
+{
+	(void)state;
+	exchange_greetings();
+	connect_both();
+	scripted_refuse_sends(0, UINT32_MAX);
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
+	greetings[0].tag++;
+	assert_int_equal(nic_call(process_ni(ni[0]), report_connected, ""), 0);
+	scripted_refuse_sends(0, 0);
+	assert_int_equal(peer_find(process_ni(ni[0]), id[1])->state, PEER_CONTACTING);
+	go_on();
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
 }
 
 static void a_peer_told_of_a_hold_with_the_connection_is_released(void **state)
@@ -1701,12 +1783,6 @@ static void reads_of_a_conversation_that_the_peer_has_forgotten_are_cut(void **s
 	check_that_hanging_reads_are_cut();
 }
 
-static int break_with(struct nic *nic, void *id_of_peer)
-{
-	peer_break(nic, peer_find(nic, *(ptl_process_id_t *)id_of_peer));
-	return 0;
-}
-
 static void reads_of_a_conversation_that_we_end_are_cut(void **state)
 {
 	(void)state;
@@ -1946,6 +2022,10 @@ int main(void)
 		BETWEEN_INTERFACES(a_contact_begun_meanwhile_keeps_the_tag_that_was_told),
 		BETWEEN_INTERFACES(a_greeting_of_another_version_is_left_to_hello),
 		BETWEEN_INTERFACES(a_peer_connected_anew_has_a_new_conversation),
+		BETWEEN_INTERFACES(what_waits_for_the_end_of_a_broken_conversation_belongs_to_the_next),
+		BETWEEN_INTERFACES(a_conversation_that_breaks_while_the_transport_connects_ends_without_hello),
+		BETWEEN_INTERFACES(a_peer_that_ends_before_a_broken_conversation_does_is_given_up),
+		BETWEEN_INTERFACES(a_connection_that_cannot_be_remembered_leaves_no_request_behind),
 		HELD(a_peer_told_of_a_hold_with_the_connection_is_released),
 		BETWEEN_INTERFACES(a_slow_transfer_ends_well_when_its_source_still_knows_of_it),
 		BETWEEN_INTERFACES(a_lost_confirmation_is_asked_for_again),
