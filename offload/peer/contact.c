@@ -12,9 +12,11 @@
  * Both sides come to the same way.  A process claims its name on the node before it opens the network, which takes
  * 100 ms, so a process that is found on the network was to be found on the node just before, when our HELLO was offered there;
  * and that two can meet on the node is symmetrical.  Should it go wrong all the same (each has taken a HELLO of the
- * other over another way), then each is READY when a WELCOME of the same conversation arrives over the other way: the
- * more preferred way wins.  The side that is on it already ignores the WELCOME; the other one moves, and what it had under way
- * fails as if the connection had broken.  A HELLO of the conversation we are in, over another way, is an old one.
+ * other over another way), then each is READY when a WELCOME of the same process arrives over the other way: the
+ * more preferred way wins.  The side that is on it already ignores the WELCOME, whatever tag that names: it answers a HELLO that was
+ * late.  The other one moves, by a WELCOME or by its transport's connected(), or is told by STALE what it says over the wrong
+ * way; what it had under way fails as if the connection had broken.  A HELLO of the conversation we are in, over another
+ * way, is an old one.
  *
  * GREETINGS WITH THE CONNECTION.  A transport that meets a peer before it sends carries what HELLO and WELCOME say on that
  * occasion (transport_sink.greet, connected), and neither is sent: the HELLO that is offered to it makes it connect.  A
@@ -426,6 +428,16 @@ static bool shows_source(const struct nic *nic, const struct peer *peer)
 	return peer->source_shown[nic->drive.polling] || (peer_met_us(peer) && peer->source_shown[peer->path]);
 }
 
+/* It came over another way than the one of our conversation, which stays: see WAYS. */
+static bool is_late(const struct nic *nic, const struct peer *peer, const struct wire_message *message)
+{
+	if (!peer_met_us(peer) || peer->path == nic->drive.polling)
+		return false;
+	if (message->operation == WIRE_HELLO)
+		return same_conversation(peer, message);
+	return peer->path < nic->drive.polling && same_process(peer, message);
+}
+
 /* HELLO or WELCOME told us the peer's identity. */
 static int introduce(struct nic *nic, struct peer *peer, const struct wire_message *message, transport_address from)
 {
@@ -435,8 +447,7 @@ static int introduce(struct nic *nic, struct peer *peer, const struct wire_messa
 	bool ready = peer_met_us(peer), same = ready && same_conversation(peer, message);
 	transport_address address;
 
-	if (same && peer->path != nic->drive.polling &&
-	    (peer->path < nic->drive.polling || message->operation == WIRE_HELLO))
+	if (is_late(nic, peer, message))
 		return -EALREADY;
 	int rc = transport->ops->resolve(transport, peer->id.nid, peer->id.pid, message->attempt, &address);
 

@@ -1315,21 +1315,22 @@ static void a_peer_told_of_a_hold_with_the_connection_is_released(void **state)
 /* The first of two transports that name peers by their address, whatever comes of it. */
 struct greeting {
 	enum nic_path path;
-	uint16_t tag;
+	uint16_t tag, answers; /* answers: the tag of a HELLO of ours; 0: it is a HELLO itself */
 };
 
 static int take_greeting(struct nic *nic, void *arguments)
 {
 	const struct greeting *greeting = arguments;
-	const struct wire_message hello = {.operation = WIRE_HELLO,
-					   .source_nid = id[1].nid,
-					   .source_pid = id[1].pid,
-					   .source_tag = greeting->tag,
-					   .wanted_nid = id[0].nid,
-					   .wanted_pid = id[0].pid};
+	const struct wire_message notice = {.operation = greeting->answers ? WIRE_WELCOME : WIRE_HELLO,
+					    .source_nid = id[1].nid,
+					    .source_pid = id[1].pid,
+					    .source_tag = greeting->tag,
+					    .target_tag = greeting->answers,
+					    .wanted_nid = id[0].nid,
+					    .wanted_pid = id[0].pid};
 
 	nic->drive.polling = greeting->path;
-	contact_notice(nic, &hello, TRANSPORT_ADDRESS_UNKNOWN);
+	contact_notice(nic, &notice, TRANSPORT_ADDRESS_UNKNOWN);
 	return 0;
 }
 
@@ -1363,6 +1364,25 @@ static void who_was_told_apart_on_one_path_is_met_on_another(void **state)
 	nic_call(nic, take_greeting, &second);
 	assert_int_equal(peer->path, PATH_NETWORK);
 	assert_int_equal(peer->state, PEER_READY);
+	nic->transports[PATH_NODE] = NULL;
+}
+
+/* It answers a HELLO that was late, before its transport has told it that it is connected over the better path. */
+static void an_answer_over_a_worse_path_ends_no_conversation(void **state)
+{
+	struct nic *nic = process_ni(ni[0]);
+	struct greeting first = {.path = PATH_NODE, .tag = 1}, late = {.path = PATH_NETWORK, .tag = 2};
+	const struct peer *peer;
+
+	(void)state;
+	nic->transports[PATH_NODE] = nic->transports[PATH_NETWORK];
+	nic_call(nic, take_greeting, &first);
+	peer = peer_find(nic, id[1]);
+	late.answers = peer->local_tag;
+	nic_call(nic, take_greeting, &late);
+	assert_int_equal(peer->path, PATH_NODE);
+	assert_int_equal(peer->remote_tag, first.tag);
+	assert_int_equal(peer->local_tag, late.answers);
 	nic->transports[PATH_NODE] = NULL;
 }
 
@@ -2018,6 +2038,7 @@ int main(void)
 		BETWEEN_INTERFACES(who_does_not_know_an_earlier_conversation_ends_no_later_one),
 		BETWEEN_INTERFACES(what_hanging_reads_wait_for_is_sought_at_leisure),
 		BETWEEN_INTERFACES(who_greets_over_another_path_leaves_nothing_behind),
+		BETWEEN_INTERFACES(an_answer_over_a_worse_path_ends_no_conversation),
 		BETWEEN_INTERFACES(a_peer_connected_with_its_greeting_needs_no_hello),
 		BETWEEN_INTERFACES(a_contact_begun_meanwhile_keeps_the_tag_that_was_told),
 		BETWEEN_INTERFACES(a_greeting_of_another_version_is_left_to_hello),
