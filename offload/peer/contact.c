@@ -3,11 +3,12 @@
  * First contact, the notices about it, and what the end of a conversation leaves behind.  The design is described in peer.c.
  *
  * WAYS.  A process of our own node can be reached by shared memory or by the network, if both of us have both.  Every
- * HELLO is offered to the possible transports in the order of preference, until one takes it, needs time for it
- * (-EAGAIN) or has no memory for the address (-ENOMEM): the next one's turn is only when there is certainly no process
- * (-ENOENT) or none for us (-EHOSTUNREACH, another user's).  None now may be one later, so every repetition starts from
- * the first again, until PTL_CONNECT_TIMEOUT.  A HELLO is answered where it came from, and from then on the way is fixed
- * for the conversation: order, and memory exposed to one transport, would not survive a change.
+ * HELLO is offered to the possible transports in the order of preference, until one takes it or needs time for it
+ * (-EAGAIN): the next one's turn is only when there is certainly no process (-ENOENT) or none for us (-EHOSTUNREACH,
+ * another user's), or when there is no memory for its address (-ENOMEM), which may stay so.  None now may be one later, so
+ * every repetition starts from the first again, until PTL_CONNECT_TIMEOUT.  A HELLO is answered where it came from, and
+ * from then on the way is fixed for the conversation: order, and memory exposed to one transport, would not survive a
+ * change.
  *
  * Both sides come to the same way.  A process claims its name on the node before it opens the network, which takes
  * 100 ms, so a process that is found on the network was to be found on the node just before, when our HELLO was offered there;
@@ -120,7 +121,7 @@ static int find_address(struct nic *nic, struct peer *peer, enum nic_path path)
 	return rc;
 }
 
-/* What the transport answers; -EAGAIN also while it has no memory for the address, -EHOSTUNREACH if it will never have one. */
+/* What the transport answers; -ENOMEM also while it has no memory for the address, -EHOSTUNREACH if it will never have one. */
 static int offer_on(struct nic *nic, struct peer *peer, enum nic_path path, struct wire_message *hello)
 {
 	int rc = find_address(nic, peer, path);
@@ -128,12 +129,13 @@ static int offer_on(struct nic *nic, struct peer *peer, enum nic_path path, stru
 	if (rc == 0)
 		return peer_send_notice(nic, peer, hello);
 	peer->refusals += rc == -ENOMEM;
-	return rc == -ENOMEM ? -EAGAIN : -EHOSTUNREACH;
+	return rc == -ENOMEM ? rc : -EHOSTUNREACH;
 }
 
 /*
  * Offers HELLO to one transport after the other.  0: taken; -EAGAIN; -EINPROGRESS: to be offered to one that is still
- * opening; -ENOENT: no process there now; -EHOSTUNREACH: none of them will ever reach the peer.
+ * opening; -ENOENT: no process there now; -ENOMEM: one of them has no memory for it now, and no other takes it;
+ * -EHOSTUNREACH: none of them will ever reach the peer.
  */
 static int offer_hello(struct nic *nic, struct peer *peer)
 {
@@ -147,10 +149,12 @@ static int offer_hello(struct nic *nic, struct peer *peer)
 			return -EINPROGRESS;
 		int rc = offer_on(nic, peer, path, &hello);
 
-		if (rc == -ENOENT)
-			result = rc;
-		else if (rc != -EHOSTUNREACH)
+		if (rc == -EHOSTUNREACH)
+			continue;
+		if (rc != -ENOENT && rc != -ENOMEM)
 			return rc == 0 ? 0 : -EAGAIN;
+		if (result != -ENOMEM)
+			result = rc;
 	}
 	return result;
 }
@@ -180,6 +184,7 @@ static void greet(struct nic *nic, struct peer *peer, uint64_t now)
 	unsigned step = peer->refusals / 4;
 	int rc = offer_hello(nic, peer);
 
+	peer->offered = rc;
 	if (rc == -EHOSTUNREACH) {
 		peer_fail(nic, peer, PTL_NI_UNREACHABLE,
 			  why_unreachable(nic, peer,
@@ -241,7 +246,10 @@ void contact_tick(struct nic *nic, struct peer *peer, uint64_t now)
 {
 	if (is_overdue(nic, peer, now))
 		peer_fail(nic, peer, PTL_NI_UNREACHABLE,
-			  why_unreachable(nic, peer, "no answer to HELLO within PTL_CONNECT_TIMEOUT"));
+			  why_unreachable(nic, peer,
+					  peer->offered == -ENOMEM
+						  ? "no memory for its address within PTL_CONNECT_TIMEOUT"
+						  : "no answer to HELLO within PTL_CONNECT_TIMEOUT"));
 	else if (now >= peer->slice_end)
 		next_slice(nic, peer, now);
 	else if (now >= peer->retry_at)

@@ -62,6 +62,7 @@ struct peer {
 	struct operation_list active;    /* sent, unfinished */
 	unsigned outstanding;            /* operations that occupy the window */
 
+	int offered;         /* what came of offering HELLO the last time */
 	unsigned refusals;   /* consecutive ones of the transport */
 	uint64_t full_since; /* they are -ENOBUFS since then; 0: they are not */
 	uint64_t retry_at;   /* do not try to send before */

@@ -1386,6 +1386,21 @@ static void an_answer_over_a_worse_path_ends_no_conversation(void **state)
 	nic->transports[PATH_NODE] = NULL;
 }
 
+/* A table that is full on one path says nothing of the others. */
+static void an_address_without_memory_does_not_hide_the_next_path(void **state)
+{
+	struct nic *nic = process_ni(ni[0]);
+
+	(void)state;
+	nic->transports[PATH_NODE] = nic->claimed[PATH_NODE] = nic->transports[PATH_NETWORK];
+	scripted_starve_resolves(0, 1);
+	ptl_handle_eq_t eq = put_to_an_unverified_peer();
+	nic->transports[PATH_NODE] = nic->claimed[PATH_NODE] = NULL;
+	assert_int_equal(scripted_waiting(0, 1), 1);
+	assert_int_equal(peer_find(nic, id[1])->path, PATH_NETWORK);
+	assert_int_equal(wait_for(eq, PTL_EVENT_SEND_END).ni_fail_type, PTL_NI_OK);
+}
+
 /* A peer that is forgotten later is found nowhere: what is left behind would be a peer that was freed. */
 static void who_greets_over_another_path_leaves_nothing_behind(void **state)
 {
@@ -2039,6 +2054,7 @@ int main(void)
 		BETWEEN_INTERFACES(what_hanging_reads_wait_for_is_sought_at_leisure),
 		BETWEEN_INTERFACES(who_greets_over_another_path_leaves_nothing_behind),
 		BETWEEN_INTERFACES(an_answer_over_a_worse_path_ends_no_conversation),
+		BETWEEN_INTERFACES(an_address_without_memory_does_not_hide_the_next_path),
 		BETWEEN_INTERFACES(a_peer_connected_with_its_greeting_needs_no_hello),
 		BETWEEN_INTERFACES(a_contact_begun_meanwhile_keeps_the_tag_that_was_told),
 		BETWEEN_INTERFACES(a_greeting_of_another_version_is_left_to_hello),
