@@ -77,7 +77,7 @@ struct transport_connection {
 	struct transport_greeting ours, theirs;
 };
 
-/* What poll() hands to the engine, with the `owner` given to open().  Called under ownership, from poll() only. */
+/* What poll() hands to the engine, with the `owner` given to open().  Called under ownership, from poll() only, but for greet(). */
 struct transport_sink {
 	/*
 	 * A message from `from` (TRANSPORT_ADDRESS_UNKNOWN if the provider cannot tell or does not know it).  The

@@ -264,7 +264,12 @@ inline handle_connect()
 		meeting[me] = UNVERIFIED;
 #ifndef MUTANT_GREETING_KEPT
 		if
-		:: known[me] != from -> theirs[me] = 0
+		:: known[me] != from ->
+			theirs[me] = 0;
+#ifdef MUTANT_OWN_GREETING_CHANGED
+			ours[me] = 0;
+#endif
+			unreported[me] = false
 		:: else
 		fi;
 #endif

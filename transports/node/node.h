@@ -115,21 +115,21 @@ struct node_peer {
 	bool failed;        /* its segment is corrupt or closed: lost when what it had sent is consumed */
 	bool draining;      /* `last_tail` is set */
 	bool unreported;    /* the engine does not know its greeting yet */
+	uint32_t index;     /* its transport_address: here, with what every record of its asks for */
 
 	uint32_t nid, pid;
 	pid_t os_pid; /* 0: not visible here (another pid namespace) */
 	int pidfd;    /* negative: none */
 	uint64_t incarnation[2];
-	struct transport_greeting ours, theirs; /* of this connection; version 0: none yet */
-	uint64_t nonce;                         /* where its incarnation lies in its own memory */
+	uint64_t nonce;           /* where its incarnation lies in its own memory */
 	uint64_t last_tail;       /* of our queue, after it had failed: nothing that it sent is behind that */
 	int doorbell;             /* wake-ups are written to it; -1: by control message */
 	uint64_t connect_sent_at; /* monotonic_ns(), and how often in the low bits */
-	uint32_t index;           /* its transport_address */
 	uint32_t uses;            /* of that by the engine */
 	bool to_be_told;          /* the engine, that it was lost */
 	bool spare;               /* on the list of those that nothing keeps, or was when it came there: node_peers.c */
 	struct node_peer *next_deferring, *next_same_hash, *next_spare;
+	struct transport_greeting ours, theirs; /* of this connection; version 0: none yet */
 };
 
 /* --- the transport --- */

@@ -121,6 +121,16 @@ struct introduction {
 	struct transport_greeting greeting; /* goes wherever the number goes */
 };
 
+/* As both processes see it; another form is another NODE_LAYOUT_VERSION. */
+_Static_assert(sizeof(struct introduction) == 96 && offsetof(struct introduction, nonce) == 48 &&
+		       offsetof(struct introduction, number) == 56 && offsetof(struct introduction, greeting) == 64,
+	       "a control message has another form: raise NODE_LAYOUT_VERSION");
+_Static_assert(sizeof(struct transport_greeting) == 32 && offsetof(struct transport_greeting, jid) == 16 &&
+		       offsetof(struct transport_greeting, version) == 20 &&
+		       offsetof(struct transport_greeting, tag) == 22 &&
+		       offsetof(struct transport_greeting, abilities) == 24,
+	       "the engines' greeting has another form: raise NODE_LAYOUT_VERSION");
+
 /* The descriptors that go with it, both or neither; -1: none, or none free here.  Laid out as SCM_RIGHTS has them. */
 struct passed_fds {
 	int segment, doorbell;
@@ -501,8 +511,11 @@ static void handle_connect(struct node *node, struct node_peer *peer, const stru
 
 	if (!peer->segment) {
 		peer->meeting = NODE_UNVERIFIED;
-		if (!same_incarnation(text->from, peer->incarnation))
+		if (!same_incarnation(text->from, peer->incarnation)) {
+			/* Ours stays with its number: a successor that read what was sent to the former has both. */
 			peer->theirs = (struct transport_greeting){0};
+			peer->unreported = false;
+		}
 		memcpy(peer->incarnation, text->from, sizeof(peer->incarnation));
 		if (!node_watch(node, peer, control->sender.pid))
 			return;
@@ -535,7 +548,7 @@ static bool read_introduction(struct node *node, const struct control *control)
 
 	if (peer && is_over(peer, &control->text)) {
 		node_peer_ended(node, peer);
-		/* Read again, as from an unverified peer: the engine, being told, may have read it already. */
+		/* Read again, as from an unverified peer. */
 		return let_go(node, peer);
 	}
 	if (control->text.kind == DISCONNECT)
