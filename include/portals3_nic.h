@@ -209,7 +209,7 @@ int PtlNicPeerState(ptl_handle_ni_t ni, ptl_process_id_t id, ptl_nic_peer_state_
 
 /*
  * Tells in an event queue of each peer that is given up from now on (PTL_EQ_NONE: no more; there is one such queue for an
- * interface),
+ * interface; a process of our own node may have connected for a message and ended before it said one: it is told of, too),
  * by an event of the kind PTL_NIC_EVENT_PEER_DIED, which no program gets that has not asked for it:
  *   initiator, uid, jid  the process that it was
  *   ni_fail_type         PTL_NI_PEER_DIED
