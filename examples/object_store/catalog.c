@@ -17,6 +17,7 @@ struct catalog {
 	pthread_mutex_t lock;
 	sqlite3 *base;
 	uint64_t next_file;
+	const struct files *files;
 };
 
 /* FULL: a commit is on the disk when it returns, also with a write-ahead log. */
@@ -71,31 +72,34 @@ static uint64_t column(sqlite3_stmt *statement, int index)
 	return (uint64_t)sqlite3_column_int64(statement, index);
 }
 
-static uint64_t greatest_file(const struct catalog *catalog)
+static int find_next_file(struct catalog *catalog)
 {
 	sqlite3_stmt *statement = prepare(catalog, "SELECT max(file) FROM objects", NULL, 0);
-	uint64_t greatest = statement && sqlite3_step(statement) == SQLITE_ROW ? column(statement, 0) : 0;
+	int rc = statement && sqlite3_step(statement) == SQLITE_ROW ? 0 : complain(catalog);
+	if (rc == 0)
+		catalog->next_file = column(statement, 0) + 1;
 	sqlite3_finalize(statement);
-	return greatest;
+	return rc;
 }
 
-int catalog_open(const char *directory, struct catalog **catalog)
+int catalog_open(const char *directory, const struct files *files, struct catalog **catalog)
 {
 	char path[4096];
 	struct catalog *opened = calloc(1, sizeof *opened);
 	if (!opened)
 		return -ENOMEM;
 	pthread_mutex_init(&opened->lock, NULL);
+	opened->files = files;
 	snprintf(path, sizeof path, "%s/index.sqlite", directory);
-	if (sqlite3_open(path, &opened->base) != SQLITE_OK ||
-	    sqlite3_exec(opened->base, schema, NULL, NULL, NULL) != SQLITE_OK) {
-		int rc = complain(opened);
+	int rc = sqlite3_open(path, &opened->base) == SQLITE_OK &&
+				 sqlite3_exec(opened->base, schema, NULL, NULL, NULL) == SQLITE_OK
+			 ? find_next_file(opened)
+			 : complain(opened);
+	if (rc)
 		catalog_close(opened);
-		return rc;
-	}
-	opened->next_file = greatest_file(opened) + 1;
-	*catalog = opened;
-	return 0;
+	else
+		*catalog = opened;
+	return rc;
 }
 
 void catalog_close(struct catalog *catalog)
@@ -116,6 +120,8 @@ uint64_t catalog_new_file(struct catalog *catalog)
 bool catalog_has_file(struct catalog *catalog, uint64_t number)
 {
 	pthread_mutex_lock(&catalog->lock);
+	if (catalog->next_file <= number)
+		catalog->next_file = number + 1;
 	sqlite3_stmt *statement =
 		prepare(catalog, "SELECT 1 FROM objects WHERE file = ?", (struct value[]){NUMBER(number)}, 1);
 	bool has = !statement || sqlite3_step(statement) != SQLITE_DONE; /* in doubt the file stays */
@@ -212,10 +218,15 @@ int catalog_replace(struct catalog *catalog, const struct object_request *reques
 	struct catalog_entry old = {0};
 	pthread_mutex_lock(&catalog->lock);
 	int rc = find(catalog, request, &old);
+	if (rc == 0)
+		files_mark(catalog->files, old.file);
 	if (rc == 0 || rc == -ENOENT)
 		rc = run(catalog, "BEGIN IMMEDIATE", NULL, 0);
 	if (rc == 0) {
-		rc = run(catalog, "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?)",
+		rc = run(catalog,
+			 "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET"
+			 " file = excluded.file, size = excluded.size, crc = excluded.crc, uid = excluded.uid,"
+			 " changed = excluded.changed",
 			 (struct value[]){BLOB(request->name, request->name_length), NUMBER(entry->file),
 					  NUMBER(entry->size), NUMBER(entry->crc), NUMBER(entry->uid),
 					  NUMBER(entry->changed)},
@@ -234,6 +245,8 @@ int catalog_remove(struct catalog *catalog, const struct object_request *request
 {
 	pthread_mutex_lock(&catalog->lock);
 	int rc = find(catalog, request, entry);
+	if (rc == 0)
+		files_mark(catalog->files, entry->file);
 	if (rc == 0)
 		rc = run(catalog, "BEGIN IMMEDIATE", NULL, 0);
 	if (rc == 0) {

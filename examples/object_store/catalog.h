@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "files.h"
 #include "protocol.h"
 
 struct catalog;
@@ -20,12 +21,13 @@ struct catalog_entry {
 	uint32_t crc, uid;
 };
 
-/* -EIO: SQLite refuses, and has said why on stderr. */
-int catalog_open(const char *directory, struct catalog **catalog);
+/* -EIO: SQLite refuses, and has said why on stderr.  Before a change that takes a file away, the file is marked in `files`. */
+int catalog_open(const char *directory, const struct files *files, struct catalog **catalog);
 void catalog_close(struct catalog *catalog);
 
 /* A number that no file has. */
 uint64_t catalog_new_file(struct catalog *catalog);
+/* Also keeps the number from becoming a new file's. */
 bool catalog_has_file(struct catalog *catalog, uint64_t number);
 
 /* -ENOENT: no object of the request's name. */
@@ -39,7 +41,7 @@ int catalog_applied(struct catalog *catalog, const struct object_request *reques
 		    struct catalog_entry *entry);
 
 /*
- * Apply a change and remember its id, durably when they return 0.  `*old_file` becomes the file that is not used any more, or 0.
+ * Apply a change and remember its id, durably when they return 0; with an error that is another than -ENOENT perhaps too.  `*old_file` becomes the file that is not used any more, or 0.
  * catalog_remove: *entry becomes what was removed; -ENOENT.
  */
 int catalog_replace(struct catalog *catalog, const struct object_request *request, const struct catalog_entry *entry,

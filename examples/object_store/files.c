@@ -31,12 +31,30 @@ static int or_error(int fd)
 	return fd < 0 ? -errno : fd;
 }
 
+/* A directory that was made lasts when the one that it is in is on the disk. */
+static int sync_parent(int directory)
+{
+	int fd = openat(directory, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = fd >= 0 && fsync(fd) == 0 ? 0 : -errno;
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
 static int open_directory(int at, const char *name)
 {
-	if (mkdirat(at, name, 0700) != 0 && errno != EEXIST)
+	bool made = mkdirat(at, name, 0700) == 0;
+	if (!made && errno != EEXIST)
 		return -errno;
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return or_error(fd);
+	int rc = fd < 0 ? -errno : 0;
+	if (rc == 0 && made)
+		rc = sync_parent(fd);
+	if (rc == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return rc;
 }
 
 static int open_lock(int directory)
@@ -77,7 +95,7 @@ void files_close(struct files *files)
 
 int files_create(const struct files *files, uint64_t number)
 {
-	int fd = openat(files->incoming, name_of(number).text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = openat(files->incoming, name_of(number).text, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	return or_error(fd);
 }
 
@@ -88,16 +106,16 @@ int files_keep(const struct files *files, uint64_t number, int fd)
 	int rc = fsync(fd) == 0 ? 0 : -errno;
 	close(fd);
 	object_point("synced");
-	if (rc == 0 && renameat(files->incoming, name.text, files->objects, name.text) != 0)
+	if (rc == 0 && linkat(files->incoming, name.text, files->objects, name.text, 0) != 0)
 		rc = -errno;
 	if (rc) {
 		unlinkat(files->incoming, name.text, 0);
 		return rc;
 	}
-	object_point("renamed");
+	object_point("linked");
 	if (fsync(files->objects) != 0) {
 		rc = -errno;
-		unlinkat(files->objects, name.text, 0);
+		files_remove(files, number);
 		return rc;
 	}
 	object_point("directory-synced");
@@ -116,19 +134,46 @@ int files_read(const struct files *files, uint64_t number)
 	return or_error(fd);
 }
 
+/* Without it a crash leaves a file that is kept. */
+void files_mark(const struct files *files, uint64_t number)
+{
+	struct file_name name = name_of(number);
+	linkat(files->objects, name.text, files->incoming, name.text, 0);
+}
+
+void files_unmark(const struct files *files, uint64_t number)
+{
+	unlinkat(files->incoming, name_of(number).text, 0);
+}
+
 void files_remove(const struct files *files, uint64_t number)
 {
 	unlinkat(files->objects, name_of(number).text, 0);
+	files_unmark(files, number);
 }
 
-static bool unwanted(const char *name, bool (*wanted)(void *, uint64_t), void *context)
+struct sweep {
+	const struct files *files;
+	bool (*wanted)(void *context, uint64_t number);
+	void *context;
+	unsigned unknown;
+};
+
+/* Its mark goes last, so that a crash in between leaves the start that follows as much to do. */
+static void sweep_incoming(struct sweep *sweep, const char *name, bool wanted)
 {
-	char *end;
-	uint64_t number = strtoull(name, &end, 16);
-	return *name != '.' && (*end || !wanted || !wanted(context, number));
+	if (!wanted)
+		unlinkat(sweep->files->objects, name, 0);
+	unlinkat(sweep->files->incoming, name, 0);
 }
 
-static int sweep(int directory, bool (*wanted)(void *, uint64_t), void *context)
+static void count_unknown(struct sweep *sweep, const char *name, bool wanted)
+{
+	(void)name;
+	sweep->unknown += !wanted;
+}
+
+static int each_file(struct sweep *sweep, int directory, void (*visit)(struct sweep *, const char *, bool))
 {
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
@@ -138,15 +183,22 @@ static int sweep(int directory, bool (*wanted)(void *, uint64_t), void *context)
 			close(fd);
 		return rc;
 	}
-	for (const struct dirent *entry; (entry = readdir(stream));)
-		if (unwanted(entry->d_name, wanted, context))
-			unlinkat(directory, entry->d_name, 0);
+	for (const struct dirent *entry; (entry = readdir(stream));) {
+		char *end;
+		uint64_t number = strtoull(entry->d_name, &end, 16);
+		if (*entry->d_name != '.' && !*end)
+			visit(sweep, entry->d_name, sweep->wanted(sweep->context, number));
+	}
 	closedir(stream);
 	return 0;
 }
 
-int files_sweep(const struct files *files, bool (*wanted)(void *, uint64_t), void *context)
+int files_sweep(const struct files *files, bool (*wanted)(void *, uint64_t), void *context, unsigned *unknown)
 {
-	int rc = sweep(files->incoming, NULL, NULL);
-	return rc ? rc : sweep(files->objects, wanted, context);
+	struct sweep sweep = {.files = files, .wanted = wanted, .context = context};
+	int rc = each_file(&sweep, files->incoming, sweep_incoming);
+	if (rc == 0)
+		rc = each_file(&sweep, files->objects, count_unknown);
+	*unknown = sweep.unknown;
+	return rc;
 }

@@ -6,13 +6,13 @@
 #ifndef OBJECT_STORE_POINTS_H
 #define OBJECT_STORE_POINTS_H
 
-/* What a put passes in the server, in this order; all but the first two and the last also where something is removed. */
+/* What a put passes in the server, in this order; a removal passes the first one and the last three. */
 #define OBJECT_POINTS(X)                                                                                               \
 	X("received")         /* the request is taken from the queue */                                                \
 	X("pulled")           /* a chunk is in the server's memory */                                                  \
 	X("written")          /* ... and in the file, which has a temporary name */                                    \
 	X("synced")           /* all of it is on the disk */                                                           \
-	X("renamed")          /* it has the name under which the index will know it */                                 \
+	X("linked")           /* it has the name under which the index will know it */                                 \
 	X("directory-synced") /* ... on the disk */                                                                    \
 	X("in-transaction")   /* the index is changed, the change not committed */                                     \
 	X("committed")        /* from here on the object is the new one */                                             \

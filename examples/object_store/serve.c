@@ -86,11 +86,11 @@ static int put(struct worker *worker, const struct work *work, struct catalog_en
 					.uid = work->uid,
 					.changed = time(NULL)};
 	rc = catalog_replace(worker->server->catalog, &work->request, entry, &old);
-	if (rc)
-		files_remove(files, number);
-	else if (old)
+	if (rc == 0)
+		files_unmark(files, number);
+	if (rc == 0 && old)
 		files_remove(files, old);
-	return rc;
+	return rc; /* a commit that failed may be on the disk nevertheless: the next start decides which file goes */
 }
 
 static int removal(const struct worker *worker, const struct work *work, struct catalog_entry *entry)

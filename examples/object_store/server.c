@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../hello.h"
@@ -105,15 +106,22 @@ static bool is_wanted(void *catalog, uint64_t number)
 	return catalog_has_file(catalog, number);
 }
 
-/* Opens the directory and removes what a crash has left there. */
+/* Opens the directory and removes what a crash has left there.  Nothing of it is for other users. */
 static int open_store(struct server *server, const char *directory)
 {
+	unsigned unknown = 0;
+	mode_t mask = umask(077);
 	int rc = files_open(&server->files, directory);
-	if (rc)
-		return rc;
-	rc = catalog_open(directory, &server->catalog);
 	if (rc == 0)
-		rc = files_sweep(&server->files, is_wanted, server->catalog);
+		rc = catalog_open(directory, &server->files, &server->catalog);
+	if (rc == 0)
+		rc = files_sweep(&server->files, is_wanted, server->catalog, &unknown);
+	umask(mask);
+	if (unknown)
+		fprintf(stderr,
+			"object_server: %s: %u files in objects are not in index.sqlite, as if it were an older one; "
+			"they are kept\n",
+			directory, unknown);
 	return rc;
 }
 

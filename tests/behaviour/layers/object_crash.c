@@ -57,10 +57,14 @@ static bool acknowledged_before_crash(struct object_server *server, struct versi
 	return WIFEXITED(status);
 }
 
-/* Short and long objects in turn; each fifth run removes the object, at a point that a removal passes. */
+/*
+ * Short and long objects in turn.  Each second time that a point comes which a removal passes, the object is removed; a put comes
+ * before each removal.
+ */
 static struct version version_of(int run)
 {
-	bool removal = run % 5 == 4 && (run % POINTS == 0 || run % POINTS >= POINTS - 3);
+	int point = run % POINTS;
+	bool removal = (run / POINTS + point) % 2 && (point == 0 || point >= POINTS - 3);
 	return (struct version){.there = !removal, .length = run % 2 ? 700 : 1500000, .seed = (unsigned)run};
 }
 
@@ -86,7 +90,10 @@ static void a_killed_server_serves_what_it_acknowledged(void)
 		CHECK_EQUAL(apply(client, next, &id), 0); /* as a client would that does not know */
 		CHECK(is_version(client, next));
 		object_close(client);
-		stop_server(&server);
+		if (run % 2)
+			kill_server(&server);
+		else
+			stop_server(&server);
 		CHECK_EQUAL(count_files(&server, "incoming"), 0);
 		CHECK_EQUAL(count_files(&server, "objects"), next.there);
 		old = next;
