@@ -12,8 +12,9 @@
 
 struct call {
 	object_client *client;
-	struct object_reply reply;
-	uint64_t moved, size; /* of the data */
+	struct object_reply arriving; /* the window; a request that was repeated may be answered twice */
+	struct object_reply reply;    /* the first one that was right */
+	uint64_t moved, size;         /* of the data */
 	ptl_handle_md_t request, incoming;
 	int done; /* the reply is here */
 	int lost; /* the request has not arrived */
@@ -35,10 +36,21 @@ void object_wait_a_moment(const object_client *client)
 	PtlEQPoll(&eq, 1, 10, &event, &which);
 }
 
-static void unlink_entry(const object_client *client, ptl_handle_me_t entry)
+void object_unlink_entry(const object_client *client, ptl_handle_me_t entry)
 {
 	while (PtlMEUnlink(entry) == PTL_ME_IN_USE)
 		object_wait_a_moment(client);
+}
+
+int object_attach_last(object_client *client)
+{
+	ptl_handle_md_t handle;
+	const ptl_md_t nothing = {.threshold = PTL_MD_THRESH_INF,
+				  .options = PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE | PTL_MD_TRUNCATE,
+				  .eq_handle = PTL_EQ_NONE};
+	int rc = PtlMEMDAttach(client->ni, OBJECT_BULK, client->server, 0, ~0ULL, PTL_UNLINK, PTL_INS_AFTER, nothing,
+			       PTL_RETAIN, &client->last, &handle);
+	return rc == PTL_OK ? 0 : -EIO;
 }
 
 static int attach(const object_client *client, ptl_pt_index_t index, uint64_t key, struct object_window window,
@@ -49,9 +61,17 @@ static int attach(const object_client *client, ptl_pt_index_t index, uint64_t ke
 		       .threshold = PTL_MD_THRESH_INF,
 		       .options = window.access | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE,
 		       .eq_handle = client->eq};
-	int rc = PtlMEMDAttach(client->ni, index, client->server, key, 0, PTL_UNLINK, PTL_INS_AFTER, md, PTL_RETAIN, me,
-			       handle);
+	/* Before the last entry, which would take all. */
+	int rc = PtlMEMDAttach(client->ni, index, client->server, key, 0, PTL_UNLINK, PTL_INS_BEFORE, md, PTL_RETAIN,
+			       me, handle);
 	return rc == PTL_OK ? 0 : -EIO;
+}
+
+static void take_reply(struct call *call, const ptl_event_t *event, const struct object_id *id)
+{
+	call->reply = call->arriving;
+	call->done = event->mlength == sizeof call->reply && call->reply.magic == OBJECT_MAGIC &&
+		     memcmp(&call->reply.id, id, sizeof *id) == 0;
 }
 
 static void handle(struct call *call, const ptl_event_t *event, const struct object_id *id)
@@ -62,8 +82,7 @@ static void handle(struct call *call, const ptl_event_t *event, const struct obj
 	else if (event->ni_fail_type != PTL_NI_OK)
 		return; /* of the data: the server will say so, or die */
 	else if (event->md_handle == call->incoming)
-		call->done = event->mlength == sizeof call->reply && call->reply.magic == OBJECT_MAGIC &&
-			     memcmp(&call->reply.id, id, sizeof *id) == 0;
+		take_reply(call, event, id);
 	else if (event->type == PTL_EVENT_GET_END || event->type == PTL_EVENT_PUT_END) {
 		object_point(OBJECT_CLIENT_POINT);
 		call->moved = event->offset + event->mlength;
@@ -144,7 +163,7 @@ int object_call(object_client *client, struct object_request *request, struct ob
 		struct object_reply *reply)
 {
 	struct call call = {.client = client, .size = window.length};
-	struct object_window incoming = {&call.reply, sizeof call.reply, PTL_MD_OP_PUT};
+	struct object_window incoming = {&call.arriving, sizeof call.arriving, PTL_MD_OP_PUT};
 	ptl_handle_me_t reply_entry, data_entry;
 	ptl_handle_md_t data;
 	int rc = attach(client, OBJECT_CONTROL, request->key, incoming, &reply_entry, &call.incoming);
@@ -155,9 +174,9 @@ int object_call(object_client *client, struct object_request *request, struct ob
 	if (rc == 0) {
 		rc = ask_with_request(&call, request);
 		if (window.access)
-			unlink_entry(client, data_entry);
+			object_unlink_entry(client, data_entry);
 	}
-	unlink_entry(client, reply_entry);
+	object_unlink_entry(client, reply_entry);
 	*reply = call.reply;
 	return rc;
 }

@@ -7,7 +7,8 @@
 
 struct object_client {
 	ptl_handle_ni_t ni;
-	ptl_handle_eq_t eq; /* of all descriptors */
+	ptl_handle_eq_t eq;   /* of all descriptors */
+	ptl_handle_me_t last; /* where the server finds that a window is closed */
 	ptl_process_id_t server;
 	struct object_options options;
 	ptl_ac_index_t entry; /* the access control entry that admits us */
@@ -30,6 +31,14 @@ int object_read_door(object_client *client);
 /* call.c: the reply's status, or what has kept it from coming. */
 int object_call(object_client *client, struct object_request *request, struct object_window window,
 		struct object_reply *reply);
+
+/*
+ * Ends what the server moves for a request that it serves once more, having crossed the reply: it finds no byte, and need not wait in
+ * vain for a window that has been closed.
+ */
+int object_attach_last(object_client *client);
+/* Once no operation uses the entry. */
+void object_unlink_entry(const object_client *client, ptl_handle_me_t entry);
 
 /* Lets operations that keep a descriptor or an entry go on for a moment. */
 void object_wait_a_moment(const object_client *client);

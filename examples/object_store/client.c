@@ -25,13 +25,15 @@ int object_open(ptl_handle_ni_t ni, ptl_process_id_t server, const struct object
 		opened->options.timeout = 30000;
 	if (opened->options.repeat == 0)
 		opened->options.repeat = 2000;
-	if (PtlEQAlloc(ni, EVENTS, PTL_EQ_HANDLER_NONE, &opened->eq) != PTL_OK ||
-	    PtlACEntry(ni, OBJECT_CLIENT_ENTRY, server, PTL_UID_ANY, PTL_JID_ANY, PTL_PT_INDEX_ANY) != PTL_OK) {
-		free(opened);
-		return -EIO;
-	}
+	opened->eq = opened->last = PTL_HANDLE_NONE;
+	int rc = PtlEQAlloc(ni, EVENTS, PTL_EQ_HANDLER_NONE, &opened->eq) == PTL_OK &&
+				 PtlACEntry(ni, OBJECT_CLIENT_ENTRY, server, PTL_UID_ANY, PTL_JID_ANY,
+					    PTL_PT_INDEX_ANY) == PTL_OK
+			 ? object_attach_last(opened)
+			 : -EIO;
 	/* An absent server is a matter of the calls, but to be refused is to be known at once. */
-	int rc = object_read_door(opened);
+	if (rc == 0)
+		rc = object_read_door(opened);
 	if (rc && rc != -EHOSTUNREACH && rc != -ETIMEDOUT) {
 		object_close(opened);
 		return rc;
@@ -42,6 +44,7 @@ int object_open(ptl_handle_ni_t ni, ptl_process_id_t server, const struct object
 
 void object_close(object_client *client)
 {
+	object_unlink_entry(client, client->last);
 	PtlEQFree(client->eq);
 	free(client);
 }
@@ -94,8 +97,8 @@ int object_put(object_client *client, struct object_name name, const void *data,
 }
 
 /* Of an object or, without a name, of the list.  What has arrived is checked against what the server has sent. */
-static int fetch(object_client *client, enum object_operation operation, struct object_name name, void *memory,
-		 uint64_t room, struct object_about *about)
+static int fetch_once(object_client *client, enum object_operation operation, struct object_name name, void *memory,
+		      uint64_t room, struct object_about *about)
 {
 	struct object_request request;
 	struct object_reply reply;
@@ -108,6 +111,14 @@ static int fetch(object_client *client, enum object_operation operation, struct 
 	if (rc == 0 && (reply.size > room || crc32c(0, memory, reply.size) != reply.crc))
 		rc = -EBADMSG;
 	return rc;
+}
+
+/* Once more if checksums differ: a repeated request may have been served twice, and an object replaced between the two. */
+static int fetch(object_client *client, enum object_operation operation, struct object_name name, void *memory,
+		 uint64_t room, struct object_about *about)
+{
+	int rc = fetch_once(client, operation, name, memory, room, about);
+	return rc == -EBADMSG ? fetch_once(client, operation, name, memory, room, about) : rc;
 }
 
 int object_get(object_client *client, struct object_name name, void *memory, uint64_t room, struct object_about *about)

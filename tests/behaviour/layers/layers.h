@@ -8,6 +8,7 @@ extern const struct test am_tests[];
 extern const struct test rm_tests[];
 extern const struct test splitc_tests[];
 extern const struct test object_store_tests[];
+extern const struct test object_fault_tests[];
 extern const struct test object_crash_tests[];
 
 #endif

@@ -4,6 +4,6 @@
 
 int main(int argc, char **argv)
 {
-	static const struct test *const tables[] = {object_store_tests, object_crash_tests, NULL};
+	static const struct test *const tables[] = {object_store_tests, object_fault_tests, object_crash_tests, NULL};
 	return peers_main(argc, argv, tables, list_names);
 }
