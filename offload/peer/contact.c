@@ -121,7 +121,7 @@ static int find_address(struct nic *nic, struct peer *peer, enum nic_path path)
 	return rc;
 }
 
-/* What the transport answers; -ENOMEM also while it has no memory for the address, -EHOSTUNREACH if it will never have one. */
+/* What the transport answers, -ENOMEM if it has no memory for the address now, -EHOSTUNREACH if it will never have one. */
 static int offer_on(struct nic *nic, struct peer *peer, enum nic_path path, struct wire_message *hello)
 {
 	int rc = find_address(nic, peer, path);
@@ -388,7 +388,7 @@ void contact_sever_lost(struct nic *nic, uint64_t now)
 }
 
 /* After peer_break().  What waits is left to the next conversation. */
-static void part(struct nic *nic, struct peer *peer)
+static void end_without_successor(struct nic *nic, struct peer *peer)
 {
 	trace(nic, PTL_DBG_SHUTDOWN, "parted from " ID_TEXT ": it asked for more than there is", ID_PARTS(peer->id));
 	peer_end(nic, peer, PTL_NI_FAIL);
@@ -397,7 +397,7 @@ static void part(struct nic *nic, struct peer *peer)
 
 void contact_end_broken(struct nic *nic, struct peer *peer)
 {
-	part(nic, peer);
+	end_without_successor(nic, peer);
 	if (peer->requests.head)
 		contact_start(nic, peer);
 }
@@ -621,7 +621,7 @@ static void adopt_tag(struct nic *nic, struct peer *peer, const struct transport
 		      const struct wire_message *welcome)
 {
 	if (unlikely(peer->state == PEER_BROKEN))
-		part(nic, peer);
+		end_without_successor(nic, peer);
 	if (peer_met_us(peer) && peer->local_tag != ours->tag)
 		begin_anew(nic, peer, welcome);
 	peer->local_tag = ours->tag;
