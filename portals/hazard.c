@@ -44,6 +44,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/report.h"
 #include "portals/process_table.h"
 
 #define LOOKS       2 /* at interfaces that were named, at each close: more than are added */
@@ -182,13 +183,19 @@ static struct hazard *claim(void)
 	return record;
 }
 
-/* This thread's, or NULL. */
+/*
+ * This thread's, or NULL.  A thread's first call comes here, and gets the place for the texts of its reports on the way: else
+ * the first of its calls that finds the engine owned, on the path of a short message perhaps, would map it.
+ */
 static struct hazard *own_record(void)
 {
 	struct hazard *own = atomic_load_explicit(&hazard_own, memory_order_relaxed), *record;
 
-	if (own != &no_record || !(record = claim()))
-		return own != &no_record ? own : NULL;
+	if (own != &no_record)
+		return own;
+	report_texts();
+	if (!(record = claim()))
+		return NULL;
 	/* A handler may have come between. */
 	if (atomic_compare_exchange_strong_explicit(&hazard_own, &own, record, memory_order_relaxed,
 						    memory_order_relaxed) ||

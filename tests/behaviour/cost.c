@@ -9,6 +9,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -83,6 +84,31 @@ static void short_messages_allocate_nothing(void)
 	/* libfabric's pools may still grow now and then; per message it must not be. */
 	CHECK_LESS(seen.others, MEASURED / 20);
 	barrier();
+}
+
+static void *call_again_and_again(void *seen)
+{
+	ptl_uid_t uid;
+	ptl_handle_md_t md;
+	/* A thread's first call may prepare the later ones. */
+	CHECK_OK(PtlGetUid(ni, &uid));
+	allocations_watch();
+	for (int i = 0; i < MEASURED; i++) {
+		CHECK_OK(PtlMDBind(ni, md_over(near, sizeof near, 0, PTL_EQ_NONE), PTL_RETAIN, &md));
+		CHECK_OK(PtlMDUnlink(md));
+	}
+	*(struct allocations *)seen = allocations_seen();
+	return NULL;
+}
+
+/* A call that finds the engine owned hands itself over; in dedicated mode nearly all do. */
+static void only_the_first_call_of_a_thread_allocates(void)
+{
+	struct allocations seen;
+	pthread_t thread;
+	CHECK(pthread_create(&thread, NULL, call_again_and_again, &seen) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK_EQUAL(seen.ours, 0);
 }
 
 /* ---- System calls ---- */
@@ -369,6 +395,10 @@ const struct test cost_tests[] = {
 	 .run = short_messages_allocate_nothing,
 	 .processes = 2,
 	 .traits = TRAIT_PAIR | TRAIT_NO_SANITIZER},
+	{.name = "only_the_first_call_of_a_thread_allocates",
+	 .run = only_the_first_call_of_a_thread_allocates,
+	 .processes = 1,
+	 .traits = TRAIT_NO_SANITIZER},
 	{.name = "short_messages_make_no_system_call",
 	 .run = short_messages_make_no_system_call,
 	 .processes = 1,

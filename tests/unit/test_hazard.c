@@ -28,7 +28,7 @@ static ptl_handle_eq_t eq, other_eq;
 static unsigned opened, freed;
 static const struct nic *observed; /* which must not be freed */
 static bool freed_under_caller;
-static _Atomic unsigned mappings;
+static _Atomic unsigned mappings; /* that were not given back */
 static _Atomic unsigned seconds_gone; /* all closed interfaces have rested at each close */
 
 /* What this thread does between look-up and call; and whether it is refused memory. */
@@ -44,6 +44,8 @@ int __wrap_clock_gettime(clockid_t, struct timespec *);
 int __real_clock_gettime(clockid_t, struct timespec *);
 void *__wrap_mmap64(void *, size_t, int, int, int, off_t);
 void *__real_mmap64(void *, size_t, int, int, int, off_t);
+int __wrap_munmap(void *, size_t);
+int __real_munmap(void *, size_t);
 
 int __wrap_nic_look(struct nic *nic, struct event_queue *queue, uint32_t generation, ptl_event_t *event)
 {
@@ -71,6 +73,13 @@ void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, of
 	}
 	return __real_mmap64(at, size, protection, flags, fd, offset);
 }
+
+int __wrap_munmap(void *at, size_t size)
+{
+	mappings--;
+	return __real_munmap(at, size);
+}
+
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
 	int rc = __real_clock_gettime(clock, now);
