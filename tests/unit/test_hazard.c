@@ -28,7 +28,7 @@ static ptl_handle_eq_t eq, other_eq;
 static unsigned opened, freed;
 static const struct nic *observed; /* which must not be freed */
 static bool freed_under_caller;
-static _Atomic unsigned mappings; /* that were not given back */
+static _Atomic unsigned mappings;     /* that were not given back */
 static _Atomic unsigned seconds_gone; /* all closed interfaces have rested at each close */
 
 /* What this thread does between look-up and call; and whether it is refused memory. */
