@@ -16,7 +16,7 @@ static struct spread own_spread(const struct table *table)
 		"millions_per_second", "message_us"};
 	struct spread spread = {-1, table_column(table, "p10"), table_column(table, "p90")};
 
-	for (size_t i = 0; i < sizeof medians / sizeof medians[0] && spread.median < 0; i++)
+	for (size_t i = 0; i < sizeof(medians) / sizeof(medians[0]) && spread.median < 0; i++)
 		spread.median = table_column(table, medians[i]);
 	return spread;
 }
@@ -70,10 +70,10 @@ struct agreement agreement_of_tables(const struct table *one, const struct table
 	const struct spread own = own_spread(one), raw = raw_spread(one), theirs = own_spread(other);
 	struct agreement agreement = {0};
 
-	if (!is_there(&own) || memcmp(&own, &theirs, sizeof own) != 0)
+	if (!is_there(&own) || memcmp(&own, &theirs, sizeof(own)) != 0)
 		return agreement;
 	const struct spread their_raw = raw_spread(other);
-	bool both_raw = is_there(&raw) && memcmp(&raw, &their_raw, sizeof raw) == 0;
+	bool both_raw = is_there(&raw) && memcmp(&raw, &their_raw, sizeof(raw)) == 0;
 	for (size_t row = 0; row < one->row_count; row++) {
 		long at = find_row(one, row, other, own.median);
 		if (at < 0)

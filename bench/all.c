@@ -81,7 +81,7 @@ static void job_path(const struct job *job, const char *directory, char *path, s
 {
 	int length = snprintf(path, size, "%s/%s%s", directory, job->planned->name, *job->transport ? "." : "");
 
-	if (length < 0 || (size_t)length + sizeof job->transport + sizeof ".json" > size)
+	if (length < 0 || (size_t)length + sizeof(job->transport) + sizeof(".json") > size)
 		fail("--out %s: the path is too long", directory);
 	char *transport = path + length;
 	snprintf(transport, size - (size_t)length, "%s.json", job->transport);
@@ -95,13 +95,13 @@ static void make_command(struct job *job, const struct options *options)
 	char test[32];
 	bool quick = options->load.quick;
 
-	plan_test(job->planned, test, sizeof test);
-	int length = snprintf(job->command, sizeof job->command, "%s%s%s", job->planned->command,
+	plan_test(job->planned, test, sizeof(test));
+	int length = snprintf(job->command, sizeof(job->command), "%s%s%s", job->planned->command,
 			      *job->transport ? " --transport " : "", job->transport);
 	if (quick && tests_take(test, OPTION_BIT(QUICK)))
-		length += snprintf(job->command + length, sizeof job->command - (size_t)length, " --quick");
+		length += snprintf(job->command + length, sizeof(job->command) - (size_t)length, " --quick");
 	if (quick && tests_take(test, OPTION_BIT(ROW_TIME)) && strcmp(test, "compare") != 0)
-		snprintf(job->command + length, sizeof job->command - (size_t)length, " --row-time %d", QUICK_ROW_MS);
+		snprintf(job->command + length, sizeof(job->command) - (size_t)length, " --row-time %d", QUICK_ROW_MS);
 }
 
 /* Whether words, separated by blanks, have this one among them. */
@@ -134,7 +134,7 @@ static void add_job(struct job *jobs, size_t *count, const struct planned *plann
 	struct job *job = &jobs[(*count)++];
 
 	*job = (struct job){.planned = planned};
-	snprintf(job->transport, sizeof job->transport, "%.*s", (int)length, transport);
+	snprintf(job->transport, sizeof(job->transport), "%.*s", (int)length, transport);
 	make_command(job, options);
 }
 
@@ -174,11 +174,11 @@ static void find_reason(struct record *record)
 	while (start && err[start - 1] != '\n')
 		start--;
 	if (length > start)
-		snprintf(record->reason, sizeof record->reason, "%.*s", (int)(length - start), err + start);
+		snprintf(record->reason, sizeof(record->reason), "%.*s", (int)(length - start), err + start);
 	else if (record->child.status < 0)
-		snprintf(record->reason, sizeof record->reason, "ended by signal %d", -record->child.status);
+		snprintf(record->reason, sizeof(record->reason), "ended by signal %d", -record->child.status);
 	else
-		snprintf(record->reason, sizeof record->reason, "ended with status %d%s", record->child.status,
+		snprintf(record->reason, sizeof(record->reason), "ended with status %d%s", record->child.status,
 			 record->whole ? "" : ", in the middle of its results");
 }
 
@@ -189,8 +189,8 @@ static void run(const struct job *job, struct record *record)
 	struct tm utc;
 
 	*record = (struct record){0};
-	strftime(record->began, sizeof record->began, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-	snprintf(command, sizeof command, "%s --format json --timeout " TIMEOUT_S, job->command);
+	strftime(record->began, sizeof(record->began), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+	snprintf(command, sizeof(command), "%s --format json --timeout " TIMEOUT_S, job->command);
 	machine_load(&record->begin);
 	child_run(command, true, &record->child);
 	machine_load(&record->end);
@@ -230,8 +230,8 @@ static void write_record(const struct job *job, const struct record *record, con
 
 	if (!file)
 		fail("cannot write %s: %s", path, strerror(errno));
-	plan_test(job->planned, test, sizeof test);
-	snprintf(command, sizeof command, "ptlbench %s", job->command);
+	plan_test(job->planned, test, sizeof(test));
+	snprintf(command, sizeof(command), "ptlbench %s", job->command);
 	fprintf(file, "{\n");
 	write_text(file, "ptlbench", PTLBENCH_VERSION);
 	write_text(file, "name", job->planned->name);
@@ -288,7 +288,7 @@ static size_t run_jobs(const struct job *jobs, size_t count, const char *directo
 		struct record record;
 		show_progress(i, count, &jobs[i], left_s);
 		run(&jobs[i], &record);
-		job_path(&jobs[i], directory, path, sizeof path);
+		job_path(&jobs[i], directory, path, sizeof(path));
 		write_record(&jobs[i], &record, path);
 		taken_s += record.end.clock_s - record.begin.clock_s;
 		left_s = taken_s / (double)(i + 1) * (double)(count - i - 1);
@@ -312,8 +312,8 @@ static void prepare_folder(const char *directory)
 		const char *transports = planned->transports;
 		do {
 			size_t length = strcspn(transports, " ");
-			snprintf(job.transport, sizeof job.transport, "%.*s", (int)length, transports);
-			job_path(&job, directory, path, sizeof path);
+			snprintf(job.transport, sizeof(job.transport), "%.*s", (int)length, transports);
+			job_path(&job, directory, path, sizeof(path));
 			unlink(path);
 			transports += length + strspn(transports + length, " ");
 		} while (*transports);
@@ -322,7 +322,7 @@ static void prepare_folder(const char *directory)
 
 int all(const struct options *options)
 {
-	struct job *jobs = calloc(plan_count * 4, sizeof *jobs);
+	struct job *jobs = calloc(plan_count * 4, sizeof(*jobs));
 
 	if (!jobs)
 		fail("no memory for the plan");

@@ -60,7 +60,7 @@ static double time_batch(struct session *session, enum where where)
 static void fill(struct session *session, uint32_t depth)
 {
 	length = depth;
-	entries = calloc(depth + 1, sizeof *entries);
+	entries = calloc(depth + 1, sizeof(*entries));
 	if (!entries)
 		fail("no memory for %u match entries", depth);
 	for (uint32_t i = 0; i < depth; i++) {
@@ -111,7 +111,7 @@ int attach(const struct options *options)
 	session_facts(&session);
 	output_fact("ns",
 		    "PtlMEAttach or PtlMEInsert, PtlMDAttach and PtlMEUnlink; ratio: to the same in an empty list");
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	output_table(columns, sizeof(columns) / sizeof(columns[0]));
 	for (uint32_t i = 0; i < load->depth_count; i++)
 		if ((int64_t)load->depths[i] + 1 < most)
 			measure_depth(&session, load->depths[i], load->quick ? BATCHES_QUICK : BATCHES);

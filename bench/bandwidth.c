@@ -121,7 +121,7 @@ static void windows_fact(const struct session *session, const char *what)
 	size_t length = 0;
 
 	for (uint32_t i = 0; i < load->window_count; i++)
-		length += (size_t)snprintf(window + length, sizeof window - length, "%s%u", i ? ", " : "",
+		length += (size_t)snprintf(window + length, sizeof(window) - length, "%s%u", i ? ", " : "",
 					   load->windows[i]);
 	output_fact("windows", "%s %s", window, what);
 	raw_fact(session);
@@ -157,8 +157,8 @@ int message_rate(struct session *session)
 	if (!load->sizes_given)
 		load->size_min = 8;
 	if (!load->window_count) {
-		memcpy(load->windows, usual, sizeof usual);
-		load->window_count = sizeof usual / sizeof usual[0];
+		memcpy(load->windows, usual, sizeof(usual));
+		load->window_count = sizeof(usual) / sizeof(usual[0]);
 	}
 	output_fact("rate", "10^6 messages a second, of windows");
 	windows_fact(session, "puts, confirmed by the target");

@@ -44,7 +44,7 @@ static void path_send(struct session *session, uint64_t size)
 	const uint64_t header[6] = {1, 2, MATCH_BITS, size, sent, 6};
 	char *slot = lane_out(session)->slot + sent % PATH_SLOTS * path_stride(size);
 
-	memcpy(slot + 8, header, sizeof header);
+	memcpy(slot + 8, header, sizeof(header));
 	memcpy(slot + 56, session->source, size);
 	atomic_store_explicit((_Atomic uint64_t *)(void *)slot, ++sent, memory_order_release);
 }
@@ -60,7 +60,7 @@ static void path_event(const uint64_t header[6])
 	atomic_store_explicit(&event_queue[at].sequence, ++events, memory_order_release);
 	while (atomic_load_explicit(&event_queue[at].sequence, memory_order_acquire) != events)
 		;
-	memcpy(taken, event_queue[at].word, sizeof taken);
+	memcpy(taken, event_queue[at].word, sizeof(taken));
 	__asm__ volatile("" : : "r"(taken) : "memory"); /* the copy is wanted */
 }
 
@@ -71,7 +71,7 @@ static void path_receive(struct session *session, uint64_t size)
 
 	while (atomic_load_explicit((_Atomic uint64_t *)(void *)slot, memory_order_acquire) != received + 1)
 		;
-	memcpy(header, slot + 8, sizeof header);
+	memcpy(header, slot + 8, sizeof(header));
 	if (header[2] != MATCH_BITS)
 		fail("the bare path carried something else");
 	memcpy(session->sink, slot + 56, header[3]);

@@ -115,7 +115,7 @@ static const struct step {
 } steps[] = {{PTL_STAGE_INSPECT, inspect}, {PTL_STAGE_MATCH, match},       {PTL_STAGE_HOUSEKEEPING, keep_house},
 	     {PTL_STAGE_COPY, copy},       {PTL_STAGE_EVENT, write_event}, {PTL_STAGE_UNLINK, unlink_entry}};
 
-#define STEPS (sizeof steps / sizeof steps[0])
+#define STEPS (sizeof(steps) / sizeof(steps[0]))
 
 static void post_receives(struct matcher *matcher)
 {
@@ -162,8 +162,8 @@ static void measure_messages(struct matcher *matcher, struct bare_stages *stages
 
 void bare_matcher_measure(struct bare_stages *stages, uint32_t depth, uint64_t size, const char *from, char *to)
 {
-	struct matcher *matcher = calloc(1, sizeof *matcher);
-	struct tag_entry *in_front = calloc(depth + 1, sizeof *in_front);
+	struct matcher *matcher = calloc(1, sizeof(*matcher));
+	struct tag_entry *in_front = calloc(depth + 1, sizeof(*in_front));
 
 	if (!matcher || !in_front)
 		fail("no memory for a bare matcher with %u entries", depth);

@@ -22,12 +22,12 @@ void bars_add(struct bars *bars, const char *name, double value)
 		return;
 	if (bars->count == bars->room) {
 		bars->room = bars->room ? 2 * bars->room : 16;
-		bars->bar = realloc(bars->bar, bars->room * sizeof *bars->bar);
+		bars->bar = realloc(bars->bar, bars->room * sizeof(*bars->bar));
 		if (!bars->bar)
 			fail("no memory for %zu bars", bars->room);
 	}
 	struct bar *bar = &bars->bar[bars->count++];
-	snprintf(bar->name, sizeof bar->name, "%s", name);
+	snprintf(bar->name, sizeof(bar->name), "%s", name);
 	bar->value = value;
 }
 

@@ -32,7 +32,7 @@ static const struct setup setups[] = {
 	{.settings = {SLEEPS, SLEEPS}, .one_cpu = true},
 };
 
-#define SETUPS (sizeof setups / sizeof setups[0])
+#define SETUPS (sizeof(setups) / sizeof(setups[0]))
 
 static const struct column columns[] = {
 	{"Size", "bytes", 0}, {"initiator", "initiator", -10},     {"target", "target", -10},
@@ -81,7 +81,7 @@ int blocking(const struct options *options)
 	output_fact(
 		"polls, sleeps",
 		"a loop of PtlEQGet, and PtlEQWait with PTL_SPIN=0; throughput is a message's bytes by its latency");
-	stage_rows_open(&session, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(&session, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < count; i++)
 		measure_size(&session, pairs, sizes[i]);
 	stage_rows_close(&session);

@@ -162,13 +162,13 @@ int buffer_reuse(struct session *session)
 					 sizes, SIZES_MAX);
 	output_fact("scheme 1", "both sides use so many buffers in turn");
 	output_fact("scheme 2", "so many of a hundred messages use one buffer, each of the others another one of all");
-	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < count; i++) {
 		uint64_t fit = BUFFER_BYTES / sizes[i];
 		uint32_t most = fit < 1 ? 1 : fit > BUFFERS ? BUFFERS : (uint32_t)fit;
 		for (uint32_t buffers = 1; buffers <= most; buffers *= session->load.quick ? 32 : 4)
 			measure_scheme(session, sizes[i], buffers, 0);
-		for (size_t p = 0; p < sizeof percents / sizeof percents[0]; p += session->load.quick ? 2 : 1)
+		for (size_t p = 0; p < sizeof(percents) / sizeof(percents[0]); p += session->load.quick ? 2 : 1)
 			measure_scheme(session, sizes[i], most, percents[p]);
 	}
 	stage_rows_close(session);

@@ -112,7 +112,7 @@ static void busy_serve(struct session *session, const struct run *run, uint32_t 
 	if (is_put(run))
 		payload_check(session, session->sink, run->size, iteration);
 	session_detach(session, me);
-	control_send(&session->peers, &finding, sizeof finding);
+	control_send(&session->peers, &finding, sizeof(finding));
 }
 
 /* All trials of one kind at the initiator: us, percent. */
@@ -163,7 +163,7 @@ static void busy_initiate(struct session *session, const struct run *run, uint32
 	wait_ns(SETTLE_NS + (uint64_t)rand() % ((uint64_t)(COMPUTE_NS / 2) - SETTLE_NS));
 	(is_put(run) ? put_once : get_once)(session, run, iteration);
 	double elapsed = (double)(monotonic_ns() - start);
-	control_receive(&session->peers, &finding, sizeof finding);
+	control_receive(&session->peers, &finding, sizeof(finding));
 	samples_add(&result.alone, finding.alone_ns);
 	samples_add(&result.busy, finding.busy_ns);
 	samples_add(&result.copy, finding.copy_ns);
@@ -257,7 +257,7 @@ int bypass(struct session *session)
 	if (session->load.sizes_given)
 		count = size_list(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2, sizes,
 				  SIZES_MAX);
-	info_line(session->info, "mode", mode, sizeof mode);
+	info_line(session->info, "mode", mode, sizeof(mode));
 	output_fact("target", "computes for %.0f ms without calling Portals", COMPUTE_NS / 1e6);
 	output_fact("complete", "PtlPut to ACK (the target's PUT_END is earlier), PtlGet to REPLY_END; medians");
 	output_fact("bypassed", "trials complete, and PUT_END or GET_END posted, before the computing ended");

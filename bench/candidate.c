@@ -36,7 +36,7 @@ static int bare_exchange_of(const struct session *session, const struct candidat
 		return -1;
 	if (session->raw)
 		return raw_counterpart(session, usual[order->kind], order->size);
-	if (order->kind == CANDIDATE_PUT_WINDOW && order->size <= sizeof((struct slot *)0)->payload)
+	if (order->kind == CANDIDATE_PUT_WINDOW && order->size <= sizeof(((struct slot *)0)->payload))
 		return EXCHANGE_SLOTS_WINDOW;
 	return by_hand[order->kind];
 }
@@ -89,13 +89,13 @@ static void answer(struct session *session, int fd, const struct candidate_order
 	struct samples samples = {0};
 
 	if (exchange_of(session, order) < 0)
-		snprintf(answer.problem, sizeof answer.problem, "no exchange of kind %u with %llu bytes", order->kind,
+		snprintf(answer.problem, sizeof(answer.problem), "no exchange of kind %u with %llu bytes", order->kind,
 			 (unsigned long long)order->size);
 	else
 		obey(session, order, &samples);
 	answer.count = (uint32_t)samples.count;
-	candidate_write(fd, &answer, sizeof answer);
-	candidate_write(fd, samples.value, samples.count * sizeof *samples.value);
+	candidate_write(fd, &answer, sizeof(answer));
+	candidate_write(fd, samples.value, samples.count * sizeof(*samples.value));
 	samples_free(&samples);
 }
 
@@ -105,7 +105,7 @@ static void describe(const struct session *session, char *text, size_t size)
 	const char *transport = session->options->transport ? session->options->transport : "?";
 	char mode[32] = "?";
 
-	info_line(session->info, "mode", mode, sizeof mode);
+	info_line(session->info, "mode", mode, sizeof(mode));
 	if (session->raw)
 		snprintf(text, size, "libfabric %u.%u, %s, polled queue", FI_MAJOR(fi_version()),
 			 FI_MINOR(fi_version()), session->raw->info->fabric_attr->prov_name);
@@ -121,12 +121,12 @@ static void live(struct session *session)
 	char text[240];
 	struct candidate_order order;
 
-	describe(session, text, sizeof text);
+	describe(session, text, sizeof(text));
 	int fd = candidate_connect(0, getpid(), session->peers.child, text);
 	if (fd < 0)
 		fail("no process listens at %s=%s: only ptlbench compare starts this", CANDIDATE_SOCKET,
 		     getenv(CANDIDATE_SOCKET) ? getenv(CANDIDATE_SOCKET) : "");
-	while (candidate_read(fd, &order, sizeof order))
+	while (candidate_read(fd, &order, sizeof(order)))
 		answer(session, fd, &order);
 }
 

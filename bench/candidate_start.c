@@ -27,7 +27,7 @@ static const struct {
 #include "embedded.h"
 };
 
-#define SOURCES (sizeof sources / sizeof sources[0])
+#define SOURCES (sizeof(sources) / sizeof(sources[0]))
 
 static char folder[64];
 
@@ -35,7 +35,7 @@ void candidate_folder_make(void)
 {
 	const char *parent = getenv("TMPDIR");
 
-	snprintf(folder, sizeof folder, "%s/ptlbench-XXXXXX", parent && strlen(parent) < 40 ? parent : "/tmp");
+	snprintf(folder, sizeof(folder), "%s/ptlbench-XXXXXX", parent && strlen(parent) < 40 ? parent : "/tmp");
 	if (!mkdtemp(folder))
 		fail("cannot make a folder for the programs to compare with: %s: %s", folder, strerror(errno));
 	atexit(candidate_folder_remove);
@@ -45,7 +45,7 @@ static const char *in_folder(const char *name)
 {
 	static char path[96];
 
-	snprintf(path, sizeof path, "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	return path;
 }
 
@@ -68,7 +68,7 @@ set_missing(struct candidate_process *candidate, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(candidate->missing, sizeof candidate->missing, format, arguments);
+	vsnprintf(candidate->missing, sizeof(candidate->missing), format, arguments);
 	va_end(arguments);
 }
 
@@ -139,15 +139,15 @@ static bool build(struct candidate_process *candidate)
 	for (size_t i = 0; i < SOURCES; i++)
 		if (!write_file(in_folder(sources[i].name), sources[i].text))
 			fail("cannot write %s: %s", in_folder(sources[i].name), strerror(errno));
-	snprintf(source, sizeof source, "%s", in_folder(kind->program));
-	snprintf(program, sizeof program, "%s", in_folder("program"));
+	snprintf(source, sizeof(source), "%s", in_folder(kind->program));
+	snprintf(program, sizeof(program), "%s", in_folder("program"));
 	size_t compiler = strcspn(kind->build, " ");
-	snprintf(line, sizeof line, "%.*s -O2 -o %s %s%s", (int)compiler, kind->build, program, source,
+	snprintf(line, sizeof(line), "%.*s -O2 -o %s %s%s", (int)compiler, kind->build, program, source,
 		 kind->build + compiler);
 	waitpid(launch(NULL, line), &status, 0);
 	if (!status)
 		return true;
-	read_log(line, sizeof line);
+	read_log(line, sizeof(line));
 	set_missing(candidate, "cannot be built, %s wanted: %s", kind->wants, line);
 	return false;
 }
@@ -157,9 +157,9 @@ static int listen_for_candidates(void)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	snprintf(address.sun_path, sizeof address.sun_path, "%s", in_folder("socket"));
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", in_folder("socket"));
 	unlink(address.sun_path);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, 4))
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 4))
 		fail("cannot listen at %s: %s", address.sun_path, strerror(errno));
 	return fd;
 }
@@ -169,9 +169,9 @@ static pid_t start_program(const struct candidate_kind_of *kind, const char *oth
 	char command[512];
 
 	if (kind->program)
-		snprintf(command, sizeof command, "%s %s", kind->start, in_folder("program"));
+		snprintf(command, sizeof(command), "%s %s", kind->start, in_folder("program"));
 	else
-		snprintf(command, sizeof command, "ptlbench rival %s", kind->start);
+		snprintf(command, sizeof(command), "ptlbench rival %s", kind->start);
 	return launch(kind->program ? NULL : other ? other : "/proc/self/exe", command);
 }
 
@@ -185,14 +185,15 @@ static bool welcome(struct candidate_process *candidate, int listener)
 		if (waited > START_MS || waitpid(candidate->child, NULL, WNOHANG) == candidate->child)
 			return false;
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	if (fd < 0 || !candidate_read(fd, &hello, sizeof hello) || hello.version != CANDIDATE_VERSION || hello.rank > 1)
+	if (fd < 0 || !candidate_read(fd, &hello, sizeof(hello)) || hello.version != CANDIDATE_VERSION ||
+	    hello.rank > 1)
 		return false;
 	candidate->socket[hello.rank] = fd;
 	candidate->pid[hello.rank] = hello.pid;
 	if (hello.other_pid)
 		candidate->pid[!hello.rank] = hello.other_pid;
-	memcpy(candidate->text, hello.text, sizeof candidate->text);
-	candidate->text[sizeof candidate->text - 1] = '\0';
+	memcpy(candidate->text, hello.text, sizeof(candidate->text));
+	candidate->text[sizeof(candidate->text) - 1] = '\0';
 	return true;
 }
 
@@ -249,7 +250,7 @@ void candidate_start(struct candidate_process *candidate, const struct candidate
 		return;
 	}
 	candidate_end(candidate);
-	read_log(line, sizeof line);
+	read_log(line, sizeof(line));
 	set_missing(candidate, "does not start: %s", *line ? line : "no word of why");
 }
 
@@ -258,13 +259,13 @@ static bool hear(struct candidate_process *candidate, int rank, struct samples *
 	static double values[CANDIDATE_VALUES];
 	struct candidate_answer answer;
 
-	if (!candidate_read(candidate->socket[rank], &answer, sizeof answer) || answer.count > CANDIDATE_VALUES ||
-	    (answer.count && !candidate_read(candidate->socket[rank], values, answer.count * sizeof *values))) {
+	if (!candidate_read(candidate->socket[rank], &answer, sizeof(answer)) || answer.count > CANDIDATE_VALUES ||
+	    (answer.count && !candidate_read(candidate->socket[rank], values, answer.count * sizeof(*values)))) {
 		set_missing(candidate, "has died at work");
 		return false;
 	}
 	if (*answer.problem)
-		set_missing(candidate, "%.*s", (int)sizeof answer.problem, answer.problem);
+		set_missing(candidate, "%.*s", (int)sizeof(answer.problem), answer.problem);
 	for (uint32_t i = 0; i < answer.count; i++)
 		samples_add(samples, values[i]);
 	return !*answer.problem;
@@ -278,7 +279,7 @@ double candidate_ask(struct candidate_process *candidate, const struct candidate
 	tell_all(candidate, SIGCONT);
 	double before = cpu_ns(candidate);
 	for (unsigned rank = 0; rank < candidate->kind->ranks; rank++)
-		candidate_write(candidate->socket[rank], order, sizeof *order);
+		candidate_write(candidate->socket[rank], order, sizeof(*order));
 	for (unsigned rank = 0; rank < candidate->kind->ranks; rank++)
 		well = hear(candidate, (int)rank, samples) && well;
 	double spent = cpu_ns(candidate) - before;

@@ -15,7 +15,7 @@ struct chart_curve *chart_curve(struct chart *chart, const char *name)
 		return NULL;
 	struct chart_curve *curve = &chart->curves[chart->count++];
 	*curve = (struct chart_curve){0};
-	snprintf(curve->name, sizeof curve->name, "%s", name);
+	snprintf(curve->name, sizeof(curve->name), "%s", name);
 	return curve;
 }
 
@@ -25,7 +25,7 @@ void chart_point(struct chart_curve *curve, double x, double y)
 		return;
 	if (curve->count == curve->room) {
 		curve->room = curve->room ? 2 * curve->room : 16;
-		curve->points = realloc(curve->points, curve->room * sizeof *curve->points);
+		curve->points = realloc(curve->points, curve->room * sizeof(*curve->points));
 		if (!curve->points)
 			fail("no memory for %zu points", curve->room);
 	}
@@ -43,7 +43,7 @@ void chart_sort(struct chart *chart)
 {
 	for (size_t i = 0; i < chart->count; i++)
 		if (chart->curves[i].count)
-			qsort(chart->curves[i].points, chart->curves[i].count, sizeof *chart->curves[i].points,
+			qsort(chart->curves[i].points, chart->curves[i].count, sizeof(*chart->curves[i].points),
 			      compare_points);
 }
 

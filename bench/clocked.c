@@ -68,7 +68,7 @@ static const struct {
 
 void clocked_print(FILE *out, const char *test)
 {
-	for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++)
+	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
 		if (!strcmp(spans[i].test, test))
 			fprintf(out, "\nWhat the clock includes:\n  %s\n", spans[i].text);
 }

@@ -284,7 +284,7 @@ int compare(const struct options *options)
 	const struct workload *load = &options->load;
 	uint32_t repeat = options->given & OPTION_BIT(REPEAT) ? load->repeat : load->quick ? TURNS_QUICK : TURNS;
 	double turn_ns = load->row_ms ? load->row_ms * 1e6 / repeat : 1e6 * (load->quick ? QUICK_MS : TURN_MS);
-	struct compare_result *results = calloc(compare_row_count, sizeof *results);
+	struct compare_result *results = calloc(compare_row_count, sizeof(*results));
 	struct samples distances = {0};
 
 	if (!results)

@@ -83,7 +83,7 @@ static const struct entrant entrants[] = {
 
 const struct entrant *compare_entrant(const struct compare_row *row, unsigned column)
 {
-	for (const struct entrant *entrant = entrants; entrant < entrants + sizeof entrants / sizeof entrants[0];
+	for (const struct entrant *entrant = entrants; entrant < entrants + sizeof(entrants) / sizeof(entrants[0]);
 	     entrant++)
 		if (entrant->column == column && entrant->groups & row->group && entrant->kinds >> row->kind & 1 &&
 		    row->size >= entrant->size_min && row->size <= entrant->size_max)
@@ -159,7 +159,7 @@ const struct compare_row compare_rows[] = {
 };
 /* clang-format on */
 
-const size_t compare_row_count = sizeof compare_rows / sizeof compare_rows[0];
+const size_t compare_row_count = sizeof(compare_rows) / sizeof(compare_rows[0]);
 
 static bool is_round_trip(const struct compare_row *row)
 {

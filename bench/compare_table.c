@@ -121,7 +121,7 @@ static void make_columns(void)
 	for (int i = 0; i < 4 * COMPARE_COLUMNS; i++) {
 		const struct compare_column *column = &compare_columns[i / 4];
 		const char *title = column->side == SIDE_OURS && i % 4 ? titles[i % 4] : NULL;
-		snprintf(keys[i], sizeof keys[i], "%s%s", column->key, parts[i % 4]);
+		snprintf(keys[i], sizeof(keys[i]), "%s%s", column->key, parts[i % 4]);
 		columns[COLUMN_CANDIDATES + i] = (struct column){i % 4 ? title : column->title, keys[i], 3};
 	}
 }

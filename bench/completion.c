@@ -98,7 +98,7 @@ static uint32_t notices(const struct session *session)
 {
 	char mode[32] = "";
 
-	info_line(session->info, "mode", mode, sizeof mode);
+	info_line(session->info, "mode", mode, sizeof(mode));
 	return strncmp(mode, "host", 4) ? NOTICE_COUNT : NOTICE_BYTE;
 }
 
@@ -135,7 +135,7 @@ int completion(struct session *session)
 	output_fact("PtlEQWait, PtlEQGet, last byte",
 		    "half a round trip of puts, each side learning of the other's so");
 	output_fact("ACK", "from PtlPut to the ACK event: there and back");
-	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < count; i++)
 		measure_notices(session, sizes[i]);
 	stage_rows_close(session);

@@ -80,7 +80,7 @@ int contacted_peers(const struct options *options)
 	slaves_meet(&slaves, &master);
 	if (master.load.nic_timing)
 		output_fact("NIC timing", "of the latency: of the master, and of the peer as the target");
-	stage_rows_open(&master, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(&master, columns, sizeof(columns) / sizeof(columns[0]));
 	for (unsigned peers = 1; peers <= most; peers *= 4) {
 		source_md = slaves_bind(&master, 8);
 		contact(&master, &slaves, known, peers);

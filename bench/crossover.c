@@ -90,7 +90,7 @@ int crossover(const struct options *options)
 		    "PTL_SHORT_MAX as great as the transport allows, and 0; beyond what it allows both are long");
 	if (options->load.nic_timing)
 		output_fact("NIC timing", "of the long messages");
-	stage_rows_open(&session, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(&session, columns, sizeof(columns) / sizeof(columns[0]));
 	find_crossovers(&session, pairs);
 	stage_rows_close(&session);
 	setups_close(pairs, PROTOCOLS);

@@ -35,7 +35,7 @@ static void read_attribute(const char *directory, const char *device, const char
 {
 	char path[1024];
 
-	snprintf(path, sizeof path, "%s/%s/%s", directory, device, name);
+	snprintf(path, sizeof(path), "%s/%s/%s", directory, device, name);
 	devices_read(path, text, size);
 }
 
@@ -50,7 +50,7 @@ static bool note_qdisc(const struct nlmsghdr *message, struct qdisc *qdisc)
 	for (const struct rtattr *part = TCA_RTA(body); RTA_OK(part, length); part = RTA_NEXT(part, length))
 		if (part->rta_type == TCA_KIND) {
 			qdisc->device = body->tcm_ifindex;
-			snprintf(qdisc->kind, sizeof qdisc->kind, "%s", (const char *)RTA_DATA(part));
+			snprintf(qdisc->kind, sizeof(qdisc->kind), "%s", (const char *)RTA_DATA(part));
 			return true;
 		}
 	return false;
@@ -62,16 +62,16 @@ static size_t list_qdiscs(struct qdisc *qdiscs, size_t room)
 	struct {
 		struct nlmsghdr header;
 		struct tcmsg body;
-	} request = {.header = {.nlmsg_len = sizeof request,
+	} request = {.header = {.nlmsg_len = sizeof(request),
 				.nlmsg_type = RTM_GETQDISC,
 				.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
 	_Alignas(struct nlmsghdr) char answer[16384];
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	size_t count = 0;
-	bool done = fd < 0 || send(fd, &request, sizeof request, 0) < 0;
+	bool done = fd < 0 || send(fd, &request, sizeof(request), 0) < 0;
 
 	while (!done) {
-		ssize_t received = recv(fd, answer, sizeof answer, 0);
+		ssize_t received = recv(fd, answer, sizeof(answer), 0);
 		unsigned length = received > 0 ? (unsigned)received : 0;
 		done = received <= 0;
 		for (const struct nlmsghdr *message = (const void *)answer; NLMSG_OK(message, length);
@@ -111,9 +111,9 @@ void devices_network(FILE *out)
 		if (!one->ifa_addr || one->ifa_addr->sa_family != AF_INET)
 			continue;
 		inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)one->ifa_addr)->sin_addr, address,
-			  sizeof address);
-		read_attribute("/sys/class/net", one->ifa_name, "mtu", mtu, sizeof mtu);
-		read_attribute("/sys/class/net", one->ifa_name, "operstate", state, sizeof state);
+			  sizeof(address));
+		read_attribute("/sys/class/net", one->ifa_name, "mtu", mtu, sizeof(mtu));
+		read_attribute("/sys/class/net", one->ifa_name, "operstate", state, sizeof(state));
 		fprintf(out, "%-10s %s, %s (link %s), mtu %s, queueing discipline %s\n", one->ifa_name, address,
 			one->ifa_flags & IFF_UP ? "up" : "down", state, mtu, qdisc_of(qdiscs, count, one->ifa_name));
 		any = true;
@@ -128,15 +128,15 @@ static void print_ports(FILE *out, const char *device)
 {
 	char directory[512], state[32], rate[32], layer[32], parent[32];
 
-	snprintf(directory, sizeof directory, RDMA "/%s/ports", device);
-	read_attribute(RDMA, device, "parent", parent, sizeof parent); /* soft-RoCE: the network device beneath */
+	snprintf(directory, sizeof(directory), RDMA "/%s/ports", device);
+	read_attribute(RDMA, device, "parent", parent, sizeof(parent)); /* soft-RoCE: the network device beneath */
 	DIR *ports = opendir(directory);
 	for (struct dirent *port; ports && (port = readdir(ports));) {
 		if (port->d_name[0] == '.')
 			continue;
-		read_attribute(directory, port->d_name, "state", state, sizeof state);
-		read_attribute(directory, port->d_name, "rate", rate, sizeof rate);
-		read_attribute(directory, port->d_name, "link_layer", layer, sizeof layer);
+		read_attribute(directory, port->d_name, "state", state, sizeof(state));
+		read_attribute(directory, port->d_name, "rate", rate, sizeof(rate));
+		read_attribute(directory, port->d_name, "link_layer", layer, sizeof(layer));
 		fprintf(out, "%-10s port %s: %s, %s, %s%s%s\n", device, port->d_name, state, layer, rate,
 			*parent ? ", over " : "", parent);
 	}

@@ -12,7 +12,7 @@ static void complain(const char *format, va_list arguments)
 {
 	char line[1024];
 
-	vsnprintf(line, sizeof line, format, arguments);
+	vsnprintf(line, sizeof(line), format, arguments);
 	fflush(stdout);
 	fprintf(stderr, "ptlbench: %s\n", line);
 }
@@ -51,7 +51,7 @@ void watchdog_start(unsigned seconds)
 {
 	struct sigaction action = {.sa_handler = watchdog_barks};
 
-	snprintf(watchdog_line, sizeof watchdog_line, "ptlbench: not done after %u s (--timeout)\n", seconds);
+	snprintf(watchdog_line, sizeof(watchdog_line), "ptlbench: not done after %u s (--timeout)\n", seconds);
 	sigaction(SIGALRM, &action, NULL);
 	alarm(seconds);
 }

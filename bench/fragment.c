@@ -116,7 +116,7 @@ static double measure_fragment(struct session *session, uint64_t size, uint64_t 
 		{.run = {.exchange = EXCHANGE_PUT_WINDOW, .size = fragment, .window = stream}},
 	};
 
-	measure_row(session, all_series, sizeof all_series / sizeof all_series[0]);
+	measure_row(session, all_series, sizeof(all_series) / sizeof(all_series[0]));
 	double slow = median_us(&all_series[0]), quick = median_us(&all_series[1]), first = median_us(&all_series[2]);
 	double gap = median_us(&all_series[3]) / stream;
 	whole = whole > 0 ? whole : quick;
@@ -145,7 +145,7 @@ int fragments(struct session *session)
 	output_fact("one by one", "each fragment is put when an empty put back has confirmed the one before");
 	output_fact("pipelined", "all are put at once, one empty put back confirms them; to whole: to one fragment");
 	output_fact("model", "the first fragment's time, and for each other one the gap between fragments of a stream");
-	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < count; i++) {
 		double whole = 0;
 		for (uint64_t fragment = sizes[i]; fragment * MOST >= sizes[i] && fragment; fragment /= factor) {

@@ -52,7 +52,7 @@ static void __attribute__((noreturn)) be_partner(struct gauge *gauge, int doorbe
 
 struct gauge *gauge_open(void)
 {
-	struct gauge *gauge = calloc(1, sizeof *gauge);
+	struct gauge *gauge = calloc(1, sizeof(*gauge));
 	int ends[2];
 
 	if (!gauge)
@@ -62,7 +62,7 @@ struct gauge *gauge_open(void)
 		free(gauge);
 		return NULL;
 	}
-	gauge->shared = mmap(NULL, sizeof *gauge->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	gauge->shared = mmap(NULL, sizeof(*gauge->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (gauge->shared == MAP_FAILED || pipe(ends))
 		fail("cannot make what the gauge shares: %s", strerror(errno));
 	gauge->partner = fork();
@@ -83,7 +83,7 @@ void gauge_close(struct gauge *gauge)
 		return;
 	close(gauge->doorbell);
 	waitpid(gauge->partner, NULL, 0);
-	munmap(gauge->shared, sizeof *gauge->shared);
+	munmap(gauge->shared, sizeof(*gauge->shared));
 	free(gauge);
 }
 

@@ -150,7 +150,7 @@ static const struct goal table[] = {
 };
 /* clang-format on */
 
-#define GOALS (sizeof table / sizeof table[0])
+#define GOALS (sizeof(table) / sizeof(table[0]))
 
 static struct samples figures[GOALS]; /* in our unit, before division */
 static struct samples absolutes[GOALS];
@@ -190,7 +190,7 @@ static void write_command(const struct goal *goal, const struct options *options
 	char test[32];
 
 	const char *words = goal->command + setting_length(goal->command);
-	snprintf(test, sizeof test, "%.*s", (int)strcspn(words, " "), words);
+	snprintf(test, sizeof(test), "%.*s", (int)strcspn(words, " "), words);
 	const char *time = time_for(goal, test, options->load.quick);
 	if (goal->when == IF_AGAINST)
 		snprintf(command, size, "%s %s%s", goal->command, options->against ? options->against : "FILE", time);
@@ -245,7 +245,7 @@ static void play_round(const struct options *options, uint32_t round)
 	for (size_t i = 0; i < GOALS; i++) {
 		if (!is_due(i, round, options))
 			continue;
-		write_command(&table[i], options, command, sizeof command);
+		write_command(&table[i], options, command, sizeof(command));
 		show_progress(round, command);
 		char *csv = goals_run(command);
 		take_figures(i, csv);
@@ -343,9 +343,9 @@ static void print_goal(size_t i, const struct options *options)
 	double median = failed ? NAN : median_of(i);
 	enum outcome outcome = judge(i, median);
 
-	write_command(goal, options, command, sizeof command);
+	write_command(goal, options, command, sizeof(command));
 	int setting = setting_length(command);
-	snprintf(whole, sizeof whole, "%.*sptlbench %s", setting, command, command + setting);
+	snprintf(whole, sizeof(whole), "%.*sptlbench %s", setting, command, command + setting);
 	outcomes[outcome]++;
 	output_row((union cell[COLUMN_COUNT]){
 		[COLUMN_NUMBER] = {.text = goal->number},
@@ -354,7 +354,7 @@ static void print_goal(size_t i, const struct options *options)
 		[COLUMN_LEAST] = {spread ? results[i].value[0] : NAN},
 		[COLUMN_GREATEST] = {spread ? results[i].value[results[i].count - 1] : NAN},
 		[COLUMN_UNIT] = {.text = goal->unit},
-		[COLUMN_LIMIT] = {.text = bound_text(goal, limit, sizeof limit)},
+		[COLUMN_LIMIT] = {.text = bound_text(goal, limit, sizeof(limit))},
 		[COLUMN_OUTCOME] = {.text = words[outcome]},
 		[COLUMN_ABSOLUTE] = {goal->absolute ? samples_summary(&absolutes[i]).median : NAN},
 		[COLUMN_ABSOLUTE_UNIT] = {.text = goal->absolute ? goal->absolute_unit : ""},

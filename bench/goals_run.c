@@ -14,7 +14,7 @@ char *goals_run(const char *command)
 	struct child_end end;
 
 	/* One that hangs must not use up the time of all. */
-	snprintf(whole, sizeof whole, "%s --format csv --timeout 290", command);
+	snprintf(whole, sizeof(whole), "%s --format csv --timeout 290", command);
 	child_run(whole, false, &end);
 	free(end.err);
 	return end.out;

@@ -43,7 +43,7 @@ static void add_series(unsigned number, const struct series *series)
 	static unsigned counts[BINS];
 	const struct run *run = &series->run;
 
-	memset(counts, 0, sizeof counts);
+	memset(counts, 0, sizeof(counts));
 	for (size_t i = 0; i < series->samples.count; i++)
 		counts[histogram_bin(series->samples.value[i])]++;
 	for (int bin = 0; bin < BINS; bin++)

@@ -95,7 +95,7 @@ int host_overhead(struct session *session)
 	output_fact("post", "PtlPut, without START and SEND events");
 	output_fact("take",
 		    "the call of PtlEQGet that finds the PUT_END of the answer; what it costs includes a clock");
-	stage_rows_open(session, overhead_columns, sizeof overhead_columns / sizeof overhead_columns[0]);
+	stage_rows_open(session, overhead_columns, sizeof(overhead_columns) / sizeof(overhead_columns[0]));
 	for (size_t i = 0; i < count; i++) {
 		struct series series = {.run = {.exchange = EXCHANGE_HOST_OVERHEAD, .size = sizes[i]}};
 		measure_row(session, &series, 1);
@@ -147,13 +147,13 @@ int availability(struct session *session)
 					 sizes, SIZES_MAX);
 	output_fact("computing", "of both hosts between the posting of a window and waiting for the other's");
 	output_fact("available", "share of the time that the host computed; MB/s: both directions, MB = 10^6 bytes");
-	stage_rows_open(session, availability_columns, sizeof availability_columns / sizeof availability_columns[0]);
+	stage_rows_open(session, availability_columns, sizeof(availability_columns) / sizeof(availability_columns[0]));
 	for (size_t i = 0; i < count; i++) {
 		double bytes = 2.0 * (double)sizes[i] * session_window(&session->load, sizes[i]);
 		struct run run = window_run(session, sizes[i], 0);
 		double alone = window_us(session, &run);
 		stage_row(session, (union cell[]){{(double)sizes[i]}, {0}, {0}, {bytes / alone}, {100}}, &run);
-		for (size_t s = 0; s < sizeof shares / sizeof shares[0]; s += session->load.quick ? 3 : 1) {
+		for (size_t s = 0; s < sizeof(shares) / sizeof(shares[0]); s += session->load.quick ? 3 : 1) {
 			double compute = shares[s] * alone;
 			run = window_run(session, sizes[i], compute);
 			double us = window_us(session, &run);

@@ -70,7 +70,7 @@ int hot_spot(const struct options *options)
 	note_md = slaves_bind(&master, 0);
 	if (master.load.nic_timing)
 		output_fact("NIC timing", "of send, receive: of the master, and of one slave as the target");
-	stage_rows_open(&master, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(&master, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < count; i++)
 		measure_size(&master, &slaves, sizes[i]);
 	stage_rows_close(&master);

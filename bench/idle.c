@@ -58,14 +58,14 @@ static void idle_initiate(struct session *session, const struct run *run, uint32
 {
 	(void)iteration;
 	percent[INITIATOR] = percent_while_asleep(session, run);
-	control_receive(&session->peers, &percent[TARGET], sizeof percent[TARGET]);
+	control_receive(&session->peers, &percent[TARGET], sizeof(percent[TARGET]));
 }
 
 static void idle_serve(struct session *session, const struct run *run, uint32_t iteration)
 {
 	(void)iteration;
 	double mine = percent_while_asleep(session, run);
-	control_send(&session->peers, &mine, sizeof mine);
+	control_send(&session->peers, &mine, sizeof(mine));
 }
 
 const struct exchange idle_exchange = {NULL, idle_initiate, idle_serve, NULL};
@@ -84,7 +84,7 @@ int idle(struct session *session)
 	bool reached = true;
 
 	output_fact("goal", "each process, connected to the other, less than %.1f %% of one CPU", GOAL_PERCENT);
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	output_table(columns, sizeof(columns) / sizeof(columns[0]));
 	measure_connect(session);
 	for (uint32_t call = 0; call < IDLE_COUNT; call++) {
 		struct run run = {.exchange = EXCHANGE_IDLE, .variant = call, .batch = 1, .batches = 1};

@@ -49,15 +49,15 @@ static void limit_fact(const char *name, int resource, const char *what)
 	char soft[24], hard[24];
 
 	if (getrlimit(resource, &limit) == 0)
-		output_fact(name, "%s (hard limit %s), %s", limit_text(limit.rlim_cur, soft, sizeof soft),
-			    limit_text(limit.rlim_max, hard, sizeof hard), what);
+		output_fact(name, "%s (hard limit %s), %s", limit_text(limit.rlim_cur, soft, sizeof(soft)),
+			    limit_text(limit.rlim_max, hard, sizeof(hard)), what);
 }
 
 static void file_fact(const char *name, const char *path, const char *what)
 {
 	char text[128];
 
-	devices_read(path, text, sizeof text);
+	devices_read(path, text, sizeof(text));
 	output_fact(name, "%s%s", *text ? text : "not there", what);
 }
 
@@ -84,7 +84,7 @@ static void print_provider(FILE *out, const char *provider, struct opening *open
 	char line[512];
 
 	opening_end(opening);
-	if (opening->open && info_line(opening->text, "transport ofi", line, sizeof line)) {
+	if (opening->open && info_line(opening->text, "transport ofi", line, sizeof(line))) {
 		fprintf(out, "%-16s opens: %s\n", provider, properties(line));
 		return;
 	}
@@ -126,7 +126,7 @@ static void write_providers(FILE *out)
 	}
 	size_t count = split_names(out, listing.text, providers);
 	for (size_t i = 0; i < count; i++) {
-		snprintf(transport, sizeof transport, "ofi:%s", providers[i]);
+		snprintf(transport, sizeof(transport), "ofi:%s", providers[i]);
 		opening_start(&openings[i], info_options, transport);
 	}
 	for (size_t i = 0; i < count; i++)

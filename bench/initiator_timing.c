@@ -209,7 +209,7 @@ int initiator_timing(struct session *session)
 		    clock_ns());
 	output_fact("mean", "of the middle eight tenths; one call: the median where PtlMEMDAttach posts the receive");
 	raw_fact(session);
-	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof(columns) / sizeof(columns[0]));
 	measure_connect(session);
 	for (size_t i = 0; i < count; i++)
 		measure_size(session, sizes[i]);

@@ -69,7 +69,7 @@ int injection(const struct options *options)
 	output_fact("chosen", "by the library, without any setting");
 	if (load->nic_timing)
 		output_fact("NIC timing", "of the chosen way");
-	stage_rows_open(&session, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(&session, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < count; i++)
 		measure_size(&session, pairs, sizes[i]);
 	stage_rows_close(&session);

@@ -59,7 +59,7 @@ bool job_find(uint32_t *rank, uint32_t *ranks)
 		return false;
 	if (getenv("PTL_MY_RID"))
 		return find_in_maps(rank, ranks);
-	for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
+	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
 		if (!getenv(launchers[i].rank))
 			continue;
 		*rank = number_in(launchers[i].rank);

@@ -36,7 +36,7 @@ static bool take(struct reader *reader, const char *word)
 
 static struct json *new_value(enum json_kind kind)
 {
-	struct json *json = calloc(1, sizeof *json);
+	struct json *json = calloc(1, sizeof(*json));
 
 	if (!json)
 		fail("no memory for a value");

@@ -105,7 +105,7 @@ static bool measure_copy(const char *name, copy_function copy, char *to, char *f
 			copy(to, from, size, owner);
 		samples_add(&samples, (double)batch * (double)size / (double)(monotonic_ns() - start));
 	}
-	snprintf(what, sizeof what, "%s, %zu KiB", name, size >> 10);
+	snprintf(what, sizeof(what), "%s, %zu KiB", name, size >> 10);
 	limits_row(what, &samples, 1, "GB/s");
 	return allowed;
 }
@@ -116,7 +116,7 @@ static bool measure_copies(const char *name, copy_function copy, char *to, char 
 {
 	bool allowed = true;
 
-	for (size_t i = 0; i < sizeof copy_sizes / sizeof copy_sizes[0]; i++)
+	for (size_t i = 0; i < sizeof(copy_sizes) / sizeof(copy_sizes[0]); i++)
 		allowed = measure_copy(name, copy, to, from, copy_sizes[i], owner) && allowed;
 	return allowed;
 }
@@ -126,7 +126,7 @@ static bool measure_split(char *to, char *from, struct owner *owner)
 {
 	bool allowed = write(owner->helm, "", 1) == 1;
 
-	for (size_t i = 2; allowed && i < sizeof copy_sizes / sizeof copy_sizes[0]; i++)
+	for (size_t i = 2; allowed && i < sizeof(copy_sizes) / sizeof(copy_sizes[0]); i++)
 		allowed = measure_copy("copy split between two cores", copy_split, to, from, copy_sizes[i], owner);
 	atomic_store(&owner->split->go.value, STOP);
 	return allowed;
@@ -152,7 +152,7 @@ static struct owner start_owner(char *from, const struct peers *place)
 	int ends[2];
 	char token;
 	struct owner owner = {
-		.split = mmap(NULL, sizeof *owner.split, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+		.split = mmap(NULL, sizeof(*owner.split), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
 
 	if (owner.split == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
 		fail("cannot make what two processes share: %s", strerror(errno));
@@ -174,7 +174,7 @@ static void end_owner(struct owner *owner)
 {
 	close(owner->helm);
 	waitpid(owner->pid, NULL, 0);
-	munmap(owner->split, sizeof *owner->split);
+	munmap(owner->split, sizeof(*owner->split));
 }
 
 void limits_copies(const struct peers *place)

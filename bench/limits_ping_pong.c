@@ -78,7 +78,7 @@ static inline __attribute__((always_inline)) void hand_over(struct slot_queue *q
 
 static inline __attribute__((always_inline)) void queue_here(struct shared *shared, bool claimed)
 {
-	char payload[sizeof shared->out.slot->payload] = {0};
+	char payload[sizeof(shared->out.slot->payload)] = {0};
 	uint64_t position = 0, head_seen = 0;
 
 	for (uint32_t batch = 0; batch < shared->batches; batch++) {
@@ -93,7 +93,7 @@ static inline __attribute__((always_inline)) void queue_here(struct shared *shar
 
 static inline __attribute__((always_inline)) void queue_there(struct shared *shared, bool claimed)
 {
-	char payload[sizeof shared->out.slot->payload];
+	char payload[sizeof(shared->out.slot->payload)];
 	uint64_t head_seen = 0;
 
 	for (uint64_t position = 0; position < (uint64_t)shared->batches * shared->batch; position++) {
@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) void queue_there(struct shared *sha
 /* As many as fit. */
 static inline __attribute__((always_inline)) void stream_here(struct shared *shared, bool claimed)
 {
-	char payload[sizeof shared->out.slot->payload] = {0};
+	char payload[sizeof(shared->out.slot->payload)] = {0};
 	uint64_t position = 0, head_seen = 0;
 
 	for (uint32_t batch = 0; batch < shared->batches; batch++) {
@@ -118,7 +118,7 @@ static inline __attribute__((always_inline)) void stream_here(struct shared *sha
 
 static void stream_there(struct shared *shared)
 {
-	char payload[sizeof shared->out.slot->payload];
+	char payload[sizeof(shared->out.slot->payload)];
 
 	for (uint64_t position = 0; position < (uint64_t)shared->batches * shared->batch; position++)
 		slot_receive(&shared->out, position, payload);
@@ -280,11 +280,11 @@ static struct sleeper make_sleeper(void)
 
 static struct shared *new_shared(const struct ping_pong *ping_pong, struct samples *samples)
 {
-	struct shared *shared = aligned_alloc(CACHE_LINE, sizeof *shared);
+	struct shared *shared = aligned_alloc(CACHE_LINE, sizeof(*shared));
 
 	if (!shared)
 		fail("no memory for the threads to share");
-	memset(shared, 0, sizeof *shared);
+	memset(shared, 0, sizeof(*shared));
 	shared->samples = samples;
 	shared->batch = ping_pong->batch;
 	shared->batches = 100;
@@ -323,6 +323,6 @@ static void play(const struct ping_pong *ping_pong, const struct peers *place)
 
 void limits_ping_pongs(const struct peers *place)
 {
-	for (size_t i = 0; i < sizeof ping_pongs / sizeof ping_pongs[0]; i++)
+	for (size_t i = 0; i < sizeof(ping_pongs) / sizeof(ping_pongs[0]); i++)
 		play(&ping_pongs[i], place);
 }

@@ -47,7 +47,7 @@ static void overhead_prepare(struct session *session, const struct run *run)
 		raw_forget(raw_endpoint_for(session, run));
 		post_burst(session, run);
 	} else {
-		memset(&session->common->queue[session->peers.role], 0, sizeof session->common->queue[0]);
+		memset(&session->common->queue[session->peers.role], 0, sizeof(session->common->queue[0]));
 		lines_received = head_seen = 0;
 	}
 }
@@ -231,7 +231,7 @@ int logp(struct session *session)
 		    BURST);
 	output_fact("L, g", "RTT/2 - o_s - o_r; time between messages of a stream of windows");
 	raw_fact(session);
-	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < count; i++)
 		measure_size(session, sizes[i]);
 	stage_rows_close(session);

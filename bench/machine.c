@@ -23,7 +23,7 @@ static void cpu_model(char *model, size_t size, const char *architecture)
 	FILE *cpuinfo = fopen("/proc/cpuinfo", "re");
 
 	snprintf(model, size, "%s", architecture);
-	while (cpuinfo && fgets(line, sizeof line, cpuinfo)) {
+	while (cpuinfo && fgets(line, sizeof(line), cpuinfo)) {
 		const char *colon = strchr(line, ':');
 		if (strncmp(line, "model name", 10) != 0 || !colon)
 			continue;
@@ -41,7 +41,7 @@ void machine_facts(void)
 	uint32_t version = fi_version();
 
 	uname(&system);
-	cpu_model(model, sizeof model, system.machine);
+	cpu_model(model, sizeof(model), system.machine);
 	output_fact("version", "%s", PTLBENCH_VERSION);
 	output_fact("cpu", "%s, %ld online", model, sysconf(_SC_NPROCESSORS_ONLN));
 	output_fact("kernel", "%s %s", system.sysname, system.release);

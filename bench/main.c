@@ -34,7 +34,7 @@ static const struct {
 	{"agree", "agree DIR DIR", "in how many rows two runs of ptlbench all agree", agree_runs},
 };
 
-#define COMMANDS (sizeof commands / sizeof commands[0])
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static void print_tests(void)
 {
@@ -205,7 +205,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; argc > 1 && i < COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 2, argv + 2);
-	if (options_parse(argc, argv, &options, error, sizeof error))
+	if (options_parse(argc, argv, &options, error, sizeof(error)))
 		fail_usage("%s", error);
 	if (options.version)
 		return version();

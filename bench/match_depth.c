@@ -67,7 +67,7 @@ static const struct mix mixes[] = {
 	 ignore_differently, from_one},
 };
 
-#define MIXES (sizeof mixes / sizeof mixes[0])
+#define MIXES (sizeof(mixes) / sizeof(mixes[0]))
 
 static ptl_handle_me_t *in_front;
 
@@ -87,7 +87,7 @@ static void attach_in_front(struct session *session, uint32_t index, const struc
 
 static void behind_prepare(struct session *session, const struct run *run)
 {
-	in_front = calloc(run->depth + 1, sizeof *in_front);
+	in_front = calloc(run->depth + 1, sizeof(*in_front));
 	if (!in_front)
 		fail("no memory for %u match entries", run->depth);
 	if (run->variant >= MIXES)

@@ -103,7 +103,7 @@ static void serve_usage(struct session *session, const struct run *run)
 	struct usage usage = own_usage(session);
 
 	(void)run;
-	control_send(&session->peers, &usage, sizeof usage);
+	control_send(&session->peers, &usage, sizeof(usage));
 }
 
 static void serve_timing_on(struct session *session, const struct run *run)
@@ -118,7 +118,7 @@ static void serve_timing_off(struct session *session, const struct run *run)
 
 	(void)run;
 	stage_times_take(session->ni, &times);
-	control_send(&session->peers, &times, sizeof times);
+	control_send(&session->peers, &times, sizeof(times));
 }
 
 void measure_serve(struct session *session)
@@ -132,7 +132,7 @@ void measure_serve(struct session *session)
 	struct order order;
 
 	for (;;) {
-		control_receive(&session->peers, &order, sizeof order);
+		control_receive(&session->peers, &order, sizeof(order));
 		if (order.kind >= ORDER_END)
 			break;
 		serve[order.kind](session, &order.run);
@@ -144,7 +144,7 @@ void measure_end(struct session *session)
 {
 	struct order order = {.kind = ORDER_END};
 
-	control_send(&session->peers, &order, sizeof order);
+	control_send(&session->peers, &order, sizeof(order));
 	peers_part(&session->peers);
 }
 
@@ -176,7 +176,7 @@ static bool is_alone(const struct session *session)
 static void give_order(const struct session *session, struct order order)
 {
 	if (!is_alone(session))
-		control_send(&session->peers, &order, sizeof order);
+		control_send(&session->peers, &order, sizeof(order));
 }
 
 static void meet(const struct session *session)
@@ -207,7 +207,7 @@ void measure_usage(struct session *session, struct usage usage[2])
 	usage[INITIATOR] = own_usage(session);
 	usage[TARGET] = (struct usage){0};
 	if (!is_alone(session))
-		control_receive(&session->peers, &usage[TARGET], sizeof usage[TARGET]);
+		control_receive(&session->peers, &usage[TARGET], sizeof(usage[TARGET]));
 }
 
 double measure_host_percent(const struct usage *spent)
@@ -330,5 +330,5 @@ void measure_nic_timing(struct session *session, const struct run *run, struct s
 	if (is_alone(session))
 		stage_times_none(&times[TARGET]);
 	else
-		control_receive(&session->peers, &times[TARGET], sizeof times[TARGET]);
+		control_receive(&session->peers, &times[TARGET], sizeof(times[TARGET]));
 }

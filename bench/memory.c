@@ -27,7 +27,7 @@ static struct footprint footprint(void)
 	char line[256];
 	unsigned long kilobytes;
 
-	while (status && fgets(line, sizeof line, status)) {
+	while (status && fgets(line, sizeof(line), status)) {
 		if (sscanf(line, "RssAnon: %lu", &kilobytes) == 1)
 			now.anonymous = 1024.0 * (double)kilobytes;
 		if (sscanf(line, "RssShmem: %lu", &kilobytes) == 1)
@@ -46,8 +46,8 @@ static void be_peer(struct peers *parent, const void *options)
 
 	control_meet(parent);
 	session_open_alone(&session, options, PTL_PID_ANY);
-	control_send(parent, &session.self, sizeof session.self);
-	control_receive(parent, &session.other, sizeof session.other);
+	control_send(parent, &session.self, sizeof(session.self));
+	control_receive(parent, &session.other, sizeof(session.other));
 	session_attach(&session, BITS_DATA, session_md(&session, session.sink, 8, PTL_MD_OP_PUT), PTL_RETAIN);
 	control_meet(parent);
 	session_wait(&session, PTL_EVENT_PUT_END, 1);
@@ -87,7 +87,7 @@ static void print_growth(const char *what, unsigned count, struct footprint befo
 /* The first peer is contacted in advance: what is allocated once is not its. */
 static void measure_peers(struct session *session, struct peers *peers, unsigned count)
 {
-	ptl_process_id_t *ids = calloc(count, sizeof *ids);
+	ptl_process_id_t *ids = calloc(count, sizeof(*ids));
 	struct footprint start = {0}, met, contacted;
 
 	if (!ids)
@@ -96,8 +96,8 @@ static void measure_peers(struct session *session, struct peers *peers, unsigned
 	for (unsigned i = 0; i < count; i++) {
 		start = i == 1 ? footprint() : start;
 		control_meet(&peers[i]);
-		control_receive(&peers[i], &ids[i], sizeof ids[i]);
-		control_send(&peers[i], &session->self, sizeof session->self);
+		control_receive(&peers[i], &ids[i], sizeof(ids[i]));
+		control_send(&peers[i], &session->self, sizeof(session->self));
 		control_meet(&peers[i]);
 		session->other = ids[i];
 		if (!i)
@@ -117,7 +117,7 @@ static void measure_peers(struct session *session, struct peers *peers, unsigned
 int memory(const struct options *options)
 {
 	unsigned count = options->load.quick ? 17 : 33;
-	struct peers *peers = calloc(count, sizeof *peers);
+	struct peers *peers = calloc(count, sizeof(*peers));
 	struct session session;
 
 	if (!peers)
@@ -132,7 +132,7 @@ int memory(const struct options *options)
 	session_open_alone(&session, options, PTL_PID_ANY);
 	struct footprint open = footprint();
 	session_facts(&session);
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	output_table(columns, sizeof(columns) / sizeof(columns[0]));
 	print_growth("interface at rest", 1, before, open);
 	measure_peers(&session, peers, count);
 	for (unsigned i = 0; i < count; i++)

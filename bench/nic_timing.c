@@ -91,7 +91,7 @@ int nic_timing(struct session *session)
 	output_fact("matcher",
 		    "a tag matcher in plain C with as many entries in front, without descriptors, access control and "
 		    "threads; medians of batches, without clock");
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	output_table(columns, sizeof(columns) / sizeof(columns[0]));
 	measure_connect(session);
 	for (size_t i = 0; i < count; i++)
 		for (uint32_t depth = 0; depth < (depths_given ? load->depth_count : 1); depth++)

@@ -33,7 +33,7 @@ int open_close(const struct options *options)
 	session_open_interface(&session, PTL_PID_ANY); /* what only the first one has to do is not counted */
 	machine_facts();
 	PTL(PtlNIFini(session.ni));
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	output_table(columns, sizeof(columns) / sizeof(columns[0]));
 	for (uint32_t trial = 0; trial < trials; trial++) {
 		uint64_t start = monotonic_ns();
 		PTL(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &ni));

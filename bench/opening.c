@@ -108,7 +108,7 @@ void opening_start_listing(struct opening *opening)
 
 void opening_end(struct opening *opening)
 {
-	size_t used = 0, room = sizeof opening->text - 1;
+	size_t used = 0, room = sizeof(opening->text) - 1;
 	ssize_t length;
 	int status = 0;
 
@@ -120,7 +120,7 @@ void opening_end(struct opening *opening)
 		;
 	opening->open = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		snprintf(opening->text, sizeof opening->text, "not open after %d s", PATIENCE_S);
+		snprintf(opening->text, sizeof(opening->text), "not open after %d s", PATIENCE_S);
 	else if (WIFSIGNALED(status))
-		snprintf(opening->text, sizeof opening->text, "crashes: %s", strsignal(WTERMSIG(status)));
+		snprintf(opening->text, sizeof(opening->text), "crashes: %s", strsignal(WTERMSIG(status)));
 }

@@ -257,7 +257,7 @@ int operations(struct session *session)
 	output_fact("register", "%s",
 		    session->raw ? "fi_mr_reg and fi_close; the library does it for the first long message"
 				 : "only with --raw: PtlMDBind registers nothing");
-	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof(columns) / sizeof(columns[0]));
 	measure_connect(session);
 	measure_run(session, &run, NULL);
 	for (enum operation operation = 0; operation < OPERATIONS; operation++) {

@@ -76,7 +76,7 @@ static const char *set_transport(struct options *options, const char *value)
 	for (;; value++) { /* a list has one for each interface */
 		size_t length = strcspn(value, ",");
 		char word[16];
-		snprintf(word, sizeof word, "%.*s", (int)length, value);
+		snprintf(word, sizeof(word), "%.*s", (int)length, value);
 		if (choose(word, "auto|self|node|ofi") < 0 && (strncmp(value, "ofi:", 4) != 0 || length == 4))
 			return "auto, self, node, ofi or ofi:PROVIDER (ofi:tcp, ofi:net, ofi:verbs, ...)";
 		value += length;
@@ -98,7 +98,7 @@ static const char *set_sizes(struct options *options, const char *value)
 	const char *colon = strchr(value, ':');
 	size_t length = colon ? (size_t)(colon - value) : strlen(value);
 
-	if (length >= sizeof first)
+	if (length >= sizeof(first))
 		return expected;
 	memcpy(first, value, length);
 	first[length] = '\0';
@@ -130,7 +130,7 @@ static uint32_t parse_list(const char *value, uint32_t least, uint32_t most, uin
 	for (uint32_t count = 0; count < room;) {
 		char number[16];
 		size_t length = strcspn(value, ",");
-		if (length >= sizeof number)
+		if (length >= sizeof(number))
 			return 0;
 		memcpy(number, value, length);
 		number[length] = '\0';
@@ -257,7 +257,7 @@ static const char *set_connect(struct options *options, const char *value)
 	struct in_addr address;
 	const char *colon = strrchr(value, ':');
 
-	if (!colon || (size_t)(colon - value) >= sizeof nid)
+	if (!colon || (size_t)(colon - value) >= sizeof(nid))
 		return expected;
 	memcpy(nid, value, (size_t)(colon - value));
 	nid[colon - value] = '\0';
@@ -349,7 +349,7 @@ void options_print(FILE *out, uint64_t takes)
 			continue;
 		const char *argument = row->argument ? row->argument : "";
 		char left[40];
-		snprintf(left, sizeof left, "%s%s%s", row->name, *argument && *argument != '[' ? " " : "", argument);
+		snprintf(left, sizeof(left), "%s%s%s", row->name, *argument && *argument != '[' ? " " : "", argument);
 		fprintf(out, "  %-20s %s\n", left, row->text);
 	}
 }
@@ -387,9 +387,9 @@ static int refuse_unknown(const char *argument, char *error, size_t size)
 {
 	char name[64];
 
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(argument, "="), argument);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(argument, "="), argument);
 	const char *meant =
-		strncmp(name, "--", 2) ? NULL : name_nearest(name, 2, &rows[0].name, OPTION_COUNT, sizeof rows[0]);
+		strncmp(name, "--", 2) ? NULL : name_nearest(name, 2, &rows[0].name, OPTION_COUNT, sizeof(rows[0]));
 	if (meant)
 		return refuse(error, size, "unknown option %s; did you mean %s? (ptlbench --help lists them)", name,
 			      meant);
@@ -429,7 +429,7 @@ static void set_defaults(struct options *options)
 
 	*options = (struct options){.timeout = 300};
 	options->load = (struct workload){.size_max = 4 << 20, .warmup = 100, .depth_count = 5};
-	memcpy(options->load.depths, depths, sizeof depths);
+	memcpy(options->load.depths, depths, sizeof(depths));
 }
 
 int options_parse(int argc, char *const argv[], struct options *options, char *error, size_t error_size)

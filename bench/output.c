@@ -58,7 +58,7 @@ static void print_pair(const char *name, const char *format, va_list arguments)
 {
 	char value[512];
 
-	vsnprintf(value, sizeof value, format, arguments);
+	vsnprintf(value, sizeof(value), format, arguments);
 	if (out.format != FORMAT_JSON) {
 		printf(out.format == FORMAT_MARKDOWN ? "- %s: %s\n" : "# %s: %s\n", name, value);
 		return;
@@ -111,7 +111,7 @@ void output_block(const char *name, const char *lines)
 	for (bool first = true; *lines; first = false) {
 		char line[512];
 		size_t length = strcspn(lines, "\n");
-		snprintf(line, sizeof line, "%.*s", (int)length, lines);
+		snprintf(line, sizeof(line), "%.*s", (int)length, lines);
 		print_line(line, first);
 		lines += length + (lines[length] != '\0');
 	}
@@ -196,7 +196,7 @@ static void text_cell(size_t index, union cell cell)
 		print_field(index, cell.text, false);
 	else if (isnan(cell.number))
 		print_field(index, "-", false);
-	else if (snprintf(text, sizeof text, "%.*f", column->decimals, cell.number))
+	else if (snprintf(text, sizeof(text), "%.*f", column->decimals, cell.number))
 		print_field(index, text, false);
 }
 

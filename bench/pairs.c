@@ -41,7 +41,7 @@ static const struct arrangement arrangements[] = {
 	{"2 pairs; co-scheduled on one core", 2, CORES_TOGETHER},
 };
 
-#define ARRANGEMENTS (sizeof arrangements / sizeof arrangements[0])
+#define ARRANGEMENTS (sizeof(arrangements) / sizeof(arrangements[0]))
 
 /* What the parent reads while the pairs play. */
 static struct board {
@@ -68,7 +68,7 @@ static void send_stages(struct session *session, const struct peers *parent)
 	static struct stage_times times[2];
 
 	measure_nic_timing(session, &timed_run, times);
-	control_send(parent, times, sizeof times);
+	control_send(parent, times, sizeof(times));
 }
 
 /* Plays until the parent has seen enough. */
@@ -114,7 +114,7 @@ static double measure_once(const struct options *options, const struct arrangeme
 {
 	struct peers initiator[PAIRS_MAX];
 
-	memset(board, 0, sizeof *board);
+	memset(board, 0, sizeof(*board));
 	for (own_pair = 0; own_pair < arrangement->pairs; own_pair++) {
 		struct pair pair = {.options = *options,
 				    .one_cpu = arrangement->place == CORES_TOGETHER,
@@ -129,7 +129,7 @@ static double measure_once(const struct options *options, const struct arrangeme
 	double time = watch();
 	if (times) {
 		atomic_store(&board->stages_wanted, true);
-		control_receive(&initiator[0], times, 2 * sizeof *times);
+		control_receive(&initiator[0], times, 2 * sizeof(*times));
 	}
 	atomic_store(&board->over, true);
 	for (unsigned pair = 0; pair < arrangement->pairs; pair++)
@@ -175,7 +175,7 @@ int pairs(const struct options *options)
 	const struct session session = {.options = options, .load = options->load};
 	struct samples times[ARRANGEMENTS] = {{0}}, ratios[ARRANGEMENTS] = {{0}};
 
-	board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (board == MAP_FAILED)
 		fail("no memory to share: %s", strerror(errno));
 	machine_facts();

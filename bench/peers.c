@@ -25,7 +25,7 @@ void peers_prepare(struct peers *peers)
 	int found = 0;
 
 	*peers = (struct peers){.control = -1, .cpu = {-1, -1}};
-	if (sched_getaffinity(0, sizeof allowed, &allowed))
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		return;
 	for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++)
 		if (CPU_ISSET(cpu, &allowed))
@@ -43,7 +43,7 @@ void peers_pin(const struct peers *peers)
 	if (cpu < 0)
 		return;
 	CPU_SET(cpu, &one);
-	sched_setaffinity(0, sizeof one, &one);
+	sched_setaffinity(0, sizeof(one), &one);
 }
 
 static volatile pid_t killed; /* by us: its end is no failure */
@@ -63,7 +63,7 @@ static void target_ended(int signal_number)
 		return;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return;
-	if (WIFSIGNALED(status) && write(STDERR_FILENO, line, sizeof line - 1) < 0)
+	if (WIFSIGNALED(status) && write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
 		_exit(1);
 	_exit(1);
 }
@@ -114,7 +114,7 @@ static void channel_event(int signal_number)
 	(void)signal_number;
 	if (recv(watched, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0)
 		return;
-	if (write(STDERR_FILENO, line, sizeof line - 1) < 0)
+	if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
 		_exit(1);
 	_exit(1);
 }
@@ -140,7 +140,7 @@ static const char *address_text(uint32_t nid)
 	static char text[INET_ADDRSTRLEN];
 	struct in_addr address = {.s_addr = htonl(nid)};
 
-	inet_ntop(AF_INET, &address, text, sizeof text);
+	inet_ntop(AF_INET, &address, text, sizeof(text));
 	return text;
 }
 
@@ -151,18 +151,18 @@ static int tcp_socket(void)
 
 	if (fd < 0)
 		fail("cannot make a TCP socket: %s", strerror(errno));
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	return fd;
 }
 
 int peers_open_port(uint32_t nid, uint16_t *port)
 {
 	struct sockaddr_in address = address_of(nid, *port);
-	socklen_t length = sizeof address;
+	socklen_t length = sizeof(address);
 	int fd = tcp_socket();
 
-	if (bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, 1) ||
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 1) ||
 	    getsockname(fd, (struct sockaddr *)&address, &length))
 		fail("cannot listen at %s:%u: %s", address_text(nid), *port, strerror(errno));
 	*port = ntohs(address.sin_port);
@@ -196,7 +196,7 @@ void peers_connect(struct peers *peers, uint32_t nid, uint16_t port)
 
 	peers->role = INITIATOR;
 	peers->control = tcp_socket();
-	if (connect(peers->control, (struct sockaddr *)&address, sizeof address))
+	if (connect(peers->control, (struct sockaddr *)&address, sizeof(address)))
 		fail("no process listens at %s:%u: %s", address_text(nid), port, strerror(errno));
 	watch_channel(peers->control);
 }
@@ -282,6 +282,6 @@ void control_meet(const struct peers *peers)
 {
 	char token = 0;
 
-	control_send(peers, &token, sizeof token);
-	control_receive(peers, &token, sizeof token);
+	control_send(peers, &token, sizeof(token));
+	control_receive(peers, &token, sizeof(token));
 }

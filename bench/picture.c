@@ -68,7 +68,7 @@ static const struct {
 
 const struct picture *picture_of(const char *test)
 {
-	for (size_t i = 0; i < sizeof pictures / sizeof pictures[0]; i++)
+	for (size_t i = 0; i < sizeof(pictures) / sizeof(pictures[0]); i++)
 		if (!strcmp(pictures[i].test, test))
 			return &pictures[i].picture;
 	return NULL;
@@ -79,7 +79,7 @@ static void name_of_key(const char *key, size_t length, char *name, size_t size)
 {
 	static const char *const units[] = {"_us", "_ms"};
 
-	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		size_t unit = strlen(units[i]);
 		if (length > unit && !memcmp(key + length - unit, units[i], unit))
 			length -= unit;
@@ -99,7 +99,7 @@ static const char *next_key(const char *list, const struct table *table, int *co
 	if (!*list)
 		return NULL;
 	size_t word = strcspn(list, " "), length = strcspn(list, " :");
-	snprintf(key, sizeof key, "%.*s", (int)length, list);
+	snprintf(key, sizeof(key), "%.*s", (int)length, list);
 	*column = table_column(table, key);
 	if (length < word)
 		name_of_key(list + length + 1, word - length - 1, name, size);
@@ -116,9 +116,9 @@ static void group_of(const struct table *table, size_t row, const char *list, ch
 	int column;
 
 	*group = '\0';
-	while (length < size && (list = next_key(list, table, &column, name, sizeof name)) && column >= 0) {
+	while (length < size && (list = next_key(list, table, &column, name, sizeof(name))) && column >= 0) {
 		const struct table_cell *cell = table_cell(table, row, column);
-		const char *value = table_cell_text(cell, room, sizeof room);
+		const char *value = table_cell_text(cell, room, sizeof(room));
 		bool number = !cell->text;
 		if (number && cell->number != cell->number)
 			continue;
@@ -157,8 +157,8 @@ static void draw_column(const struct picture *picture, const struct table *table
 		const struct table_cell *value = table_cell(table, row, y);
 		if (value->text || value->number != value->number || !table_row_meets(table, row, picture->where))
 			continue;
-		group_of(table, row, picture->by, group, sizeof group);
-		join(whole, sizeof whole, (const char *const[3]){prefix, name, group});
+		group_of(table, row, picture->by, group, sizeof(group));
+		join(whole, sizeof(whole), (const char *const[3]){prefix, name, group});
 		struct chart_curve *curve = find_curve(chart, first, whole);
 		if (curve)
 			chart_point(curve, table_cell(table, row, x)->number, value->number);
@@ -171,9 +171,9 @@ void picture_draw(const struct picture *picture, const struct table *table, cons
 	const char *list = picture->y;
 	int column;
 
-	snprintf(chart->x_title, sizeof chart->x_title, "%s", picture->x_title);
-	snprintf(chart->y_title, sizeof chart->y_title, "%s", picture->unit);
-	while ((list = next_key(list, table, &column, name, sizeof name)))
+	snprintf(chart->x_title, sizeof(chart->x_title), "%s", picture->x_title);
+	snprintf(chart->y_title, sizeof(chart->y_title), "%s", picture->unit);
+	while ((list = next_key(list, table, &column, name, sizeof(name))))
 		if (column >= 0)
 			draw_column(picture, table, prefix, strchr(picture->y, ' ') ? name : "", column, chart);
 	chart_sort(chart); /* a bisection takes its rows in another order */
@@ -190,7 +190,7 @@ static bool is_in_path(const char *program)
 	const char *path = getenv("PATH");
 
 	while (path) {
-		snprintf(file, sizeof file, "%.*s/%s", (int)strcspn(path, ":"), path, program);
+		snprintf(file, sizeof(file), "%.*s/%s", (int)strcspn(path, ":"), path, program);
 		if (access(file, X_OK) == 0)
 			return true;
 		path = strchr(path, ':');
@@ -248,10 +248,10 @@ static void add_row(const struct picture *picture, const struct table *table, si
 	const char *list = picture->y;
 	int column;
 
-	group_of(table, row, picture->by, group, sizeof group);
-	while ((list = next_key(list, table, &column, name, sizeof name)))
+	group_of(table, row, picture->by, group, sizeof(group));
+	while ((list = next_key(list, table, &column, name, sizeof(name))))
 		if (column >= 0 && !table_cell(table, row, column)->text) {
-			join(whole, sizeof whole, (const char *const[3]){group, several ? name : "", ""});
+			join(whole, sizeof(whole), (const char *const[3]){group, several ? name : "", ""});
 			bars_add(bars, whole, table_cell(table, row, column)->number);
 		}
 }
@@ -260,8 +260,8 @@ static void save_bars(const struct picture *picture, const char *test, const str
 {
 	struct bars bars = {0};
 
-	snprintf(bars.title, sizeof bars.title, "ptlbench %s", test);
-	snprintf(bars.unit, sizeof bars.unit, "%s", picture->unit);
+	snprintf(bars.title, sizeof(bars.title), "ptlbench %s", test);
+	snprintf(bars.unit, sizeof(bars.unit), "%s", picture->unit);
 	for (size_t row = 0; row < table->row_count; row++)
 		if (table_row_meets(table, row, picture->where))
 			add_row(picture, table, row, &bars);
@@ -291,7 +291,7 @@ void picture_save(const char *test, const struct table *table, const char *path)
 	}
 	struct chart chart = {0};
 
-	snprintf(chart.title, sizeof chart.title, "ptlbench %s", test);
+	snprintf(chart.title, sizeof(chart.title), "ptlbench %s", test);
 	picture_draw(picture, table, "", &chart);
 	if (!chart.count)
 		fail("--plot %s: %s has no figures to draw", path, test);

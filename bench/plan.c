@@ -70,7 +70,7 @@ const struct planned plan[] = {
 };
 /* clang-format on */
 
-const size_t plan_count = sizeof plan / sizeof plan[0];
+const size_t plan_count = sizeof(plan) / sizeof(plan[0]);
 
 void plan_test(const struct planned *planned, char *test, size_t size)
 {

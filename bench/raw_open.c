@@ -31,7 +31,7 @@ static void provider_name(const struct session *session, char *name, size_t size
 	if (given)
 		snprintf(name, size, "%s", given);
 	else if (!info_line(session->info, "transport ofi", name, size) &&
-		 info_line(session->info, "transport node", node, sizeof node))
+		 info_line(session->info, "transport node", node, sizeof(node)))
 		snprintf(name, size, "shm");
 	else if (!*name)
 		fail("--raw: this interface has no libfabric provider; say --transport ofi:PROVIDER");
@@ -69,9 +69,9 @@ static struct fi_info *find_provider(const struct session *session)
 	struct fi_info *info = NULL;
 
 	*provider = '\0';
-	provider_name(session, provider, sizeof provider);
+	provider_name(session, provider, sizeof(provider));
 	struct fi_info *hints = new_hints(session, provider);
-	inet_ntop(AF_INET, &address, node, sizeof node);
+	inet_ntop(AF_INET, &address, node, sizeof(node));
 	int code = hints->addr_format == FI_SOCKADDR_IN
 			   ? fi_getinfo(FI_VERSION(1, 17), node, NULL, FI_SOURCE, hints, &info)
 			   : fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
@@ -117,14 +117,14 @@ static void open_shared(struct raw *raw, bool sleepable)
 		fail("no memory for receive buffers");
 	raw->shared_mr = raw_register(raw, raw->shared, RAW_SHARED_BUFFERS * RAW_SHARED_SIZE, 3);
 	open_endpoint(raw, HABIT_SHARED, sleepable);
-	raw_check(fi_setopt(&endpoint->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least),
+	raw_check(fi_setopt(&endpoint->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof(least)),
 		  "fi_setopt");
 	raw_post_shared(endpoint);
 }
 
 struct raw *raw_open(struct session *session)
 {
-	struct raw *raw = calloc(1, sizeof *raw);
+	struct raw *raw = calloc(1, sizeof(*raw));
 	struct fi_av_attr table = {.type = FI_AV_UNSPEC};
 
 	if (!raw)
@@ -155,9 +155,9 @@ void raw_get_name(const struct session *session, struct raw_name *name)
 {
 	const struct raw *raw = session->raw;
 
-	memset(name, 0, sizeof *name);
+	memset(name, 0, sizeof(*name));
 	for (int habit = 0; habit < HABIT_COUNT; habit++) {
-		size_t size = sizeof name->address[habit];
+		size_t size = sizeof(name->address[habit]);
 		if (raw->endpoint[habit].ep)
 			raw_check(fi_getname(&raw->endpoint[habit].ep->fid, name->address[habit], &size), "fi_getname");
 	}
@@ -214,7 +214,7 @@ static int slots_candidate(enum exchange_id exchange, uint64_t size)
 		[EXCHANGE_GET_WINDOW] = -1,
 	};
 
-	return size <= sizeof((struct slot *)0)->payload ? in_slots[exchange] : -1;
+	return size <= sizeof(((struct slot *)0)->payload) ? in_slots[exchange] : -1;
 }
 
 int raw_counterpart(const struct session *session, enum exchange_id exchange, uint64_t size)
@@ -236,7 +236,7 @@ void raw_fact(const struct session *session)
 
 	if (session->load.raw == RAW_SLOTS)
 		output_fact("raw", "one line a message through a queue in shared memory, no library; up to %zu bytes",
-			    sizeof((struct slot *)0)->payload);
+			    sizeof(((struct slot *)0)->payload));
 	else if (session->raw)
 		output_fact("raw", "%s, %s%s", session->raw->info->fabric_attr->prov_name, habits[session->load.raw],
 			    session->load.raw_sleepable ? ", on a queue that can be slept on" : "");

@@ -89,7 +89,7 @@ static void be_victim(struct peers *parent, const void *options)
 
 	session_open_alone(&session, options, PTL_PID_ANY);
 	show_memory(&session);
-	control_send(parent, &session.self, sizeof session.self);
+	control_send(parent, &session.self, sizeof(session.self));
 	serve(&session);
 }
 
@@ -99,11 +99,11 @@ static void be_successor(struct peers *parent, const void *options)
 	struct session session;
 	ptl_process_id_t predecessor;
 
-	control_receive(parent, &predecessor, sizeof predecessor);
+	control_receive(parent, &predecessor, sizeof(predecessor));
 	session_open_alone(&session, options, predecessor.pid);
 	show_memory(&session);
 	uint64_t ready = monotonic_ns();
-	control_send(parent, &ready, sizeof ready);
+	control_send(parent, &ready, sizeof(ready));
 	serve(&session);
 }
 
@@ -140,7 +140,7 @@ static void begin(struct session *session, ptl_handle_md_t md, enum deed deed)
 static void note(struct outcome *outcome, const struct session *session, const ptl_event_t *event)
 {
 	outcome->end = monotonic_ns();
-	snprintf(outcome->event, sizeof outcome->event, "%s %s", PtlEventKindStr(event->type),
+	snprintf(outcome->event, sizeof(outcome->event), "%s %s", PtlEventKindStr(event->type),
 		 PtlNIFailStr(session->ni, event->ni_fail_type));
 }
 
@@ -174,7 +174,7 @@ static void put_until_acknowledged(struct session *session, ptl_handle_md_t md, 
 		put(session, md, SHORT_SIZE, PTL_ACK_REQ);
 	} while (event.type != PTL_EVENT_ACK || event.ni_fail_type != PTL_NI_OK);
 	note(outcome, session, &event);
-	snprintf(outcome->event, sizeof outcome->event, "ACK, after %u failed, %u repeated", failed, unanswered);
+	snprintf(outcome->event, sizeof(outcome->event), "ACK, after %u failed, %u repeated", failed, unanswered);
 }
 
 struct survivor {
@@ -188,7 +188,7 @@ static void send_stages(struct session *session, const struct peers *parent)
 	static struct stage_times times;
 
 	stage_times_take(session->ni, &times);
-	control_send(parent, &times, sizeof times);
+	control_send(parent, &times, sizeof(times));
 }
 
 static void be_survivor(struct peers *parent, const void *argument)
@@ -200,7 +200,7 @@ static void be_survivor(struct peers *parent, const void *argument)
 	ptl_process_id_t victim;
 
 	session_open_alone(&session, survivor->options, PTL_PID_ANY);
-	control_receive(parent, &victim, sizeof victim);
+	control_receive(parent, &victim, sizeof(victim));
 	session.other = victim;
 	ptl_handle_md_t md = session_bind(&session, session_md(&session, session.source, LONG_SIZE, 0), PTL_RETAIN);
 	warm_up(&session, md);
@@ -215,7 +215,7 @@ static void be_survivor(struct peers *parent, const void *argument)
 		put_until_acknowledged(&session, md, &outcome);
 	else
 		await_failure(&session, &outcome);
-	control_send(parent, &outcome, sizeof outcome);
+	control_send(parent, &outcome, sizeof(outcome));
 	if (survivor->stages)
 		send_stages(&session, parent);
 	peers_part(parent);
@@ -259,8 +259,8 @@ static struct trial perform(const struct options *options, enum deed deed, struc
 	uint64_t killed = 0, ready = 0;
 
 	cast_players(&cast, options, deed, times != NULL);
-	control_receive(&cast.victim, &victim, sizeof victim);
-	control_send(&cast.survivor, &victim, sizeof victim);
+	control_receive(&cast.victim, &victim, sizeof(victim));
+	control_send(&cast.survivor, &victim, sizeof(victim));
 	control_meet(&cast.survivor); /* it has warmed up */
 	if (play == KILLED_MEANWHILE)
 		peers_stop(&cast.victim);
@@ -269,21 +269,21 @@ static struct trial perform(const struct options *options, enum deed deed, struc
 	if (play == KILLED_BEFORE)
 		pause_for_death();
 	if (play == REPLACED)
-		control_send(&cast.successor, &victim, sizeof victim);
+		control_send(&cast.successor, &victim, sizeof(victim));
 	control_meet(&cast.survivor); /* it may begin */
 	control_meet(&cast.survivor); /* it has begun */
 	if (play == KILLED_MEANWHILE)
 		killed = peers_kill(&cast.victim);
-	control_receive(&cast.survivor, &outcome, sizeof outcome);
+	control_receive(&cast.survivor, &outcome, sizeof(outcome));
 	if (times)
-		control_receive(&cast.survivor, times, sizeof *times);
+		control_receive(&cast.survivor, times, sizeof(*times));
 	if (play == REPLACED)
-		control_receive(&cast.successor, &ready, sizeof ready);
+		control_receive(&cast.successor, &ready, sizeof(ready));
 	peers_kill(&cast.successor);
 	peers_kill(&cast.survivor);
 	struct trial trial = {.told_ns = (double)(outcome.end - (play == KILLED_BEFORE ? outcome.start : killed)),
 			      .successor_ns = (double)outcome.end - (double)ready};
-	memcpy(trial.event, outcome.event, sizeof trial.event);
+	memcpy(trial.event, outcome.event, sizeof(trial.event));
 	return trial;
 }
 
@@ -367,11 +367,11 @@ int recovery(const struct options *options)
 		    getenv("PTL_CONNECT_TIMEOUT"));
 	output_fact("PTL_PEER_TIMEOUT", "%s, bounds what nothing else does: node has pidfds, ofi probes after 1 s",
 		    getenv("PTL_PEER_TIMEOUT"));
-	stage_rows_open(&session, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(&session, columns, sizeof(columns) / sizeof(columns[0]));
 	if (own.transport)
 		measure_transport(&own, own.transport);
 	else
-		for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 			measure_transport(&own, all[i]);
 	stage_rows_close(&session);
 	return 0;

@@ -39,7 +39,7 @@ static void write_machine(FILE *out, const struct results *results)
 
 	fprintf(out, "<dl>\n");
 	write_pair(out, "measured", json_text(results->result[0].json, "began"));
-	for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
 		for (size_t at = 0; at < results->count; at++) {
 			const char *value = json_text(result_section(&results->result[at], "environment"), facts[i]);
 			if (!*value)
@@ -91,7 +91,7 @@ static void write_load(FILE *out, const struct results *results)
 	struct table table = {0};
 	size_t failed = 0;
 
-	for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
 		table_add_column(&table, titles[i]);
 	for (size_t i = 0; i < results->count; i++) {
 		load_row(&table, &results->result[i]);
@@ -143,7 +143,7 @@ int report_page(int argc, char **argv)
 	bench_results_read(&results, argv[0]);
 	if (!results.count)
 		fail("there are no results in %s: ptlbench all --out %s leaves them there", argv[0], argv[0]);
-	if (snprintf(path, sizeof path, "%s/index.html", argv[0]) >= (int)sizeof path)
+	if (snprintf(path, sizeof(path), "%s/index.html", argv[0]) >= (int)sizeof(path))
 		fail("%s: the path is too long", argv[0]);
 	FILE *file = fopen(path, "we");
 	if (!file)

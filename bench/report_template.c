@@ -21,7 +21,7 @@ static const struct {
 #include "template.h"
 };
 
-#define FILES (sizeof files / sizeof files[0])
+#define FILES (sizeof(files) / sizeof(files[0]))
 
 /* Where in an exhibit the page is. */
 enum place { OUTSIDE, IN_HEAD, IN_SOURCE, IN_OURS };
@@ -60,7 +60,7 @@ static void split(const char *text, struct fields *fields)
 {
 	char *rest = fields->line;
 
-	snprintf(fields->line, sizeof fields->line, "%s", text);
+	snprintf(fields->line, sizeof(fields->line), "%s", text);
 	fields->count = 0;
 	for (size_t i = 0; i < FIELDS_MAX; i++) {
 		char *own = rest ? strsep(&rest, "|") : NULL;
@@ -94,12 +94,12 @@ static void write_text(FILE *out, const struct results *results, const char *tex
 
 	while (*text) {
 		size_t plain = strcspn(text, "{"), reference = strcspn(text + plain, "}");
-		snprintf(part, sizeof part, "%.*s", (int)plain, text);
+		snprintf(part, sizeof(part), "%.*s", (int)plain, text);
 		html_text(out, part);
 		text += plain;
 		if (!*text)
 			return;
-		snprintf(part, sizeof part, "%.*s", (int)reference - 1, text + 1);
+		snprintf(part, sizeof(part), "%.*s", (int)reference - 1, text + 1);
 		write_reference(out, results, part);
 		text += reference + (text[reference] == '}');
 	}
@@ -120,7 +120,7 @@ void template_write_table(FILE *out, const struct table *table)
 		fprintf(out, "<tr>");
 		for (size_t column = 0; column < table->column_count; column++) {
 			const struct table_cell *cell = table_cell(table, row, (int)column);
-			const char *text = table_cell_text(cell, room, sizeof room);
+			const char *text = table_cell_text(cell, room, sizeof(room));
 			bool figure = !cell->text || isdigit((unsigned char)*text);
 			fprintf(out, figure ? "<td class=\"n\">" : "<td>");
 			html_text(out, *text ? text : "-");
@@ -263,7 +263,8 @@ static struct table_cell *row_of(struct table *table, double x)
 		return &table->cells[row * table->column_count];
 	table_add_row(table);
 	struct table_cell *cells = &table->cells[row * table->column_count];
-	memmove(cells + table->column_count, cells, (table->row_count - 1 - row) * table->column_count * sizeof *cells);
+	memmove(cells + table->column_count, cells,
+		(table->row_count - 1 - row) * table->column_count * sizeof(*cells));
 	for (size_t column = 0; column < table->column_count; column++)
 		cells[column] = (struct table_cell){.number = column ? NAN : x};
 	return cells;
@@ -288,7 +289,7 @@ static void write_chart(struct page *page, struct chart *chart, const char *titl
 {
 	if (!chart->count)
 		return;
-	snprintf(chart->title, sizeof chart->title, "%s, %s", title, chart->y_title);
+	snprintf(chart->title, sizeof(chart->title), "%s, %s", title, chart->y_title);
 	fprintf(page->out, "<figure><figcaption>");
 	html_text(page->out, chart->title);
 	fprintf(page->out, "</figcaption>\n");
@@ -312,7 +313,7 @@ static void write_picture(struct page *page, const struct fields *fields, bool e
 		if (strcmp(result->name, field[0]) != 0)
 			continue;
 		picture_draw(&picture, &result->table, each ? "" : result->transport, &chart);
-		snprintf(title, sizeof title, "%s over %s", result->name, result->transport);
+		snprintf(title, sizeof(title), "%s over %s", result->name, result->transport);
 		if (each)
 			write_chart(page, &chart, title);
 	}
@@ -371,11 +372,11 @@ static void label_of(const struct table *table, size_t row, const char *labels, 
 	size_t length = 0;
 
 	*label = '\0';
-	while (length < size && (labels = take_key(labels, key, title, sizeof key))) {
+	while (length < size && (labels = take_key(labels, key, title, sizeof(key)))) {
 		int column = table_column(table, key);
 		if (column >= 0)
 			length += (size_t)snprintf(label + length, size - length, "%s%s", length ? ", " : "",
-						   table_cell_text(table_cell(table, row, column), room, sizeof room));
+						   table_cell_text(table_cell(table, row, column), room, sizeof(room)));
 	}
 }
 
@@ -386,7 +387,7 @@ static void label_of_columns(const char *labels, char *whole, size_t size)
 	size_t length = 0;
 
 	*whole = '\0';
-	while (length < size && (labels = take_key(labels, key, title, sizeof key)))
+	while (length < size && (labels = take_key(labels, key, title, sizeof(key))))
 		length += (size_t)snprintf(whole + length, size - length, "%s%s", length ? ", " : "", title);
 }
 
@@ -405,9 +406,9 @@ static void add_columns(struct table *listing, const struct result *result, cons
 {
 	char key[64], title[64], whole[140];
 
-	while ((keys = take_key(keys, key, title, sizeof key)))
+	while ((keys = take_key(keys, key, title, sizeof(key))))
 		if (table_column(&result->table, key) >= 0) {
-			snprintf(whole, sizeof whole, "%s%s%s", title, *result->transport ? ", " : "",
+			snprintf(whole, sizeof(whole), "%s%s%s", title, *result->transport ? ", " : "",
 				 result->transport);
 			table_add_column(listing, whole);
 		}
@@ -423,16 +424,16 @@ static size_t add_rows(struct table *listing, const struct result *result, const
 		const char *keys = fields->field[2];
 		if (!table_row_meets(&result->table, row, fields->field[3]))
 			continue;
-		label_of(&result->table, row, fields->field[1], label, sizeof label);
+		label_of(&result->table, row, fields->field[1], label, sizeof(label));
 		struct table_cell *cells = row_called(listing, label);
 		place = first;
-		while ((keys = take_key(keys, key, title, sizeof key))) {
+		while ((keys = take_key(keys, key, title, sizeof(key)))) {
 			int column = table_column(&result->table, key);
 			if (column < 0)
 				continue;
 			const struct table_cell *from = table_cell(&result->table, row, column);
 			if (from->text && !cells[place].text)
-				table_set_text(&cells[place], table_cell_text(from, room, sizeof room));
+				table_set_text(&cells[place], table_cell_text(from, room, sizeof(room)));
 			else
 				cells[place].number = from->number;
 			place++;
@@ -448,7 +449,7 @@ static void list(struct page *page, const struct fields *fields)
 	size_t place = 1;
 
 	begin_ours(page);
-	label_of_columns(fields->field[1], title, sizeof title);
+	label_of_columns(fields->field[1], title, sizeof(title));
 	table_add_column(&listing, title);
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < page->results->count; i++) {
@@ -489,7 +490,7 @@ static void write_line(struct page *page, const char *line)
 		return;
 	}
 	split(rest, &fields);
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strlen(words[i].word) == length && !memcmp(words[i].word, line, length)) {
 			words[i].write(page, &fields);
 			return;
@@ -506,7 +507,7 @@ void template_each_line(void (*handle)(void *, const char *), void *with)
 			continue;
 		for (const char *at = files[i].text; *at; at += *at == '\n') {
 			size_t length = strcspn(at, "\n");
-			snprintf(line, sizeof line, "%.*s", (int)length, at);
+			snprintf(line, sizeof(line), "%.*s", (int)length, at);
 			handle(with, line);
 			at += length;
 		}

@@ -21,7 +21,7 @@ static bool is_of(const char *name, size_t length, const char *test)
 	char own[32];
 
 	for (size_t i = 0; i < plan_count; i++) {
-		plan_test(&plan[i], own, sizeof own);
+		plan_test(&plan[i], own, sizeof(own));
 		if (strlen(plan[i].name) == length && !memcmp(plan[i].name, name, length) && !strcmp(own, test))
 			return true;
 	}

@@ -21,7 +21,7 @@ static char *read_file(const char *path)
 
 	if (!memory)
 		fail("no memory for %s", path);
-	while (file && (got = fread(part, 1, sizeof part, file)) > 0)
+	while (file && (got = fread(part, 1, sizeof(part), file)) > 0)
 		fwrite(part, 1, got, memory);
 	if (file)
 		fclose(file);
@@ -32,7 +32,7 @@ static char *read_file(const char *path)
 
 static void add_result(struct results *results, struct json *json)
 {
-	results->result = realloc(results->result, (results->count + 1) * sizeof *results->result);
+	results->result = realloc(results->result, (results->count + 1) * sizeof(*results->result));
 	if (!results->result)
 		fail("no memory for results");
 	struct result *result = &results->result[results->count++];
@@ -60,7 +60,7 @@ static size_t place_of_transport(const char *transport)
 	static const char *const first[] = {TRANSPORTS_FIRST};
 	size_t place = 0;
 
-	while (place < sizeof first / sizeof first[0] && strcmp(first[place], transport) != 0)
+	while (place < sizeof(first) / sizeof(first[0]) && strcmp(first[place], transport) != 0)
 		place++;
 	return place;
 }
@@ -83,7 +83,7 @@ static void read_result(struct results *results, const char *directory, const ch
 {
 	char path[4096];
 
-	snprintf(path, sizeof path, "%s/%s", directory, name);
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	char *text = read_file(path);
 	struct json *json = json_parse(text);
 	free(text);
@@ -109,7 +109,7 @@ void bench_results_read(struct results *results, const char *directory)
 	}
 	closedir(folder);
 	if (results->count)
-		qsort(results->result, results->count, sizeof *results->result, compare_results);
+		qsort(results->result, results->count, sizeof(*results->result), compare_results);
 }
 
 void bench_results_free(struct results *results)

@@ -122,7 +122,7 @@ int segments(struct session *session)
 		most = (uint32_t)session->limits.max_md_iovecs;
 	output_fact("latency", "half a round trip of puts; one receive descriptor for all");
 	output_fact("segments", "of PTL_MD_IOVEC, of equal length, %u bytes between them", GAP);
-	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < count; i++)
 		for (uint32_t n = 1; n <= most && n <= (sizes[i] ? sizes[i] : 1); n *= factor)
 			measure_segments(session, sizes[i], n);

@@ -40,7 +40,7 @@ static const struct protocol {
 	{"pipeline", LONG_BYTES / FRAGMENTS, FRAGMENTS, false, false},
 };
 
-#define PROTOCOLS (sizeof protocols / sizeof protocols[0])
+#define PROTOCOLS (sizeof(protocols) / sizeof(protocols[0]))
 
 /* The quickest use of each protocol, at the initiator, ns. */
 static struct use {
@@ -143,7 +143,7 @@ static bool is_told(const struct trace_event *event)
 		return true;
 	if (!strcmp(event->category, "NIC"))
 		return false;
-	for (size_t i = 0; i < sizeof too_small / sizeof too_small[0]; i++)
+	for (size_t i = 0; i < sizeof(too_small) / sizeof(too_small[0]); i++)
 		if (!strcmp(event->name, too_small[i]))
 			return false;
 	return true;
@@ -197,7 +197,7 @@ static void print_moment(const struct protocol *protocol, const struct scene *sc
 
 	if (event->kind == TRACE_ARRIVED && moment->arrow < 0)
 		return; /* of an operation before */
-	snprintf(text, sizeof text, "%s%s", event->name, done[event->kind]);
+	snprintf(text, sizeof(text), "%s%s", event->name, done[event->kind]);
 	output_row((union cell[]){{.text = protocol->name},
 				  {event->us - scene->begin},
 				  {event->kind == TRACE_SLICE ? event->lasts_us : NAN},
@@ -211,12 +211,12 @@ static void print_protocol(size_t number, const struct trace_events events[2])
 {
 	struct scene scene = {.begin = (double)shown[number].begin / 1e3, .end = (double)shown[number].end / 1e3};
 
-	scene.moments = calloc(events[INITIATOR].count + events[TARGET].count + 1, sizeof *scene.moments);
+	scene.moments = calloc(events[INITIATOR].count + events[TARGET].count + 1, sizeof(*scene.moments));
 	if (!scene.moments)
 		fail("no memory for the sequence of a %s", protocols[number].name);
 	add_moments(&scene, &events[INITIATOR], INITIATOR);
 	add_moments(&scene, &events[TARGET], TARGET);
-	qsort(scene.moments, scene.count, sizeof *scene.moments, by_time);
+	qsort(scene.moments, scene.count, sizeof(*scene.moments), by_time);
 	number_arrows(&scene);
 	for (size_t i = 0; i < scene.count; i++)
 		print_moment(&protocols[number], &scene, &scene.moments[i]);
@@ -228,7 +228,7 @@ static void read_timeline(struct trace_events *events, const char *directory, pt
 {
 	char path[128];
 
-	snprintf(path, sizeof path, "%s/t.%u.%u.json", directory, id.nid, id.pid);
+	snprintf(path, sizeof(path), "%s/t.%u.%u.json", directory, id.nid, id.pid);
 	trace_events_read(events, path);
 	unlink(path);
 }
@@ -257,7 +257,7 @@ int sequence(const struct options *options)
 
 	if (!mkdtemp(directory))
 		fail("no directory in /tmp for timelines");
-	snprintf(path, sizeof path, "%s/t", directory);
+	snprintf(path, sizeof(path), "%s/t", directory);
 	own.settings = (const struct setting[]){{"PTL_TRACE", path}, {"PTL_TRACE", path}};
 	own.load.size_max = LONG_BYTES;
 	fflush(stdout);
@@ -278,7 +278,7 @@ int sequence(const struct options *options)
 			  "stages are on");
 	output_fact("short, long", "%d and %d bytes, acknowledged; store and forward, pipeline: %d fragments",
 		    SHORT_BYTES, LONG_BYTES, FRAGMENTS);
-	output_table(columns, sizeof columns / sizeof columns[0]);
+	output_table(columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < PROTOCOLS; i++)
 		print_protocol(i, events);
 	trace_events_free(&events[INITIATOR]);

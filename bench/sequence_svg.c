@@ -78,7 +78,7 @@ static void write_slice(struct panel *panel, size_t row)
 	enum line line = line_of(panel, row);
 	char label[96];
 
-	snprintf(label, sizeof label, "%s, %.*f us", text_of(panel, row, panel->at.event), lasts < 10 ? 2 : 0, lasts);
+	snprintf(label, sizeof(label), "%s, %.*f us", text_of(panel, row, panel->at.event), lasts < 10 ? 2 : 0, lasts);
 	fprintf(panel->out, "<rect class=\"slice\" x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"%.1f\"><title>",
 		line_x[line] - 5, y, height);
 	html_text(panel->out, label);
@@ -105,7 +105,7 @@ static void write_arrow(const struct panel *panel, size_t from)
 		/* "PUT sent": the message is the first word. */
 		const char *text = text_of(panel, from, panel->at.event);
 		char message[32];
-		snprintf(message, sizeof message, "%.*s", (int)strcspn(text, " "), text);
+		snprintf(message, sizeof(message), "%.*s", (int)strcspn(text, " "), text);
 		html_text(panel->out, message);
 		fprintf(panel->out, "</text>\n");
 		return;

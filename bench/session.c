@@ -67,7 +67,7 @@ int session_try_interface(struct session *session, ptl_pid_t pid, const char **c
 	if ((code = PtlNicReady(session->ni)) != PTL_OK)
 		return code;
 	session->ready_ns = (double)(monotonic_ns() - start);
-	PtlNicInfo(session->ni, session->info, sizeof session->info);
+	PtlNicInfo(session->ni, session->info, sizeof(session->info));
 	*call = "PtlGetId";
 	return PtlGetId(session->ni, &session->self);
 }
@@ -133,7 +133,7 @@ static size_t sink_size(const struct workload *load)
 /* Before the fork. */
 static struct common *new_common(void)
 {
-	struct common *common = mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct common *common = mmap(NULL, sizeof(*common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (common == MAP_FAILED)
 		fail("no memory for two processes to share");
@@ -155,13 +155,13 @@ static void send_hello(const struct session *session)
 	hello.cpu = session->peers.cpu[session->peers.role];
 	if (session->raw)
 		raw_get_name(session, &hello.raw);
-	control_send(&session->peers, &hello, sizeof hello);
+	control_send(&session->peers, &hello, sizeof(hello));
 }
 
 static void receive_hello(struct session *session, struct hello *hello)
 {
-	control_receive(&session->peers, hello, sizeof *hello);
-	if (strncmp(hello->version, PTLBENCH_VERSION, sizeof hello->version) != 0)
+	control_receive(&session->peers, hello, sizeof(*hello));
+	if (strncmp(hello->version, PTLBENCH_VERSION, sizeof(hello->version)) != 0)
 		fail("the other side is ptlbench %.24s, this is " PTLBENCH_VERSION, hello->version);
 	session->other = hello->id;
 	session->peers.cpu[!session->peers.role] = hello->cpu;
@@ -250,7 +250,7 @@ void session_place_nic_thread(const struct options *options)
 	char cpu[16];
 
 	peers_prepare(&place);
-	snprintf(cpu, sizeof cpu, "%d", place.cpu[TARGET]);
+	snprintf(cpu, sizeof(cpu), "%d", place.cpu[TARGET]);
 	if (options->mode && !strcmp(options->mode, "dedicated"))
 		setenv("PTL_NIC_CPUS", cpu, 0);
 }
@@ -279,8 +279,8 @@ void session_open_bare(struct session *session, const struct options *options)
 	if (session->load.raw != RAW_SLOTS) {
 		session->raw = raw_open(session);
 		raw_get_name(session, &mine);
-		control_send(&session->peers, &mine, sizeof mine);
-		control_receive(&session->peers, &other, sizeof other);
+		control_send(&session->peers, &mine, sizeof(mine));
+		control_receive(&session->peers, &other, sizeof(other));
 		raw_set_peer(session->raw, &other);
 	}
 	peers_pin(&session->peers);

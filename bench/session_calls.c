@@ -14,7 +14,7 @@ void portals_refused(int code, const char *call)
 
 void session_forget(struct session *session)
 {
-	memset(session->seen, 0, sizeof session->seen);
+	memset(session->seen, 0, sizeof(session->seen));
 }
 
 static bool take_event(struct session *session, bool wait)

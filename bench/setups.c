@@ -19,7 +19,7 @@ static void answer_latency(struct session *session, struct peers *parent, uint64
 	measure_row(session, &series, 1);
 	double us = samples_summary(&series.samples).median / 2000;
 	samples_free(&series.samples);
-	control_send(parent, &us, sizeof us);
+	control_send(parent, &us, sizeof(us));
 }
 
 static struct run timed_run(uint64_t size)
@@ -33,15 +33,15 @@ static void answer_stages(struct session *session, struct peers *parent, uint64_
 	static struct stage_times times[2];
 
 	measure_nic_timing(session, &run, times);
-	control_send(parent, times, sizeof times);
+	control_send(parent, times, sizeof(times));
 }
 
 static void obey(struct session *session, struct peers *parent)
 {
 	struct request request;
 
-	for (control_receive(parent, &request, sizeof request); request.kind != END;
-	     control_receive(parent, &request, sizeof request))
+	for (control_receive(parent, &request, sizeof(request)); request.kind != END;
+	     control_receive(parent, &request, sizeof(request)))
 		(request.kind == MEASURE ? answer_latency : answer_stages)(session, parent, request.size);
 	measure_end(session);
 }
@@ -65,14 +65,14 @@ double setups_measure(const struct peers *pair, uint64_t size)
 	const struct request request = {MEASURE, size};
 	double us;
 
-	control_send(pair, &request, sizeof request);
-	control_receive(pair, &us, sizeof us);
+	control_send(pair, &request, sizeof(request));
+	control_receive(pair, &us, sizeof(us));
 	return us;
 }
 
 void setups_medians(const struct peers *pairs, size_t count, uint64_t size, uint32_t rounds, double *median_us)
 {
-	struct samples *us = calloc(count, sizeof *us);
+	struct samples *us = calloc(count, sizeof(*us));
 
 	if (!us)
 		fail("no memory for %zu medians", count);
@@ -101,8 +101,8 @@ static void time_stages(const struct peers *pair, uint64_t size, struct stage_ti
 {
 	const struct request request = {TIME_STAGES, size};
 
-	control_send(pair, &request, sizeof request);
-	control_receive(pair, times, 2 * sizeof *times);
+	control_send(pair, &request, sizeof(request));
+	control_receive(pair, times, 2 * sizeof(*times));
 }
 
 void setups_row(const struct session *session, const union cell *cells, const struct peers *pair, uint64_t size)
@@ -120,7 +120,7 @@ void setups_close(struct peers *pairs, size_t count)
 	const struct request request = {.kind = END};
 
 	for (size_t i = 0; i < count; i++) {
-		control_send(&pairs[i], &request, sizeof request);
+		control_send(&pairs[i], &request, sizeof(request));
 		peers_part(&pairs[i]);
 		peers_finish(&pairs[i]);
 	}

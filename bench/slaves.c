@@ -24,7 +24,7 @@ static bool obey_clocks(struct session *session, const struct peers *master, uin
 		control_meet(master);
 	} else if (wanted == CLOCKS_OFF) {
 		stage_times_take(session->ni, &times);
-		control_send(master, &times, sizeof times);
+		control_send(master, &times, sizeof(times));
 	}
 	return wanted == CLOCKS_ON || wanted == CLOCKS_OFF;
 }
@@ -54,8 +54,8 @@ static void be_slave(struct peers *master, const void *options)
 	own.unpinned = true;
 	control_meet(master);
 	session_open_alone(&session, &own, PTL_PID_ANY);
-	control_send(master, &session.self, sizeof session.self);
-	control_receive(master, &session.other, sizeof session.other);
+	control_send(master, &session.self, sizeof(session.self));
+	control_receive(master, &session.other, sizeof(session.other));
 	session_attach_sink(&session, session.sink_size);
 	control_meet(master);
 	serve(&session, master);
@@ -66,8 +66,8 @@ static void be_slave(struct peers *master, const void *options)
 void slaves_fork(struct slaves *slaves, unsigned count, const struct options *options)
 {
 	*slaves = (struct slaves){.count = count,
-				  .peers = calloc(count, sizeof *slaves->peers),
-				  .ids = calloc(count, sizeof *slaves->ids)};
+				  .peers = calloc(count, sizeof(*slaves->peers)),
+				  .ids = calloc(count, sizeof(*slaves->ids))};
 	if (!slaves->peers || !slaves->ids)
 		fail("no memory for %u processes", count);
 	for (unsigned i = 0; i < count; i++)
@@ -91,8 +91,8 @@ void slaves_meet(struct slaves *slaves, struct session *master)
 	slaves->note = slaves_bind(master, 0);
 	for (unsigned i = 0; i < slaves->count; i++) {
 		control_meet(&slaves->peers[i]);
-		control_receive(&slaves->peers[i], &slaves->ids[i], sizeof slaves->ids[i]);
-		control_send(&slaves->peers[i], &master->self, sizeof master->self);
+		control_receive(&slaves->peers[i], &slaves->ids[i], sizeof(slaves->ids[i]));
+		control_send(&slaves->peers[i], &master->self, sizeof(master->self));
 		control_meet(&slaves->peers[i]);
 	}
 }
@@ -155,7 +155,7 @@ static void time_stages(struct session *master, const struct slaves *slaves,
 	time_batch(master, slaves, once, round);
 	stage_times_take(master->ni, &times[INITIATOR]);
 	slaves_put(slaves, 0, slaves->note, (int64_t)(CLOCKS_OFF - 1));
-	control_receive(&slaves->peers[0], &times[TARGET], sizeof times[TARGET]);
+	control_receive(&slaves->peers[0], &times[TARGET], sizeof(times[TARGET]));
 }
 
 void slaves_row(struct session *master, const struct slaves *slaves, const union cell *cells,

@@ -10,7 +10,7 @@ static uint64_t position, head_seen; /* of what we read, and in the queue we wri
 static void slots_prepare(struct session *session, const struct run *run)
 {
 	(void)run;
-	memset(&session->common->queue[session->peers.role], 0, sizeof session->common->queue[0]);
+	memset(&session->common->queue[session->peers.role], 0, sizeof(session->common->queue[0]));
 	position = head_seen = 0;
 }
 

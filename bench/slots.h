@@ -40,7 +40,7 @@ static inline void slot_put(struct slot *slots, uint64_t position, const char *p
 {
 	struct slot *slot = &slots[position % SLOTS];
 
-	memcpy(slot->payload, payload, sizeof slot->payload);
+	memcpy(slot->payload, payload, sizeof(slot->payload));
 	atomic_store_explicit(&slot->sequence, position + 1, memory_order_release);
 }
 
@@ -51,7 +51,7 @@ static inline void slot_take(struct slot *slots, uint64_t position, char *payloa
 	for (unsigned turn = 1; atomic_load_explicit(&slot->sequence, memory_order_acquire) != position + 1; turn++)
 		if (turn % SLOT_PATIENCE == 0)
 			sched_yield();
-	memcpy(payload, slot->payload, sizeof slot->payload);
+	memcpy(payload, slot->payload, sizeof(slot->payload));
 }
 
 /* Waits until the reader has left the place; pairs with the release store in slot_left(). */

@@ -34,9 +34,9 @@ void stage_rows_open(const struct session *session, const struct column *columns
 	size_t stages = session->load.nic_timing ? 2 * STAGE_COLUMNS : 0;
 
 	table.own = count;
-	table.columns = grow(table.columns, (count + stages) * sizeof *table.columns);
-	table.cells = grow(table.cells, (count + stages) * sizeof *table.cells);
-	memcpy(table.columns, columns, count * sizeof *columns);
+	table.columns = grow(table.columns, (count + stages) * sizeof(*table.columns));
+	table.cells = grow(table.cells, (count + stages) * sizeof(*table.cells));
+	memcpy(table.columns, columns, count * sizeof(*columns));
 	if (stages) {
 		stage_columns("initiator", &table.columns[count]);
 		stage_columns("target", &table.columns[count + STAGE_COLUMNS]);
@@ -60,7 +60,7 @@ static struct timed_row *time_row(struct session *session, struct run run)
 
 static void keep_row(const struct run *run, const struct stage_times times[2])
 {
-	table.rows = grow(table.rows, (table.count + 1) * sizeof *table.rows);
+	table.rows = grow(table.rows, (table.count + 1) * sizeof(*table.rows));
 	struct timed_row *row = &table.rows[table.count++];
 
 	*row = (struct timed_row){.times = {times[INITIATOR], times[TARGET]}};
@@ -71,7 +71,7 @@ static void keep_row(const struct run *run, const struct stage_times times[2])
 void stage_row_with(const struct session *session, const union cell *cells, const struct run *run,
 		    const struct stage_times times[2])
 {
-	memcpy(table.cells, cells, table.own * sizeof *cells);
+	memcpy(table.cells, cells, table.own * sizeof(*cells));
 	if (session->load.nic_timing) {
 		keep_row(run, times);
 		stage_cells(&times[INITIATOR], &table.cells[table.own]);
@@ -102,7 +102,7 @@ static void print_row(const struct timed_row *row, size_t number)
 	char name[128];
 
 	for (int role = INITIATOR; role <= TARGET; role++) {
-		snprintf(name, sizeof name, "NIC timing of the %s, row %zu: %u iterations of %llu bytes", roles[role],
+		snprintf(name, sizeof(name), "NIC timing of the %s, row %zu: %u iterations of %llu bytes", roles[role],
 			 number, run_iterations(&row->run), (unsigned long long)row->run.size);
 		if (*row->times[role].text)
 			output_block(name, row->times[role].text);

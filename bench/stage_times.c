@@ -22,10 +22,10 @@ static const char *const stage_names[PTL_STAGE_COUNT] = {
 
 void stage_times_take(ptl_handle_ni_t ni, struct stage_times *times)
 {
-	FILE *memory = fmemopen(times->text, sizeof times->text, "w");
+	FILE *memory = fmemopen(times->text, sizeof(times->text), "w");
 	ptl_nic_timing_t timing;
 
-	memset(times, 0, sizeof *times);
+	memset(times, 0, sizeof(*times));
 	if (!memory)
 		fail("no memory for the NIC timing table");
 	PTL(PtlNicTimingGet(ni, &timing));
@@ -43,7 +43,7 @@ void stage_times_take(ptl_handle_ni_t ni, struct stage_times *times)
 						       [STAGE_TOTAL_NS] = stage->total,
 						       [STAGE_CLOCK_NS] = stage->clock};
 
-		memcpy(times->figures[i], figures, sizeof figures);
+		memcpy(times->figures[i], figures, sizeof(figures));
 		/* What never happened took no time, not none. */
 		for (int figure = STAGE_COUNTED + 1; stage->count == 0 && figure < STAGE_FIGURES; figure++)
 			times->figures[i][figure] = NAN;
@@ -52,7 +52,7 @@ void stage_times_take(ptl_handle_ni_t ni, struct stage_times *times)
 
 void stage_times_none(struct stage_times *times)
 {
-	memset(times, 0, sizeof *times);
+	memset(times, 0, sizeof(*times));
 	times->messages = NAN;
 	for (int i = 0; i < PTL_STAGE_COUNT; i++)
 		for (int figure = 0; figure < STAGE_FIGURES; figure++)

@@ -15,7 +15,7 @@ void samples_add(struct samples *samples, double value)
 {
 	if (samples->count == samples->room) {
 		samples->room = samples->room ? 2 * samples->room : 256;
-		samples->value = realloc(samples->value, samples->room * sizeof *samples->value);
+		samples->value = realloc(samples->value, samples->room * sizeof(*samples->value));
 		if (!samples->value)
 			fail("no memory for %zu samples", samples->room);
 	}
@@ -52,7 +52,7 @@ struct summary samples_summary(struct samples *samples)
 	size_t count = samples->count;
 
 	if (count)
-		qsort(samples->value, count, sizeof *samples->value, compare_doubles);
+		qsort(samples->value, count, sizeof(*samples->value), compare_doubles);
 	return (struct summary){
 		.count = count,
 		.median = quantile(samples->value, count, 0.5),

@@ -12,7 +12,7 @@
 
 void table_add_column(struct table *table, const char *key)
 {
-	table->keys = realloc(table->keys, (table->column_count + 1) * sizeof *table->keys);
+	table->keys = realloc(table->keys, (table->column_count + 1) * sizeof(*table->keys));
 	char *copy = strdup(key);
 
 	if (!table->keys || !copy)
@@ -25,7 +25,7 @@ struct table_cell *table_add_row(struct table *table)
 	if (table->row_count == table->rows_room) {
 		table->rows_room = table->rows_room ? 2 * table->rows_room : 16;
 		table->cells =
-			realloc(table->cells, table->rows_room * (table->column_count + 1) * sizeof *table->cells);
+			realloc(table->cells, table->rows_room * (table->column_count + 1) * sizeof(*table->cells));
 		if (!table->cells)
 			fail("no memory for %zu rows", table->rows_room);
 	}
@@ -147,7 +147,7 @@ static bool meets(const struct table *table, size_t row, const char *condition, 
 	char key[KEY_MAX];
 	size_t name = strcspn(condition, "=");
 
-	if (name >= length || name >= sizeof key)
+	if (name >= length || name >= sizeof(key))
 		return false;
 	memcpy(key, condition, name);
 	key[name] = '\0';

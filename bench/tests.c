@@ -105,7 +105,7 @@ static const struct bench_test tests[] = {
 };
 /* clang-format on */
 
-#define TESTS (sizeof tests / sizeof tests[0])
+#define TESTS (sizeof(tests) / sizeof(tests[0]))
 
 void tests_print(FILE *out)
 {
@@ -129,7 +129,7 @@ const struct bench_test *tests_find(const char *name)
 
 	if (test)
 		return test;
-	const char *meant = name_nearest(name, 0, &tests[0].name, TESTS, sizeof tests[0]);
+	const char *meant = name_nearest(name, 0, &tests[0].name, TESTS, sizeof(tests[0]));
 	if (meant)
 		fail_usage("unknown test %s; did you mean %s? (ptlbench --help lists them)", name, meant);
 	fail_usage("unknown test %s (ptlbench --help lists them)", name);

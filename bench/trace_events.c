@@ -15,12 +15,12 @@ static struct trace_event *add(struct trace_events *events)
 {
 	if (events->count == events->room) {
 		events->room = events->room ? 2 * events->room : 1024;
-		events->event = realloc(events->event, events->room * sizeof *events->event);
+		events->event = realloc(events->event, events->room * sizeof(*events->event));
 		if (!events->event)
 			fail("no memory for a timeline of %zu events", events->room);
 	}
 	struct trace_event *event = &events->event[events->count++];
-	memset(event, 0, sizeof *event);
+	memset(event, 0, sizeof(*event));
 	return event;
 }
 
@@ -77,9 +77,9 @@ static void take(struct trace_events *events, const struct json *item, double ni
 	event->us = json_number(item, "ts");
 	event->lasts_us = *phase == 'X' ? json_number(item, "dur") : 0;
 	event->nic_thread = json_number(item, "tid") == nic_thread;
-	snprintf(event->name, sizeof event->name, "%s", json_text(item, "name"));
-	snprintf(event->category, sizeof event->category, "%s", json_text(item, "cat"));
-	snprintf(event->id, sizeof event->id, "%s", json_text(item, "id"));
+	snprintf(event->name, sizeof(event->name), "%s", json_text(item, "name"));
+	snprintf(event->category, sizeof(event->category), "%s", json_text(item, "cat"));
+	snprintf(event->id, sizeof(event->id), "%s", json_text(item, "id"));
 }
 
 void trace_events_read(struct trace_events *events, const char *path)

@@ -71,7 +71,7 @@ static void take_arrivals(void)
 		PTL(code);
 		if (event.type != PTL_EVENT_PUT_END)
 			continue;
-		struct unexpected *message = malloc(sizeof *message);
+		struct unexpected *message = malloc(sizeof(*message));
 		if (!message)
 			fail("no memory for an unexpected message");
 		*message = (struct unexpected){NULL, event.initiator, event.match_bits, event.mlength, event.offset};

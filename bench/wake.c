@@ -184,7 +184,7 @@ int wake(struct session *session)
 		    "of this: handing over to the transport and waking the target; from then to the target's first "
 		    "poll and from that to the caller; that poll, which handles the message");
 	output_fact("futex", "the same with a sleeper on a futex");
-	stage_rows_open(session, columns, sizeof columns / sizeof columns[0]);
+	stage_rows_open(session, columns, sizeof(columns) / sizeof(columns[0]));
 	measure_connect(session);
 	for (uint32_t trial = 0; trial < trials; trial++) {
 		samples_add(&put, measure_put(session, parts));

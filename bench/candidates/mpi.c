@@ -85,7 +85,7 @@ static void receive_window(const struct candidate_order *order, uint32_t i)
 
 static void post_in_front(const struct candidate_order *order)
 {
-	in_front = malloc((order->depth + 1) * sizeof *in_front);
+	in_front = malloc((order->depth + 1) * sizeof(*in_front));
 	for (uint32_t i = 0; i < order->depth; i++)
 		MPI_Irecv(to, 8, MPI_CHAR, !rank, 1000 + (int)i, MPI_COMM_WORLD, &in_front[i]);
 }

@@ -106,7 +106,7 @@ CANDIDATE_FUNCTION void candidate_pin(int rank)
 	int found = 0;
 
 	CPU_ZERO(&one);
-	if (sched_getaffinity(0, sizeof allowed, &allowed))
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		return;
 	for (int cpu = 0; cpu < CPU_SETSIZE && found <= rank; cpu++) {
 		if (!CPU_ISSET(cpu, &allowed))
@@ -115,7 +115,7 @@ CANDIDATE_FUNCTION void candidate_pin(int rank)
 		CPU_SET(cpu, &one);
 		found++;
 	}
-	sched_setaffinity(0, sizeof one, &one);
+	sched_setaffinity(0, sizeof(one), &one);
 }
 
 /* Exactly `size` bytes; false if the other end is closed. */
@@ -145,10 +145,10 @@ CANDIDATE_FUNCTION int candidate_connect(uint32_t rank, int32_t pid, int32_t oth
 	const char *path = getenv(CANDIDATE_SOCKET);
 	int fd = path ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
 
-	snprintf(address.sun_path, sizeof address.sun_path, "%s", path ? path : "");
-	snprintf(hello.text, sizeof hello.text, "%s", text);
-	if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof address) &&
-	    candidate_write(fd, &hello, sizeof hello))
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path ? path : "");
+	snprintf(hello.text, sizeof(hello.text), "%s", text);
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
+	    candidate_write(fd, &hello, sizeof(hello)))
 		return fd;
 	return -1;
 }
@@ -192,7 +192,7 @@ CANDIDATE_FUNCTION void candidate_live(uint32_t rank, const char *text, const st
 	struct candidate_order order;
 	int fd = candidate_connect(rank, getpid(), 0, text);
 
-	while (fd >= 0 && candidate_read(fd, &order, sizeof order)) {
+	while (fd >= 0 && candidate_read(fd, &order, sizeof(order))) {
 		const struct candidate_exchange *exchange = &exchanges[order.kind];
 		struct candidate_answer answer = {.count = rank ? 0 : order.batches};
 		if (exchange->prepare)
@@ -205,8 +205,8 @@ CANDIDATE_FUNCTION void candidate_live(uint32_t rank, const char *text, const st
 		if (exchange->finish)
 			exchange->finish(&order);
 		meet();
-		candidate_write(fd, &answer, sizeof answer);
-		candidate_write(fd, values, answer.count * sizeof *values);
+		candidate_write(fd, &answer, sizeof(answer));
+		candidate_write(fd, values, answer.count * sizeof(*values));
 	}
 }
 

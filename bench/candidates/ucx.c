@@ -120,7 +120,7 @@ static void receive_window(const struct candidate_order *order, uint32_t i)
 
 static void post_in_front(const struct candidate_order *order)
 {
-	in_front = malloc((order->depth + 1) * sizeof *in_front);
+	in_front = malloc((order->depth + 1) * sizeof(*in_front));
 	for (uint32_t i = 0; i < order->depth; i++)
 		in_front[i] = start_receive(8, TAG_FRONT + i);
 }
@@ -192,9 +192,9 @@ static void open_worker(void)
 /* Something of any length to the other side, and its something; to be freed. */
 static void *trade(const void *mine, size_t length)
 {
-	candidate_write(mate, &length, sizeof length);
+	candidate_write(mate, &length, sizeof(length));
 	candidate_write(mate, mine, length);
-	if (!candidate_read(mate, &length, sizeof length))
+	if (!candidate_read(mate, &length, sizeof(length)))
 		exit(1);
 	void *its = malloc(length);
 	candidate_read(mate, its, length);
@@ -228,7 +228,7 @@ static void open_memory(void)
 	require(ucp_mem_query(memory, &attributes), "ucp_mem_query");
 	to = attributes.address;
 	require(ucp_rkey_pack(context, memory, &packed, &length), "ucp_rkey_pack");
-	uint64_t mine = (uintptr_t)to, *its = trade(&mine, sizeof mine);
+	uint64_t mine = (uintptr_t)to, *its = trade(&mine, sizeof(mine));
 	target = *its;
 	require(ucp_ep_rkey_unpack(endpoint, trade(packed, length), &key), "ucp_ep_rkey_unpack");
 	from = candidate_written(malloc(CANDIDATE_LARGEST));
@@ -251,7 +251,7 @@ int main(void)
 	open_worker();
 	open_endpoint();
 	open_memory();
-	snprintf(text, sizeof text, "UCX %s, UCX_TLS=%s", ucp_get_version_string(),
+	snprintf(text, sizeof(text), "UCX %s, UCX_TLS=%s", ucp_get_version_string(),
 		 getenv("UCX_TLS") ? getenv("UCX_TLS") : "(its choice)");
 	candidate_live((uint32_t)rank, text, exchanges, meet);
 	return 0;
