@@ -15,7 +15,7 @@ int am_bundle_create(ptl_handle_ni_t ni, const struct am_options *options, am_bu
 	const struct am_options chosen = options ? *options : am_defaults;
 	if (chosen.flow > AM_FETCH || chosen.credits == 0 || chosen.requests == 0 || chosen.requests > MOST_REQUESTS)
 		return -EINVAL;
-	am_bundle *made = calloc(1, sizeof *made);
+	am_bundle *made = calloc(1, sizeof(*made));
 	if (!made)
 		return -ENOMEM;
 	made->ni = ni;
@@ -74,7 +74,7 @@ static int open_endpoint(am_endpoint *endpoint)
 {
 	for (unsigned i = 0; i < ENTRIES; i++)
 		endpoint->entries[i] = PTL_INVALID_HANDLE;
-	endpoint->slots = calloc(endpoint->bundle->options.requests, sizeof *endpoint->slots);
+	endpoint->slots = calloc(endpoint->bundle->options.requests, sizeof(*endpoint->slots));
 	int rc = endpoint->slots ? am_places_open(endpoint, &endpoint->requests, am_request_sent) : -ENOMEM;
 	if (rc == 0)
 		rc = am_places_open(endpoint, &endpoint->replies, am_reply_sent);
@@ -89,7 +89,7 @@ int am_endpoint_create(am_bundle *bundle, uint16_t number, uint32_t tag, am_endp
 {
 	if (number >= ENDPOINTS)
 		return -EINVAL;
-	am_endpoint *made = calloc(1, sizeof *made);
+	am_endpoint *made = calloc(1, sizeof(*made));
 	if (!made)
 		return -ENOMEM;
 	made->bundle = bundle;

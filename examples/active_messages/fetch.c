@@ -41,7 +41,7 @@ void am_cut_off(struct source *source, const ptl_event_t *event)
 		am_arrive(source, event, (struct arrival){.length = 0});
 		return;
 	}
-	struct fetch *fetch = malloc(sizeof *fetch);
+	struct fetch *fetch = malloc(sizeof(*fetch));
 	char *bytes = malloc(event->rlength);
 	if (!fetch || !bytes) {
 		free(fetch);

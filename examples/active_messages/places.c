@@ -7,7 +7,7 @@ int am_places_open(am_endpoint *endpoint, struct places *places, void (*event)(s
 	unsigned count = endpoint->bundle->options.requests;
 	places->source = (struct source){event, endpoint};
 	places->bytes = calloc(count, SLOT);
-	places->free = calloc(count, sizeof *places->free);
+	places->free = calloc(count, sizeof(*places->free));
 	if (!places->bytes || !places->free)
 		return -ENOMEM;
 	for (unsigned i = 0; i < count; i++)

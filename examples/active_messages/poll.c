@@ -40,10 +40,10 @@ static bool open_message(const struct arrival *arrival, uint64_t *arguments, voi
 {
 	const struct header *header = &arrival->header;
 	uint64_t where[2];
-	size_t first = header->body == BULK ? sizeof where : 0, head = first + header->count * sizeof *arguments;
+	size_t first = header->body == BULK ? sizeof(where) : 0, head = first + header->count * sizeof(*arguments);
 	if (header->count > AM_ARGUMENTS || arrival->length < head + header->padding)
 		return false;
-	memcpy(arguments, arrival->bytes + first, header->count * sizeof *arguments);
+	memcpy(arguments, arrival->bytes + first, header->count * sizeof(*arguments));
 	*length = arrival->length - head - header->padding;
 	*data = *length ? (void *)(uintptr_t)(arrival->bytes + head) : NULL;
 	if (header->body != BULK)
@@ -98,7 +98,7 @@ static void tell_undeliverable(struct arrival *arrival, unsigned peer, unsigned 
 
 void am_slot_fail(am_endpoint *endpoint, unsigned number, int reason)
 {
-	struct arrival *arrival = calloc(1, sizeof *arrival);
+	struct arrival *arrival = calloc(1, sizeof(*arrival));
 	if (!arrival) {
 		endpoint->bundle->failure = -ENOMEM;
 		return;
@@ -109,7 +109,7 @@ void am_slot_fail(am_endpoint *endpoint, unsigned number, int reason)
 	arrival->header = (struct header){.slot = number, .body = UNDELIVERABLE, .count = 1};
 	arrival->reason = (uint64_t)reason;
 	arrival->bytes = (const char *)&arrival->reason;
-	arrival->length = sizeof arrival->reason;
+	arrival->length = sizeof(arrival->reason);
 	am_queue_put(&endpoint->bundle->replies, arrival);
 }
 

@@ -30,7 +30,7 @@ static void probe_peer(am_endpoint *endpoint, unsigned index)
 {
 	am_bundle *bundle = endpoint->bundle;
 	struct peer *peer = &endpoint->peers[index];
-	struct probe *probe = malloc(sizeof *probe);
+	struct probe *probe = malloc(sizeof(*probe));
 	if (!probe)
 		return;
 	*probe = (struct probe){{probe_event, endpoint}, index, PTL_INVALID_HANDLE};

@@ -41,16 +41,16 @@ static int attach(am_endpoint *endpoint, ptl_match_bits_t bits, ptl_match_bits_t
 bool am_bulk_place(const struct arrival *arrival, uint64_t where[2])
 {
 	const am_endpoint *endpoint = arrival->endpoint;
-	if (!endpoint->segment || arrival->length < 2 * sizeof *where)
+	if (!endpoint->segment || arrival->length < 2 * sizeof(*where))
 		return false;
-	memcpy(where, arrival->bytes, 2 * sizeof *where);
+	memcpy(where, arrival->bytes, 2 * sizeof(*where));
 	return where[0] <= endpoint->segment_length && where[1] <= endpoint->segment_length - where[0];
 }
 
 void am_arrive(struct source *source, const ptl_event_t *event, struct arrival about)
 {
 	am_bundle *bundle = source->endpoint->bundle;
-	struct arrival *arrival = malloc(sizeof *arrival);
+	struct arrival *arrival = malloc(sizeof(*arrival));
 	if (!arrival) {
 		bundle->failure = -ENOMEM;
 		return;
@@ -115,7 +115,7 @@ static void block_event(struct source *source, const ptl_event_t *event)
 
 static int add_block(am_endpoint *endpoint, unsigned channel)
 {
-	struct block *block = calloc(1, sizeof *block);
+	struct block *block = calloc(1, sizeof(*block));
 	if (!block)
 		return -ENOMEM;
 	block->source = (struct source){block_event, endpoint};
@@ -184,7 +184,7 @@ static void landing_event(struct source *source, const ptl_event_t *event)
 		am_queue_put(data.is_reply ? &bundle->replies : &bundle->requests, message);
 		return;
 	}
-	struct arrival *early = malloc(sizeof *early);
+	struct arrival *early = malloc(sizeof(*early));
 	if (!early) {
 		bundle->failure = -ENOMEM;
 		return;

@@ -76,12 +76,12 @@ static size_t compose(char *at, const struct message *message, unsigned *padding
 	char *end = at;
 	if (message->body == BULK) {
 		uint64_t where[] = {message->offset, message->length};
-		memcpy(end, where, sizeof where);
-		end += sizeof where;
+		memcpy(end, where, sizeof(where));
+		end += sizeof(where);
 	}
 	if (message->count)
-		memcpy(end, message->arguments, message->count * sizeof *message->arguments);
-	end += message->count * sizeof *message->arguments;
+		memcpy(end, message->arguments, message->count * sizeof(*message->arguments));
+	end += message->count * sizeof(*message->arguments);
 	*padding = 0;
 	if (message->body == PLAIN && message->length) {
 		memcpy(end, message->data, message->length);

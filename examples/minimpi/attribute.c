@@ -48,7 +48,7 @@ int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_at
 	while (i < key_count && keys[i].used)
 		i++;
 	if (i == key_count) {
-		keys = realloc(keys, (size_t)++key_count * sizeof *keys);
+		keys = realloc(keys, (size_t)++key_count * sizeof(*keys));
 		if (!keys)
 			job_fail("realloc", "no memory");
 	}
@@ -114,7 +114,7 @@ static int remove_one(MPI_Comm comm, struct attribute **place)
 
 static void add(MPI_Comm comm, int key, void *value)
 {
-	struct attribute *attribute = job_memory(sizeof *attribute);
+	struct attribute *attribute = job_memory(sizeof(*attribute));
 	*attribute = (struct attribute){key, value, comm->attributes};
 	comm->attributes = attribute;
 	find_key(key)->users++;

@@ -63,11 +63,11 @@ void comm_open(void)
 	self->ranks[0] = job.rank;
 	group_find_self(everybody);
 	group_find_self(self);
-	memset(free_contexts, 0xff, sizeof free_contexts);
+	memset(free_contexts, 0xff, sizeof(free_contexts));
 	fill(&minimpi_world, everybody, 0);
 	fill(&minimpi_self, self, 2);
-	memcpy(minimpi_world.name, "MPI_COMM_WORLD", sizeof "MPI_COMM_WORLD");
-	memcpy(minimpi_self.name, "MPI_COMM_SELF", sizeof "MPI_COMM_SELF");
+	memcpy(minimpi_world.name, "MPI_COMM_WORLD", sizeof("MPI_COMM_WORLD"));
+	memcpy(minimpi_self.name, "MPI_COMM_SELF", sizeof("MPI_COMM_SELF"));
 }
 
 void comm_close(void)
@@ -85,7 +85,7 @@ int comm_new(MPI_Comm parent, MPI_Group group, MPI_Comm *result)
 		group_release(group);
 		return error;
 	}
-	*result = job_memory(sizeof **result);
+	*result = job_memory(sizeof(**result));
 	fill(*result, group, context);
 	(*result)->handler = parent->handler;
 	errors_hold(parent->handler);
@@ -190,12 +190,13 @@ static int by_key(const void *a, const void *b)
 static int split(MPI_Comm comm, const struct choice *own, MPI_Comm *result)
 {
 	const int size = comm->group->size;
-	struct choice *choices = job_memory((size_t)size * sizeof *choices);
-	int error = collective_allgather(own, sizeof *own, MPI_BYTE, choices, sizeof *own, MPI_BYTE, comm), members = 0;
+	struct choice *choices = job_memory((size_t)size * sizeof(*choices));
+	int error = collective_allgather(own, sizeof(*own), MPI_BYTE, choices, sizeof(*own), MPI_BYTE, comm),
+	    members = 0;
 	for (int i = 0; i < size && !error; i++)
 		if (own->color != MPI_UNDEFINED && choices[i].color == own->color)
 			choices[members++] = choices[i];
-	qsort(choices, (size_t)members, sizeof *choices, by_key);
+	qsort(choices, (size_t)members, sizeof(*choices), by_key);
 	MPI_Group group = group_new(members);
 	for (int i = 0; i < members; i++)
 		group->ranks[i] = comm->group->ranks[choices[i].rank];
@@ -229,7 +230,7 @@ int MPI_Comm_free(MPI_Comm *comm)
 int MPI_Comm_set_name(MPI_Comm comm, const char *name)
 {
 	CHECKED(comm, name, MPI_ERR_ARG);
-	strncpy(comm->name, name, sizeof comm->name - 1);
+	strncpy(comm->name, name, sizeof(comm->name) - 1);
 	return MPI_SUCCESS;
 }
 

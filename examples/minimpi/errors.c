@@ -109,7 +109,7 @@ int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function *function, MPI_Errha
 {
 	if (!function || !handler)
 		return errors_check(MPI_COMM_WORLD, MPI_ERR_ARG, __func__);
-	*handler = job_memory(sizeof **handler);
+	*handler = job_memory(sizeof(**handler));
 	**handler = (struct minimpi_handler){function, 1};
 	return MPI_SUCCESS;
 }

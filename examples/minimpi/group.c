@@ -18,7 +18,7 @@ struct minimpi_group minimpi_empty = {.rank = MPI_UNDEFINED, .users = 1};
 
 MPI_Group group_new(int size)
 {
-	MPI_Group group = job_memory(sizeof *group);
+	MPI_Group group = job_memory(sizeof(*group));
 	*group = (struct minimpi_group){size, MPI_UNDEFINED, 1, job_memory((size_t)size * sizeof(int))};
 	return group;
 }
@@ -112,7 +112,7 @@ static int finish(const int *ranks, int size, MPI_Group *result)
 		return MPI_SUCCESS;
 	}
 	*result = group_new(size);
-	memcpy((*result)->ranks, ranks, (size_t)size * sizeof *ranks);
+	memcpy((*result)->ranks, ranks, (size_t)size * sizeof(*ranks));
 	group_find_self(*result);
 	return MPI_SUCCESS;
 }
@@ -133,7 +133,7 @@ static int mark(MPI_Group group, int count, const int *ranks, bool *chosen)
 static int choose(MPI_Group group, int count, const int *ranks, bool listed, MPI_Group *result)
 {
 	bool *chosen = job_memory((size_t)group->size);
-	int *world = job_memory((size_t)group->size * sizeof *world), size = 0;
+	int *world = job_memory((size_t)group->size * sizeof(*world)), size = 0;
 	const int error = mark(group, count, ranks, chosen);
 	if (!error && listed)
 		for (; size < count; size++)
@@ -166,7 +166,7 @@ int MPI_Group_excl(MPI_Group group, int count, const int *ranks, MPI_Group *resu
 /* (first, last, stride) each. */
 static int choose_ranges(MPI_Group group, int count, int ranges[][3], bool listed, MPI_Group *result)
 {
-	int *ranks = job_memory((size_t)group->size * sizeof *ranks), size = 0, error = MPI_SUCCESS;
+	int *ranks = job_memory((size_t)group->size * sizeof(*ranks)), size = 0, error = MPI_SUCCESS;
 	for (int i = 0; i < count && !error; i++) {
 		const int first = ranges[i][0], last = ranges[i][1], stride = ranges[i][2];
 		if (stride == 0)
@@ -201,7 +201,7 @@ int MPI_Group_range_excl(MPI_Group group, int count, int ranges[][3], MPI_Group 
 /* Ranks of the first that are, or are not, in the second, then (union) what is in the second only. */
 static int combine(MPI_Group group, MPI_Group other, bool common, bool apart, bool rest, MPI_Group *result)
 {
-	int *world = job_memory((size_t)(group->size + other->size) * sizeof *world), size = 0;
+	int *world = job_memory((size_t)(group->size + other->size) * sizeof(*world)), size = 0;
 	for (int i = 0; i < group->size; i++)
 		if (group_find(other, group->ranks[i]) == MPI_UNDEFINED ? apart : common)
 			world[size++] = group->ranks[i];

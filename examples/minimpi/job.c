@@ -17,7 +17,7 @@ static void find_ranks(void)
 		job_fail("PtlGetRank", "a job of no processes");
 	job.rank = (int)rank;
 	job.size = (int)size;
-	job.peers = job_memory(size * sizeof *job.peers);
+	job.peers = job_memory(size * sizeof(*job.peers));
 	for (unsigned i = 0; i < size; i++) {
 		job.peers[i] = (struct peer){0};
 		if (code == PTL_OK)

@@ -63,7 +63,7 @@ static void try_launcher(const struct arguments *arguments)
 	char count[16];
 	int extra = 0;
 	char *words[16];
-	snprintf(count, sizeof count, "%d", arguments->processes);
+	snprintf(count, sizeof(count), "%d", arguments->processes);
 	if (getenv("SLURM_JOB_ID")) {
 		words[extra++] = "srun";
 		words[extra++] = "--mpi=pmix";
@@ -78,11 +78,11 @@ static void try_launcher(const struct arguments *arguments)
 	size_t rest = 0;
 	while (arguments->program[rest])
 		rest++;
-	char **all = malloc(((size_t)extra + rest + 1) * sizeof *all);
+	char **all = malloc(((size_t)extra + rest + 1) * sizeof(*all));
 	if (!all)
 		die("malloc");
-	memcpy(all, words, (size_t)extra * sizeof *all);
-	memcpy(all + extra, arguments->program, (rest + 1) * sizeof *all);
+	memcpy(all, words, (size_t)extra * sizeof(*all));
+	memcpy(all + extra, arguments->program, (rest + 1) * sizeof(*all));
 	execvp(all[0], all);
 	free(all); /* there is none */
 }
@@ -132,7 +132,7 @@ static _Noreturn void become_program(const struct arguments *arguments, int rank
 		_exit(1); /* the launcher is gone */
 	for (int i = 0; i < arguments->processes; i++)
 		used += (size_t)snprintf(nids + used, room - used, "%s%u", i ? ":" : "", nid);
-	snprintf(number, sizeof number, "%d", rank);
+	snprintf(number, sizeof(number), "%d", rank);
 	setenv("PTL_MY_RID", number, 1);
 	setenv("PTL_NIDMAP", nids, 1);
 	setenv("PTL_PIDMAP", pids, 1);
@@ -147,7 +147,7 @@ struct child {
 
 static struct child *start(const struct arguments *arguments, unsigned nid)
 {
-	struct child *children = malloc((size_t)arguments->processes * sizeof *children);
+	struct child *children = malloc((size_t)arguments->processes * sizeof(*children));
 	if (!children)
 		die("malloc");
 	for (int i = 0; i < arguments->processes; i++) {

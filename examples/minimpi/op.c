@@ -191,7 +191,7 @@ static void locate(bool greatest, const void *in, void *in_out, int count, MPI_D
 	} table[] = {{MPI_FLOAT_INT, locate_float}, {MPI_DOUBLE_INT, locate_double},
 		     {MPI_LONG_INT, locate_long},   {MPI_2INT, locate_int},
 		     {MPI_SHORT_INT, locate_short}, {MPI_LONG_DOUBLE_INT, locate_ldouble}};
-	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
 		if (table[i].type == type)
 			table[i].function(greatest, in, in_out, count);
 }
@@ -242,7 +242,7 @@ int MPI_Op_create(MPI_User_function *function, int commutes, MPI_Op *op)
 {
 	if (!function || !op)
 		return errors_check(NULL, MPI_ERR_ARG, __func__);
-	*op = job_memory(sizeof **op);
+	*op = job_memory(sizeof(**op));
 	**op = (struct minimpi_op){OP_USER, commutes != 0, function};
 	return MPI_SUCCESS;
 }

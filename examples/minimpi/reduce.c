@@ -93,7 +93,7 @@ static int reduce_scatter(const void *sent, void *received, const int *counts, M
 {
 	const int size = comm->group->size;
 	int total = 0, error;
-	int *places = job_memory((size_t)size * sizeof *places);
+	int *places = job_memory((size_t)size * sizeof(*places));
 	for (int i = 0; i < size; i++) {
 		places[i] = total;
 		total += counts[i];
@@ -129,7 +129,7 @@ int MPI_Reduce_scatter_block(const void *sent, void *received, int count, MPI_Da
 	int error = check(sent, received, true, count, type, op, comm);
 	if (error)
 		return errors_check(comm, error, __func__);
-	int *counts = job_memory((size_t)comm->group->size * sizeof *counts);
+	int *counts = job_memory((size_t)comm->group->size * sizeof(*counts));
 	for (int i = 0; i < comm->group->size; i++)
 		counts[i] = count;
 	error = reduce_scatter(sent, received, counts, type, op, comm);

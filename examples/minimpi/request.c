@@ -18,7 +18,7 @@ MPI_Request request_new(enum request_kind kind, const void *buffer, int count, M
 	if (request)
 		spare = request->next;
 	else
-		request = job_memory(sizeof *request);
+		request = job_memory(sizeof(*request));
 	*request = (struct minimpi_request){
 		.kind = kind,
 		.complete = true,

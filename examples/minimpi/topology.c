@@ -20,7 +20,7 @@ struct topology {
 
 static struct topology *new_topology(int count)
 {
-	struct topology *topology = job_memory(sizeof *topology + (size_t)count * sizeof(struct dimension));
+	struct topology *topology = job_memory(sizeof(*topology) + (size_t)count * sizeof(struct dimension));
 	topology->count = count;
 	return topology;
 }
@@ -106,7 +106,7 @@ int MPI_Dims_create(int processes, int count, int *dims)
 	}
 	if (open == 0 && left != 1)
 		return errors_check(NULL, MPI_ERR_DIMS, __func__);
-	int *sides = job_memory((size_t)open * sizeof *sides);
+	int *sides = job_memory((size_t)open * sizeof(*sides));
 	factor(left, open, left, sides);
 	for (int i = 0, next = 0; i < count; i++)
 		if (dims[i] == 0)
@@ -209,7 +209,7 @@ int MPI_Cart_coords(MPI_Comm comm, int rank, int most, int *coordinates)
 
 static int neighbour(const struct topology *topology, int rank, int dimension, int steps)
 {
-	int *coordinates = job_memory((size_t)topology->count * sizeof *coordinates);
+	int *coordinates = job_memory((size_t)topology->count * sizeof(*coordinates));
 	coordinates_of(topology, rank, coordinates);
 	coordinates[dimension] += steps;
 	const int found = rank_at(topology, coordinates);
@@ -231,7 +231,7 @@ int MPI_Cart_sub(MPI_Comm comm, const int *remains, MPI_Comm *result)
 	CHECKED(comm, result && (remains || comm->topology->count == 0), MPI_ERR_ARG);
 	const struct topology *whole = comm->topology;
 	struct topology *part = new_topology(whole->count);
-	int *coordinates = job_memory((size_t)whole->count * sizeof *coordinates), color = 0, key = 0, count = 0;
+	int *coordinates = job_memory((size_t)whole->count * sizeof(*coordinates)), color = 0, key = 0, count = 0;
 	coordinates_of(whole, comm->rank, coordinates);
 	for (int i = 0; i < whole->count; i++) {
 		if (remains[i]) {

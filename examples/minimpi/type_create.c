@@ -30,7 +30,7 @@ static void add_piece(struct maker *maker, struct piece piece)
 	}
 	if (maker->count == maker->room) {
 		maker->room = maker->room ? 2 * maker->room : 4;
-		maker->pieces = realloc(maker->pieces, maker->room * sizeof *maker->pieces);
+		maker->pieces = realloc(maker->pieces, maker->room * sizeof(*maker->pieces));
 		if (!maker->pieces)
 			job_fail("realloc", "no memory");
 	}
@@ -83,7 +83,7 @@ static void set_bounds(struct maker *maker)
 static void make(struct maker *maker, MPI_Datatype *type)
 {
 	set_bounds(maker);
-	struct minimpi_type *made = job_memory(sizeof *made);
+	struct minimpi_type *made = job_memory(sizeof(*made));
 	*made = (struct minimpi_type){
 		.name = "",
 		.size = maker->size,
@@ -131,8 +131,8 @@ static int make_regular(int count, int block, const int *blocks, MPI_Aint stride
 		return MPI_ERR_COUNT;
 	if (!old)
 		return MPI_ERR_TYPE;
-	int *sizes = job_memory((size_t)count * sizeof *sizes);
-	MPI_Aint *bytes = job_memory((size_t)count * sizeof *bytes);
+	int *sizes = job_memory((size_t)count * sizeof(*sizes));
+	MPI_Aint *bytes = job_memory((size_t)count * sizeof(*bytes));
 	for (int i = 0; i < count; i++) {
 		sizes[i] = blocks ? blocks[i] : block;
 		bytes[i] = places ? places[i] * old->extent : i * stride;

@@ -65,7 +65,7 @@ void unexpected_remove(struct minimpi_message *message)
 
 static struct minimpi_message *new_message(const ptl_event_t *event)
 {
-	struct minimpi_message *message = job_memory(sizeof *message);
+	struct minimpi_message *message = job_memory(sizeof(*message));
 	*message = (struct minimpi_message){
 		.bits = event->match_bits,
 		.length = event->rlength,
@@ -83,7 +83,7 @@ static void hear_block(struct listener *self, const ptl_event_t *event);
 
 static struct block *new_block(void)
 {
-	struct block *block = job_memory(sizeof *block);
+	struct block *block = job_memory(sizeof(*block));
 	block->older = youngest;
 	youngest = block;
 	return block;

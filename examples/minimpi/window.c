@@ -48,14 +48,14 @@ int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm 
 		return errors_check(comm, error, __func__);
 	errors_release(own->handler);
 	own->handler = MPI_ERRORS_ARE_FATAL;
-	MPI_Win made = *win = job_memory(sizeof *made);
+	MPI_Win made = *win = job_memory(sizeof(*made));
 	*made = (struct minimpi_window){.comm = own};
-	made->shapes = job_memory((size_t)own->group->size * sizeof *made->shapes);
+	made->shapes = job_memory((size_t)own->group->size * sizeof(*made->shapes));
 	made->memory = attach(WINDOW_MEMORY_BITS(made), base, (size_t)size);
-	made->words_entry = attach(WINDOW_WORDS_BITS(made), &made->words, sizeof made->words);
+	made->words_entry = attach(WINDOW_WORDS_BITS(made), &made->words, sizeof(made->words));
 	const struct shape shape = {size, unit};
 	/* A rank tells its shape when its memory is attached: a rank that has all shapes may access all memory. */
-	error = collective_allgather(&shape, sizeof shape, MPI_BYTE, made->shapes, sizeof shape, MPI_BYTE, own);
+	error = collective_allgather(&shape, sizeof(shape), MPI_BYTE, made->shapes, sizeof(shape), MPI_BYTE, own);
 	return errors_check(comm, error, __func__);
 }
 

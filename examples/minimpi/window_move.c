@@ -81,7 +81,7 @@ static void wait_for_room(void)
 
 struct window_transfer *window_begin(MPI_Win win, enum window_move move, void *bytes, size_t length, int moves)
 {
-	struct window_transfer *transfer = job_memory(sizeof *transfer);
+	struct window_transfer *transfer = job_memory(sizeof(*transfer));
 	*transfer = (struct window_transfer){{hear}, win, move, PTL_INVALID_HANDLE, moves, false, NULL};
 	PORTALS(PtlMDBind(job.ni,
 			  (ptl_md_t){.start = bytes,
@@ -136,12 +136,12 @@ void window_close(MPI_Win win)
 static int exchange(MPI_Win win, int rank, uint64_t word, uint64_t *value)
 {
 	uint64_t put = *value;
-	struct window_transfer *transfer = window_begin(win, WINDOW_GET, value, sizeof *value, 1);
+	struct window_transfer *transfer = window_begin(win, WINDOW_GET, value, sizeof(*value), 1);
 	ptl_handle_md_t out;
 	if (is_dead(transfer, rank))
 		return window_flush(win);
 	PORTALS(PtlMDBind(job.ni,
-			  (ptl_md_t){.start = &put, .length = sizeof put, .threshold = 1, .eq_handle = PTL_EQ_NONE},
+			  (ptl_md_t){.start = &put, .length = sizeof(put), .threshold = 1, .eq_handle = PTL_EQ_NONE},
 			  PTL_UNLINK, &out));
 	wait_for_room();
 	PORTALS(PtlGetPut(transfer->md, out, window_peer(win, rank), INDEX_WINDOWS, 0, WINDOW_WORDS_BITS(win), word,

@@ -70,8 +70,8 @@ static int attach(const object_client *client, ptl_pt_index_t index, uint64_t ke
 static void take_reply(struct call *call, const ptl_event_t *event, const struct object_id *id)
 {
 	call->reply = call->arriving;
-	call->done = event->mlength == sizeof call->reply && call->reply.magic == OBJECT_MAGIC &&
-		     memcmp(&call->reply.id, id, sizeof *id) == 0;
+	call->done = event->mlength == sizeof(call->reply) && call->reply.magic == OBJECT_MAGIC &&
+		     memcmp(&call->reply.id, id, sizeof(*id)) == 0;
 }
 
 static void handle(struct call *call, const ptl_event_t *event, const struct object_id *id)
@@ -147,7 +147,7 @@ static int ask_with_request(struct call *call, struct object_request *request)
 {
 	object_client *client = call->client;
 	ptl_md_t md = {.start = request,
-		       .length = sizeof *request,
+		       .length = sizeof(*request),
 		       .threshold = PTL_MD_THRESH_INF,
 		       .options = PTL_MD_EVENT_START_DISABLE,
 		       .eq_handle = client->eq};
@@ -163,7 +163,7 @@ int object_call(object_client *client, struct object_request *request, struct ob
 		struct object_reply *reply)
 {
 	struct call call = {.client = client, .size = window.length};
-	struct object_window incoming = {&call.arriving, sizeof call.arriving, PTL_MD_OP_PUT};
+	struct object_window incoming = {&call.arriving, sizeof(call.arriving), PTL_MD_OP_PUT};
 	ptl_handle_me_t reply_entry, data_entry;
 	ptl_handle_md_t data;
 	int rc = attach(client, OBJECT_CONTROL, request->key, incoming, &reply_entry, &call.incoming);

@@ -85,12 +85,12 @@ static int find_next_file(struct catalog *catalog)
 int catalog_open(const char *directory, const struct files *files, struct catalog **catalog)
 {
 	char path[4096];
-	struct catalog *opened = calloc(1, sizeof *opened);
+	struct catalog *opened = calloc(1, sizeof(*opened));
 	if (!opened)
 		return -ENOMEM;
 	pthread_mutex_init(&opened->lock, NULL);
 	opened->files = files;
-	snprintf(path, sizeof path, "%s/index.sqlite", directory);
+	snprintf(path, sizeof(path), "%s/index.sqlite", directory);
 	int rc = sqlite3_open(path, &opened->base) == SQLITE_OK &&
 				 sqlite3_exec(opened->base, schema, NULL, NULL, NULL) == SQLITE_OK
 			 ? find_next_file(opened)
@@ -169,7 +169,7 @@ int catalog_applied(struct catalog *catalog, const struct object_request *reques
 	pthread_mutex_lock(&catalog->lock);
 	sqlite3_stmt *row =
 		prepare(catalog, "SELECT operation, name, size, crc, uid, changed FROM changes WHERE id = ?",
-			(struct value[]){BLOB(request->id.bytes, sizeof request->id.bytes)}, 1);
+			(struct value[]){BLOB(request->id.bytes, sizeof(request->id.bytes))}, 1);
 	int step = row ? sqlite3_step(row) : SQLITE_ERROR;
 	int rc = step == SQLITE_DONE              ? 0
 		 : step != SQLITE_ROW             ? complain(catalog)
@@ -191,7 +191,7 @@ static int remember(const struct catalog *catalog, const struct object_request *
 {
 	int64_t now = time(NULL);
 	int rc = run(catalog, "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)",
-		     (struct value[]){BLOB(request->id.bytes, sizeof request->id.bytes), NUMBER(request->operation),
+		     (struct value[]){BLOB(request->id.bytes, sizeof(request->id.bytes)), NUMBER(request->operation),
 				      BLOB(request->name, request->name_length), NUMBER(entry->size),
 				      NUMBER(entry->crc), NUMBER(uid), NUMBER(now)},
 		     7);
@@ -268,7 +268,7 @@ static void write_record(FILE *out, sqlite3_stmt *row)
 				       .uid = (uint32_t)column(row, 3),
 				       .changed = (int64_t)column(row, 4),
 				       .name_length = (uint32_t)sqlite3_column_bytes(row, 0)};
-	fwrite(&record, sizeof record, 1, out);
+	fwrite(&record, sizeof(record), 1, out);
 	fwrite(sqlite3_column_blob(row, 0), 1, record.name_length, out);
 }
 

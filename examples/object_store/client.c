@@ -14,7 +14,7 @@
 int object_open(ptl_handle_ni_t ni, ptl_process_id_t server, const struct object_options *options,
 		object_client **client)
 {
-	object_client *opened = calloc(1, sizeof *opened);
+	object_client *opened = calloc(1, sizeof(*opened));
 	if (!opened)
 		return -ENOMEM;
 	opened->ni = ni;
@@ -56,7 +56,7 @@ static int random_bytes(void *bytes, size_t length)
 
 int object_new_id(struct object_id *id)
 {
-	return random_bytes(id, sizeof *id);
+	return random_bytes(id, sizeof(*id));
 }
 
 static int prepare(struct object_request *request, enum object_operation operation, struct object_name name,
@@ -68,7 +68,7 @@ static int prepare(struct object_request *request, enum object_operation operati
 		return -EINVAL;
 	if (name.length)
 		memcpy(request->name, name.bytes, name.length);
-	int rc = random_bytes(&request->key, sizeof request->key);
+	int rc = random_bytes(&request->key, sizeof(request->key));
 	if (id)
 		request->id = *id;
 	else if (rc == 0)
@@ -151,10 +151,10 @@ static int each_record(const char *list, uint64_t length, void (*each)(void *, c
 {
 	for (uint64_t offset = 0; offset < length;) {
 		struct object_record record;
-		if (length - offset < sizeof record)
+		if (length - offset < sizeof(record))
 			return -EPROTO;
-		memcpy(&record, list + offset, sizeof record);
-		offset += sizeof record;
+		memcpy(&record, list + offset, sizeof(record));
+		offset += sizeof(record);
 		if (length - offset < record.name_length)
 			return -EPROTO;
 		struct object_about about = {.name = {list + offset, record.name_length},

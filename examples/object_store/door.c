@@ -45,7 +45,7 @@ int object_read_door(object_client *client)
 	struct object_door door = {0};
 	ptl_handle_md_t handle;
 	ptl_md_t md = {.start = &door,
-		       .length = sizeof door,
+		       .length = sizeof(door),
 		       .threshold = PTL_MD_THRESH_INF,
 		       .options = PTL_MD_EVENT_START_DISABLE,
 		       .eq_handle = client->eq};

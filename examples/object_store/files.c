@@ -22,7 +22,7 @@ struct file_name {
 static struct file_name name_of(uint64_t number)
 {
 	struct file_name name;
-	snprintf(name.text, sizeof name.text, "%" PRIx64, number);
+	snprintf(name.text, sizeof(name.text), "%" PRIx64, number);
 	return name;
 }
 

@@ -83,5 +83,5 @@ int move_push(struct worker *worker, const struct work *work, void *bytes, uint6
 /* Not acknowledged: a client that has no reply asks again. */
 int move_reply(struct worker *worker, const struct work *work, struct object_reply *reply)
 {
-	return put(worker, work, OBJECT_CONTROL, reply, sizeof *reply, 0, PTL_EVENT_SEND_END);
+	return put(worker, work, OBJECT_CONTROL, reply, sizeof(*reply), 0, PTL_EVENT_SEND_END);
 }

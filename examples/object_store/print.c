@@ -49,7 +49,7 @@ void print_object(const struct object_about *about, bool json)
 	char when[32];
 	time_t changed = (time_t)about->changed;
 	struct tm parts;
-	strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&changed, &parts));
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&changed, &parts));
 	if (!json) {
 		printf("%12" PRIu64 "  %08x  %6u  %s  ", about->size, about->crc, about->uid, when);
 		print_escaped(about->name.bytes, about->name.length);
@@ -69,7 +69,7 @@ void print_changed(const char *what, struct object_name name, const struct objec
 	printf("{\"%s\": true, ", what);
 	print_name(name);
 	printf(", \"id\": \"");
-	print_hex(id, sizeof *id);
+	print_hex(id, sizeof(*id));
 	printf("\"}\n");
 }
 

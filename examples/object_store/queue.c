@@ -17,7 +17,7 @@ static struct work **end_without(struct queue *queue, const struct object_id *id
 {
 	struct work **link = &queue->first;
 	for (; *link; link = &(*link)->next)
-		if (memcmp(&(*link)->request.id, id, sizeof *id) == 0)
+		if (memcmp(&(*link)->request.id, id, sizeof(*id)) == 0)
 			return NULL;
 	return link;
 }
@@ -26,7 +26,7 @@ void queue_put(struct queue *queue, const struct work *work)
 {
 	pthread_mutex_lock(&queue->lock);
 	struct work **end = end_without(queue, &work->request.id);
-	struct work *copy = end && queue->count < QUEUE_LIMIT ? malloc(sizeof *copy) : NULL;
+	struct work *copy = end && queue->count < QUEUE_LIMIT ? malloc(sizeof(*copy)) : NULL;
 	if (copy) {
 		*copy = *work;
 		copy->taken = false;

@@ -24,9 +24,9 @@ static int post(const struct receiver *receiver, struct object_request *block)
 	ptl_handle_md_t handle;
 	ptl_handle_me_t me;
 	ptl_md_t md = {.start = block,
-		       .length = sizeof *block * BLOCK_REQUESTS,
+		       .length = sizeof(*block) * BLOCK_REQUESTS,
 		       .threshold = BLOCK_REQUESTS,
-		       .max_size = sizeof *block,
+		       .max_size = sizeof(*block),
 		       .options = PTL_MD_OP_PUT | PTL_MD_MAX_SIZE | PTL_MD_EVENT_START_DISABLE,
 		       .user_ptr = block,
 		       .eq_handle = receiver->eq};
@@ -47,7 +47,7 @@ static void take(struct server *server, const ptl_event_t *event)
 {
 	const struct object_request *request = (const void *)((const char *)event->md.start + event->offset);
 	struct work work = {.from = event->initiator, .uid = event->uid};
-	if (event->ni_fail_type != PTL_NI_OK || event->mlength != sizeof *request)
+	if (event->ni_fail_type != PTL_NI_OK || event->mlength != sizeof(*request))
 		return;
 	work.request = *request;
 	if (makes_sense(&work.request))
@@ -57,7 +57,7 @@ static void take(struct server *server, const ptl_event_t *event)
 int receive_open(struct receiver *receiver, ptl_handle_ni_t ni)
 {
 	receiver->ni = ni;
-	receiver->blocks = calloc(BLOCKS * BLOCK_REQUESTS, sizeof *receiver->blocks);
+	receiver->blocks = calloc(BLOCKS * BLOCK_REQUESTS, sizeof(*receiver->blocks));
 	if (!receiver->blocks)
 		return -ENOMEM;
 	int rc = PtlEQAlloc(ni, EVENTS, PTL_EQ_HANDLER_NONE, &receiver->eq) == PTL_OK ? 0 : -EIO;

@@ -92,11 +92,12 @@ static void admit(ptl_handle_ni_t ni, const struct options *options, struct obje
 				 OBJECT_CONTROL));
 	CHECK(PtlACEntry(ni, OBJECT_DOOR_ENTRY, anyone, PTL_UID_ANY, PTL_JID_ANY, OBJECT_DOOR));
 	*door = (struct object_door){.magic = OBJECT_MAGIC, .users = options->users};
-	memcpy(door->uid, options->uid, sizeof door->uid);
+	memcpy(door->uid, options->uid, sizeof(door->uid));
 
 	ptl_handle_me_t me;
 	ptl_handle_md_t handle;
-	ptl_md_t md = {.start = door, .length = sizeof *door, .threshold = PTL_MD_THRESH_INF, .eq_handle = PTL_EQ_NONE};
+	ptl_md_t md = {
+		.start = door, .length = sizeof(*door), .threshold = PTL_MD_THRESH_INF, .eq_handle = PTL_EQ_NONE};
 	md.options = PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE;
 	CHECK(PtlMEMDAttach(ni, OBJECT_DOOR, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, md, PTL_RETAIN, &me, &handle));
 }
@@ -159,7 +160,7 @@ int main(int argc, char **argv)
 	server.patience = options.patience * 1000;
 	server.verified = choose_transport(&options);
 	char seconds[16];
-	snprintf(seconds, sizeof seconds, "%us", options.patience);
+	snprintf(seconds, sizeof(seconds), "%us", options.patience);
 	setenv("PTL_PEER_TIMEOUT", seconds, 0); /* a client that stands still holds a worker no longer */
 	signal(SIGTERM, end);
 	signal(SIGINT, end);

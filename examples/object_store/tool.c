@@ -64,7 +64,7 @@ static bool read_options(int argc, char **argv, struct command *command)
 			command->hex = true;
 		else
 			good = flag == 'i' &&
-			       read_hex(optarg, command->id.bytes, sizeof command->id) == sizeof command->id;
+			       read_hex(optarg, command->id.bytes, sizeof(command->id)) == sizeof(command->id);
 	}
 	command->words = argv + optind;
 	command->count = argc - optind;
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 	unsigned char bytes[OBJECT_NAME_MAX];
 	struct object_name name = {NULL, 0};
 	object_client *client;
-	size_t which = 0, known = sizeof commands / sizeof *commands;
+	size_t which = 0, known = sizeof(commands) / sizeof(*commands);
 	if (!read_options(argc, argv, &command))
 		return fputs(usage, stderr), 2;
 	while (which < known && strcmp(commands[which].word, command.words[0]) != 0)
@@ -220,7 +220,7 @@ int main(int argc, char **argv)
 		return fputs(usage, stderr), 2;
 	if (commands[which].name) {
 		const char *word = command.words[commands[which].name];
-		int length = command.hex ? read_hex(word, bytes, sizeof bytes) : (int)strlen(word);
+		int length = command.hex ? read_hex(word, bytes, sizeof(bytes)) : (int)strlen(word);
 		name = (struct object_name){command.hex ? (const void *)bytes : word, (size_t)length};
 		if (length < 1 || length > OBJECT_NAME_MAX)
 			return fail(word, -EINVAL), 2;

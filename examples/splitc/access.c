@@ -31,7 +31,7 @@ static void word_event(struct operation *operation, const ptl_event_t *event)
 void sc_operation_event(const ptl_event_t *event)
 {
 	if (event->md.start == sc.words)
-		word_event(&sc.words[event->offset / sizeof *sc.words], event);
+		word_event(&sc.words[event->offset / sizeof(*sc.words)], event);
 	else if (event->type == PTL_EVENT_UNLINK)
 		sc.under_way--;
 }
@@ -52,7 +52,7 @@ static int take_word(struct operation **operation)
 static int put_word(struct operation *operation, unsigned process, enum entry entry, uint64_t offset)
 {
 	operation->ends_by_ack = entry != STORES;
-	return PtlPutRegion(sc.words_md, word_offset(operation), sizeof operation->word,
+	return PtlPutRegion(sc.words_md, word_offset(operation), sizeof(operation->word),
 			    operation->ends_by_ack ? PTL_ACK_REQ : PTL_NO_ACK_REQ, sc.ids[process], PT_INDEX, 0, entry,
 			    offset, 0);
 }
@@ -64,7 +64,7 @@ static int get_word(uint64_t *value, unsigned process, enum entry entry, uint64_
 	if (rc)
 		return rc;
 	operation->value = value;
-	if (PtlGetRegion(sc.words_md, word_offset(operation), sizeof operation->word, sc.ids[process], PT_INDEX, 0,
+	if (PtlGetRegion(sc.words_md, word_offset(operation), sizeof(operation->word), sc.ids[process], PT_INDEX, 0,
 			 entry, offset) == PTL_OK)
 		return 0;
 	retire(operation);
@@ -108,7 +108,7 @@ int sc_fetch_word(uint64_t *value, unsigned process, enum entry entry, uint64_t 
 
 int sc_send_word(sc_global to, uint64_t value, enum entry entry)
 {
-	return sc_valid(to, sizeof value) ? sc_tell_word(to.process, entry, to.offset, value) : -EINVAL;
+	return sc_valid(to, sizeof(value)) ? sc_tell_word(to.process, entry, to.offset, value) : -EINVAL;
 }
 
 /* A put's descriptor is used up by its ACK: threshold 2; a store's by being sent, a get's by its reply. */
@@ -164,7 +164,7 @@ static int synchronously(int rc)
 
 int sc_get(uint64_t *value, sc_global from)
 {
-	return sc_valid(from, sizeof *value) ? get_word(value, from.process, MEMORY, from.offset) : -EINVAL;
+	return sc_valid(from, sizeof(*value)) ? get_word(value, from.process, MEMORY, from.offset) : -EINVAL;
 }
 
 int sc_put(sc_global to, uint64_t value)

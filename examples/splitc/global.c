@@ -32,12 +32,12 @@ static int open_entries(void)
 					       .eq_handle = sc.eq});
 	if (rc == 0)
 		rc = attach(TAKEN, (ptl_md_t){.start = sc.taken,
-					      .length = sizeof sc.taken,
+					      .length = sizeof(sc.taken),
 					      .options = PTL_MD_OP_GET,
 					      .eq_handle = PTL_EQ_NONE});
 	if (rc == 0)
 		rc = attach(TOLD, (ptl_md_t){.start = sc.told,
-					     .length = sizeof sc.told,
+					     .length = sizeof(sc.told),
 					     .options = PTL_MD_OP_PUT,
 					     .eq_handle = PTL_EQ_NONE});
 	if (rc == 0)
@@ -50,7 +50,7 @@ int sc_init(ptl_handle_ni_t ni, unsigned rank, unsigned size, const ptl_process_
 	if (size == 0 || size > SC_PROCESSES || rank >= size || segment == 0 || sc.segment)
 		return -EINVAL;
 	sc = (struct splitc){.ni = ni, .rank = rank, .size = size, .length = segment};
-	memcpy(sc.ids, ids, size * sizeof *ids);
+	memcpy(sc.ids, ids, size * sizeof(*ids));
 	for (unsigned i = 0; i < ENTRIES; i++)
 		sc.entries[i] = PTL_INVALID_HANDLE;
 	for (unsigned i = 0; i < WORDS; i++) {
@@ -61,7 +61,7 @@ int sc_init(ptl_handle_ni_t ni, unsigned rank, unsigned size, const ptl_process_
 	if (!sc.segment)
 		return -ENOMEM;
 	ptl_md_t words = {.start = sc.words,
-			  .length = sizeof sc.words,
+			  .length = sizeof(sc.words),
 			  .threshold = PTL_MD_THRESH_INF,
 			  .options = PTL_MD_EVENT_START_DISABLE};
 	int rc = PtlEQAlloc(ni, EVENTS, PTL_EQ_HANDLER_NONE, &sc.eq) == PTL_OK ? 0 : -EIO;

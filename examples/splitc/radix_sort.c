@@ -26,7 +26,7 @@ static bool find_places(const struct run *run, unsigned pass, uint64_t *places)
 	for (size_t i = 0; i < run->count; i++)
 		mine[digit(run->keys[i], pass)]++;
 	for (unsigned process = 0; process < sc_size(); process++)
-		if (sc_bulk_put(sc_at(process, run->histograms + (size_t)sc_rank() * DIGITS), mine, sizeof mine))
+		if (sc_bulk_put(sc_at(process, run->histograms + (size_t)sc_rank() * DIGITS), mine, sizeof(mine)))
 			return false;
 	if (sc_sync() || sc_barrier())
 		return false;

@@ -15,7 +15,7 @@ static int compare(const void *one, const void *other)
 
 static void sort(uint64_t *keys, size_t count)
 {
-	qsort(keys, count, sizeof *keys, compare);
+	qsort(keys, count, sizeof(*keys), compare);
 }
 
 struct run {
@@ -31,7 +31,7 @@ static bool share_samples(const struct run *run)
 	for (unsigned i = 0; i < SAMPLES; i++)
 		mine[i] = run->keys[i * run->count / SAMPLES];
 	for (unsigned process = 0; process < sc_size(); process++)
-		if (sc_bulk_store(sc_at(process, run->samples + (size_t)sc_rank() * SAMPLES), mine, sizeof mine))
+		if (sc_bulk_store(sc_at(process, run->samples + (size_t)sc_rank() * SAMPLES), mine, sizeof(mine)))
 			return false;
 	if (sc_all_store_sync())
 		return false;
@@ -50,7 +50,7 @@ static bool distribute(const struct run *run)
 			end++;
 		if (sc_store(sc_at(process, run->lengths + sc_rank()), end - first) ||
 		    (end > first && sc_bulk_store(sc_at(process, run->incoming + sc_rank() * run->place),
-						  run->keys + first, (end - first) * sizeof *run->keys)))
+						  run->keys + first, (end - first) * sizeof(*run->keys))))
 			return false;
 		first = end;
 	}
@@ -63,7 +63,7 @@ static size_t collect(const struct run *run)
 	size_t count = 0;
 	for (unsigned process = 0; process < sc_size(); process++) {
 		memmove(run->incoming + count, run->incoming + process * run->place,
-			run->lengths[process] * sizeof *run->incoming);
+			run->lengths[process] * sizeof(*run->incoming));
 		count += run->lengths[process];
 	}
 	sort(run->incoming, count);

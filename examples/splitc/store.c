@@ -58,10 +58,10 @@ static int counted(int rc, sc_global to, size_t bytes)
 
 int sc_store(sc_global to, uint64_t value)
 {
-	if (!sc_valid(to, sizeof value))
+	if (!sc_valid(to, sizeof(value)))
 		return -EINVAL;
 	int rc = await_window(to.process);
-	return rc ? rc : counted(sc_send_word(to, value, STORES), to, sizeof value);
+	return rc ? rc : counted(sc_send_word(to, value, STORES), to, sizeof(value));
 }
 
 int sc_bulk_store(sc_global to, const void *from, size_t bytes)

@@ -37,7 +37,7 @@ static void multiply(double *to, double *from)
 
 static double *vector(double value)
 {
-	double *made = calloc((size_t)rows + 2, sizeof *made);
+	double *made = calloc((size_t)rows + 2, sizeof(*made));
 	if (!made)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	for (int i = 1; i <= rows; i++)

@@ -18,7 +18,7 @@ typedef double row[WIDTH];
 
 static row *new_plate(int rows, int first)
 {
-	row *plate = calloc((size_t)rows + 2, sizeof *plate);
+	row *plate = calloc((size_t)rows + 2, sizeof(*plate));
 	if (!plate)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	for (int i = 0; i < rows + 2; i++) /* the left edge is hot, and the top one */

@@ -56,8 +56,8 @@ static void *memory(size_t bytes)
 /* Exchanges keys; returns how many this rank has, in *sorted. */
 static int exchange(const int *keys, int count, const int *owner, int **sorted)
 {
-	int *sent_counts = memory(4 * (size_t)size * sizeof *sent_counts), *sent_places = sent_counts + size,
-	    *counts = sent_places + size, *places = counts + size, *sent = memory((size_t)count * sizeof *sent),
+	int *sent_counts = memory(4 * (size_t)size * sizeof(*sent_counts)), *sent_places = sent_counts + size,
+	    *counts = sent_places + size, *places = counts + size, *sent = memory((size_t)count * sizeof(*sent)),
 	    total = 0;
 	for (int i = 0; i < count; i++)
 		sent_counts[owner[bucket_of(keys[i])]]++;
@@ -72,7 +72,7 @@ static int exchange(const int *keys, int count, const int *owner, int **sorted)
 		places[i] = total;
 		total += counts[i];
 	}
-	*sorted = memory((size_t)total * sizeof **sorted);
+	*sorted = memory((size_t)total * sizeof(**sorted));
 	MPI_Alltoallv(sent, sent_counts, sent_places, MPI_INT, *sorted, counts, places, MPI_INT, MPI_COMM_WORLD);
 	free(sent_counts);
 	free(sent);
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	const int first = (int)((long)KEYS * rank / size), count = (int)((long)KEYS * (rank + 1) / size) - first;
-	int *keys = memory((size_t)count * sizeof *keys);
+	int *keys = memory((size_t)count * sizeof(*keys));
 	for (int i = 0; i < count; i++) {
 		keys[i] = key_at(first + i);
 		own[bucket_of(keys[i])]++;
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 	MPI_Allreduce(own, totals, BUCKETS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	assign(totals, owner);
 	const int got = exchange(keys, count, owner, &sorted);
-	qsort(sorted, (size_t)got, sizeof *sorted, by_value);
+	qsort(sorted, (size_t)got, sizeof(*sorted), by_value);
 	const int wrong = check(sorted, got, &checksum);
 	if (rank == 0)
 		printf("%d keys, %d out of order, checksum %016llx\n", KEYS, wrong, (unsigned long long)checksum);

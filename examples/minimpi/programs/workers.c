@@ -30,7 +30,7 @@ static void work(void)
 	} result = {-1, 0};
 	for (;;) {
 		MPI_Status status;
-		MPI_Send(&result, sizeof result, MPI_BYTE, 0, ASK, MPI_COMM_WORLD);
+		MPI_Send(&result, sizeof(result), MPI_BYTE, 0, ASK, MPI_COMM_WORLD);
 		MPI_Recv(&result.task, 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
 		if (status.MPI_TAG == STOP)
 			return;
@@ -51,7 +51,7 @@ static double give_out(int workers)
 		values[i] = integrate(i);
 	for (int left = workers; left > 0;) {
 		MPI_Status status;
-		MPI_Recv(&result, sizeof result, MPI_BYTE, MPI_ANY_SOURCE, ASK, MPI_COMM_WORLD, &status);
+		MPI_Recv(&result, sizeof(result), MPI_BYTE, MPI_ANY_SOURCE, ASK, MPI_COMM_WORLD, &status);
 		if (result.task >= 0)
 			values[result.task] = result.value;
 		if (given == TASKS)
