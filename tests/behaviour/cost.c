@@ -36,9 +36,9 @@ static void open_traffic(void)
 	/* Room for all: the NIC may acknowledge many before this process comes to read its events. */
 	traffic.out = new_eq(2 * (WARM_UP + MEASURED));
 	traffic.in = new_eq(2 * (WARM_UP + MEASURED));
-	traffic.md = bind_md(md_over(near, sizeof near, PTL_MD_EVENT_START_DISABLE, traffic.out));
+	traffic.md = bind_md(md_over(near, sizeof(near), PTL_MD_EVENT_START_DISABLE, traffic.out));
 	if (am_target())
-		open_window(BITS, md_over(far, sizeof far, options, traffic.in));
+		open_window(BITS, md_over(far, sizeof(far), options, traffic.in));
 	barrier();
 }
 
@@ -94,7 +94,7 @@ static void *call_again_and_again(void *seen)
 	CHECK_OK(PtlGetUid(ni, &uid));
 	allocations_watch();
 	for (int i = 0; i < MEASURED; i++) {
-		CHECK_OK(PtlMDBind(ni, md_over(near, sizeof near, 0, PTL_EQ_NONE), PTL_RETAIN, &md));
+		CHECK_OK(PtlMDBind(ni, md_over(near, sizeof(near), 0, PTL_EQ_NONE), PTL_RETAIN, &md));
 		CHECK_OK(PtlMDUnlink(md));
 	}
 	*(struct allocations *)seen = allocations_seen();
@@ -140,7 +140,7 @@ static bool trap_system_calls(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog filter = {sizeof instructions / sizeof instructions[0], instructions};
+	struct sock_fprog filter = {sizeof(instructions) / sizeof(instructions[0]), instructions};
 	struct sigaction action = {.sa_sigaction = on_system_call, .sa_flags = SA_SIGINFO};
 	return sigaction(SIGSYS, &action, NULL) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
@@ -181,8 +181,8 @@ static void fill_queue(ptl_handle_eq_t eq)
 {
 	ptl_process_id_t self;
 	CHECK_OK(PtlGetId(ni, &self));
-	struct window window = open_window(BITS, md_over(far, sizeof far, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, eq));
-	ptl_handle_md_t md = bind_md(md_over(near, sizeof near, 0, eq));
+	struct window window = open_window(BITS, md_over(far, sizeof(far), PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, eq));
+	ptl_handle_md_t md = bind_md(md_over(near, sizeof(near), 0, eq));
 	ptl_handle_eq_t none = new_eq(1);
 	for (unsigned i = 0; i < FILL / (4 * 128); i++) {
 		CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
@@ -235,7 +235,7 @@ static void a_large_event_queue_costs_what_is_used_of_it(void)
 /* One after the other, far more than once took to come back to the first; few of them ever have memory. */
 static void a_dead_handle_stays_dead_while_others_come_and_go(void)
 {
-	ptl_md_t md = md_over(near, sizeof near, 0, PTL_EQ_NONE);
+	ptl_md_t md = md_over(near, sizeof(near), 0, PTL_EQ_NONE);
 	ptl_handle_md_t dead = bind_md(md);
 	CHECK_OK(PtlMDUnlink(dead));
 	const uint64_t before = resident_bytes();
@@ -310,7 +310,7 @@ static void no_wait_is_longer_than_timing_has_been_on(void)
 	open_interface(PTL_PID_ANY);
 	ptl_handle_eq_t eq = new_eq(8);
 	CHECK_OK(PtlGetId(ni, &self));
-	open_window(BITS, md_over(area, sizeof area, PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, eq));
+	open_window(BITS, md_over(area, sizeof(area), PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, eq));
 	CHECK_OK(PtlNicTimingSet(ni, 1));
 	CHECK_RC(PtlEQGet(eq, &event), PTL_EQ_EMPTY);
 	CHECK_OK(PtlNicTimingSet(ni, 0));
@@ -318,7 +318,7 @@ static void no_wait_is_longer_than_timing_has_been_on(void)
 		lend_time();
 	const uint64_t begin = now_ns();
 	CHECK_OK(PtlNicTimingSet(ni, 1));
-	CHECK_OK(PtlPut(bind_md(md_over(area, sizeof area, QUIET, PTL_EQ_NONE)), PTL_NO_ACK_REQ, self, INDEX, 0, BITS,
+	CHECK_OK(PtlPut(bind_md(md_over(area, sizeof(area), QUIET, PTL_EQ_NONE)), PTL_NO_ACK_REQ, self, INDEX, 0, BITS,
 			0, 0));
 	while (PtlEQGet(eq, &event) != PTL_OK)
 		lend_time();
@@ -378,13 +378,13 @@ static void the_instrument_returns_the_right_code(void)
 	CHECK_RC(PtlNicTimingPrint(ni, NULL), PTL_SEGV);
 	CHECK_RC(PtlNicCounters(PTL_INVALID_HANDLE, &counters), PTL_NI_INVALID);
 	CHECK_RC(PtlNicCounters(ni, NULL), PTL_SEGV);
-	CHECK_RC(PtlNicInfo(PTL_INVALID_HANDLE, text, sizeof text), PTL_NI_INVALID);
+	CHECK_RC(PtlNicInfo(PTL_INVALID_HANDLE, text, sizeof(text)), PTL_NI_INVALID);
 	CHECK_RC(PtlNicInfo(ni, NULL, 100), PTL_SEGV);
-	CHECK_RC(PtlNicInfo(ni, small, sizeof small), PTL_NO_SPACE);
-	CHECK_EQUAL(strnlen(small, sizeof small), sizeof small - 1);
+	CHECK_RC(PtlNicInfo(ni, small, sizeof(small)), PTL_NO_SPACE);
+	CHECK_EQUAL(strnlen(small, sizeof(small)), sizeof(small) - 1);
 	CHECK_RC(PtlNicReady(PTL_INVALID_HANDLE), PTL_NI_INVALID);
 	CHECK_OK(PtlNicReady(ni));
-	CHECK_OK(PtlNicInfo(ni, text, sizeof text));
+	CHECK_OK(PtlNicInfo(ni, text, sizeof(text)));
 	const char *mode = getenv("PTL_NIC_MODE");
 	CHECK(mode != NULL && strstr(text, mode) != NULL);
 	CHECK(PtlNicErrorText() != NULL);

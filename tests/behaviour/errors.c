@@ -103,9 +103,9 @@ static void the_bad_handle_of_several_queues_is_named(void)
 	char expected[64];
 	ptl_handle_eq_t freed = new_eq(8), queues[] = {new_eq(8), freed};
 	CHECK_OK(PtlEQFree(freed));
-	snprintf(expected, sizeof expected, "eq_handles[1] of 2: handle 0x%x: this event queue is gone", freed);
+	snprintf(expected, sizeof(expected), "eq_handles[1] of 2: handle 0x%x: this event queue is gone", freed);
 	SAYS(PtlEQPoll(queues, 2, 0, &event, &which), PTL_EQ_INVALID, expected);
-	snprintf(expected, sizeof expected, "handle 0x%x: this event queue is gone", freed);
+	snprintf(expected, sizeof(expected), "handle 0x%x: this event queue is gone", freed);
 	SAYS(PtlEQWait(freed, &event), PTL_EQ_INVALID, expected);
 	CHECK(strstr(PtlNicErrorText(), "eq_handles") == NULL);
 }
@@ -188,7 +188,7 @@ static void an_interface_introduces_itself_in_one_line(void)
 	open_interface(PTL_PID_ANY);
 	CHECK_OK(PtlGetId(ni, &self));
 	fflush(p3_out);
-	snprintf(address, sizeof address, "address %u.%u.%u.%u:%u, ", self.nid >> 24, self.nid >> 16 & 255,
+	snprintf(address, sizeof(address), "address %u.%u.%u.%u:%u, ", self.nid >> 24, self.nid >> 16 & 255,
 		 self.nid >> 8 & 255, self.nid & 255, self.pid);
 	CHECK_EQUAL(lines_with(text, "portals3: info: version "), 1);
 	if (!strstr(text, address) || !strstr(text, "dialect cray") || !strstr(text, ", mode ") ||

@@ -97,7 +97,7 @@ static ptl_handle_eq_t open_area(ptl_size_t room)
 {
 	ptl_handle_eq_t eq = new_eq(room);
 	open_window(BITS,
-		    md_over(area, sizeof area, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE, eq));
+		    md_over(area, sizeof(area), PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE, eq));
 	open_door();
 	return eq;
 }
@@ -105,7 +105,7 @@ static ptl_handle_eq_t open_area(ptl_size_t room)
 static void put_quietly(ptl_process_id_t to, unsigned count)
 {
 	static char bytes[8];
-	ptl_handle_md_t md = bind_md(md_over(bytes, sizeof bytes, QUIET, PTL_EQ_NONE));
+	ptl_handle_md_t md = bind_md(md_over(bytes, sizeof(bytes), QUIET, PTL_EQ_NONE));
 	for (unsigned i = 0; i < count; i++)
 		CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, to, INDEX, 0, BITS, 0, i));
 }
@@ -207,7 +207,7 @@ static void an_event_loop_is_woken_by_every_message(void)
 	ptl_handle_eq_t eq = open_area(64);
 	int epoll = epoll_create1(EPOLL_CLOEXEC), fd = fd_of(eq), peer = process_count - 1 - my_rank;
 	static char bytes[8];
-	ptl_handle_md_t md = bind_md(md_over(bytes, sizeof bytes, QUIET, PTL_EQ_NONE));
+	ptl_handle_md_t md = bind_md(md_over(bytes, sizeof(bytes), QUIET, PTL_EQ_NONE));
 	barrier();
 	for (enum habit habit = DRAINS; habit < HABITS; habit++) {
 		struct epoll_event wanted = {.events = EPOLLIN | (habit == EDGES ? EPOLLET : 0)};
@@ -337,7 +337,7 @@ static void polling_a_queue_with_a_descriptor_makes_no_system_call_for_it(void)
 	enum { MESSAGES = 5000 };
 	static char bytes[8];
 	ptl_handle_eq_t eq = open_area(64);
-	ptl_handle_md_t md = bind_md(md_over(bytes, sizeof bytes, QUIET, PTL_EQ_NONE));
+	ptl_handle_md_t md = bind_md(md_over(bytes, sizeof(bytes), QUIET, PTL_EQ_NONE));
 	int fd = fd_of(eq);
 	ptl_event_t event;
 	drain(eq);

@@ -247,11 +247,11 @@ static void for_each_connection(void (*act)(int fd))
 {
 	for (int fd = 3; fd < 256; fd++) {
 		struct sockaddr_in name = {0};
-		socklen_t length = sizeof name;
+		socklen_t length = sizeof(name);
 		int type = 0;
 		if (getpeername(fd, (struct sockaddr *)&name, &length) != 0 || name.sin_family != AF_INET)
 			continue;
-		length = sizeof type;
+		length = sizeof(type);
 		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM)
 			act(fd);
 	}
@@ -262,7 +262,7 @@ static void make_deaf(int fd)
 {
 	struct sock_filter nothing = {.code = BPF_RET | BPF_K, .k = 0};
 	struct sock_fprog filter = {.len = 1, .filter = &nothing};
-	CHECK_EQUAL(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter), 0);
+	CHECK_EQUAL(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)), 0);
 }
 
 static void hang_up(int fd)

@@ -44,7 +44,7 @@ static ptl_handle_eq_t send_words(ptl_process_id_t to, int count, unsigned optio
 {
 	static uint64_t word;
 	ptl_handle_eq_t eq = new_eq(2 * COUNT);
-	ptl_handle_md_t md = bind_md(md_over(&word, sizeof word, options, eq));
+	ptl_handle_md_t md = bind_md(md_over(&word, sizeof(word), options, eq));
 	for (int i = 0; i < count; i++)
 		CHECK_OK(PtlPut(md, PTL_ACK_REQ, to, INDEX, 0, BITS, 0, (ptl_hdr_data_t)i));
 	return eq;
@@ -54,8 +54,8 @@ static ptl_handle_eq_t open_late(void)
 {
 	static uint64_t word;
 	ptl_handle_eq_t eq = new_eq(COUNT);
-	open_window(BITS,
-		    md_over(&word, sizeof word, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE, eq));
+	open_window(BITS, md_over(&word, sizeof(word),
+				  PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE, eq));
 	return eq;
 }
 
@@ -126,7 +126,7 @@ static void a_held_program_without_event_queues_says_that_it_is_ready(void)
 	begin_held(0);
 	if (am_target()) {
 		open_window(BITS,
-			    md_over(&word, sizeof word, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | QUIET, PTL_EQ_NONE));
+			    md_over(&word, sizeof(word), PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | QUIET, PTL_EQ_NONE));
 		CHECK_RC(PtlNicReadyToReceive(PTL_INVALID_HANDLE), PTL_NI_INVALID);
 		CHECK_OK(PtlNicReadyToReceive(ni));
 		CHECK_OK(PtlNicReadyToReceive(ni));
@@ -138,7 +138,7 @@ static void a_held_program_without_event_queues_says_that_it_is_ready(void)
 	} else {
 		uint64_t one = 1;
 		ptl_handle_eq_t eq = new_eq(8);
-		ptl_handle_md_t md = bind_md(md_over(&one, sizeof one, QUIET, eq));
+		ptl_handle_md_t md = bind_md(md_over(&one, sizeof(one), QUIET, eq));
 		put(md, PTL_ACK_REQ, BITS);
 		take(eq, PTL_EVENT_ACK);
 	}

@@ -112,7 +112,7 @@ static int inherited;
 static bool is_libfabrics(int fd, const char *what)
 {
 	int family = 0, listens = 0;
-	socklen_t size = sizeof family;
+	socklen_t size = sizeof(family);
 
 	if (over_self() || over_transport("node"))
 		return false;
@@ -132,8 +132,8 @@ static void must_be_closed_on_exec(const struct inventory *before, int fd)
 
 	if (before->open[fd])
 		return;
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	if (readlink(path, what, sizeof what - 1) < 0 || fcntl(fd, F_GETFD) & FD_CLOEXEC || is_libfabrics(fd, what))
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, what, sizeof(what) - 1) < 0 || fcntl(fd, F_GETFD) & FD_CLOEXEC || is_libfabrics(fd, what))
 		return;
 	fprintf(stderr, "descriptor %d (%s) would be inherited\n", fd, what);
 	inherited++;

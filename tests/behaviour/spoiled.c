@@ -20,7 +20,7 @@ static unsigned for_each_segment(void (*spoil)(struct node_segment *))
 	char line[512];
 	unsigned count = 0;
 	CHECK(file != NULL);
-	while (fgets(line, sizeof line, file)) {
+	while (fgets(line, sizeof(line), file)) {
 		void *start;
 		if (!strstr(line, "memfd:portals3-node") || sscanf(line, "%p", &start) != 1)
 			continue;
@@ -74,7 +74,7 @@ static void talk_to_each_other(void)
 static unsigned renewals(void)
 {
 	char text[1024];
-	CHECK_OK(PtlNicInfo(ni, text, sizeof text));
+	CHECK_OK(PtlNicInfo(ni, text, sizeof(text)));
 	const char *place = strstr(text, "renewed ");
 	CHECK(place != NULL);
 	return (unsigned)atoi(place + strlen("renewed "));
@@ -84,7 +84,7 @@ static void two_can_talk_after_a_third_has_spoiled_their_queues(void)
 {
 	open_door();
 	drive_while_waiting();
-	for (unsigned way = 0; way < sizeof ways / sizeof ways[0]; way++) {
+	for (unsigned way = 0; way < sizeof(ways) / sizeof(ways[0]); way++) {
 		barrier();
 		talk_to_each_other();
 		if (my_rank == MISBEHAVING)

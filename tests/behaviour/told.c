@@ -24,7 +24,7 @@ static const char *told_so_far(void)
 {
 	static char text[1 << 20];
 	fflush(p3_out);
-	ssize_t length = pread(fileno(p3_out), text, sizeof text - 1, 0);
+	ssize_t length = pread(fileno(p3_out), text, sizeof(text) - 1, 0);
 	CHECK(length >= 0);
 	text[length] = '\0';
 	return text;
@@ -51,7 +51,7 @@ static char area[8];
 
 static struct window window_for(unsigned options, int threshold)
 {
-	return open_window(BITS, with_threshold(md_over(area, sizeof area, options, PTL_EQ_NONE), threshold));
+	return open_window(BITS, with_threshold(md_over(area, sizeof(area), options, PTL_EQ_NONE), threshold));
 }
 
 static struct window for_puts(void)
@@ -66,12 +66,12 @@ static struct window nothing(void)
 
 static struct window at_another_index(void)
 {
-	return open_window_on(INDEX_SIDE, BITS, md_over(area, sizeof area, PTL_MD_OP_PUT, PTL_EQ_NONE));
+	return open_window_on(INDEX_SIDE, BITS, md_over(area, sizeof(area), PTL_MD_OP_PUT, PTL_EQ_NONE));
 }
 
 static struct window for_other_bits(void)
 {
-	return open_window(BITS + 1, md_over(area, sizeof area, PTL_MD_OP_PUT, PTL_EQ_NONE));
+	return open_window(BITS + 1, md_over(area, sizeof(area), PTL_MD_OP_PUT, PTL_EQ_NONE));
 }
 
 static struct window without_put(void)
@@ -132,12 +132,12 @@ static const struct mistake {
 	{for_another_user, 3, 0, "access control entry 3 refuses it: for uid 4711, not"},
 };
 
-#define MISTAKES (int)(sizeof mistakes / sizeof mistakes[0])
+#define MISTAKES (int)(sizeof(mistakes) / sizeof(mistakes[0]))
 
 static void a_drop_is_told_with_its_reason(void)
 {
 	static char bytes[8];
-	ptl_handle_md_t md = bind_md(md_over(bytes, sizeof bytes, QUIET, PTL_EQ_NONE));
+	ptl_handle_md_t md = bind_md(md_over(bytes, sizeof(bytes), QUIET, PTL_EQ_NONE));
 	listen_in();
 	open_door();
 	for (int i = 0; i < MISTAKES; i++) {

@@ -14,13 +14,13 @@ static char area[64];
 static struct window open_area(ptl_match_bits_t bits, ptl_handle_eq_t eq)
 {
 	unsigned options = PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE | PTL_MD_EVENT_START_DISABLE;
-	return open_window(bits, md_over(area, sizeof area, options, eq));
+	return open_window(bits, md_over(area, sizeof(area), options, eq));
 }
 
 static ptl_handle_md_t quiet_source(void)
 {
 	static char bytes[8];
-	return bind_md(md_over(bytes, sizeof bytes, QUIET, PTL_EQ_NONE));
+	return bind_md(md_over(bytes, sizeof(bytes), QUIET, PTL_EQ_NONE));
 }
 
 /*
@@ -279,7 +279,7 @@ static unsigned long long chunks_written_for_readers(void)
 {
 	static const char name[] = "chunks written for readers ";
 	char text[4096];
-	CHECK_OK(PtlNicInfo(ni, text, sizeof text));
+	CHECK_OK(PtlNicInfo(ni, text, sizeof(text)));
 	if (!strstr(text, "cross-memory attach;"))
 		skip_test("processes here may not read each other");
 	const char *at = strstr(text, name);

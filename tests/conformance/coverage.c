@@ -77,7 +77,7 @@ static void print_places(const struct test *test)
 				continue;
 			}
 			none = false;
-			snprintf(modes + used, sizeof modes - used, " %s", *mode);
+			snprintf(modes + used, sizeof(modes) - used, " %s", *mode);
 		}
 		printf("%s%s:%s", transport == transports ? "" : "; ", *transport,
 		       none  ? " -"
@@ -117,7 +117,7 @@ static bool has_line(const char *path, const char *title, size_t length, const c
 	char line[512];
 	bool found = false;
 	FILE *file = fopen(path, "r");
-	while (file && !found && fgets(line, sizeof line, file))
+	while (file && !found && fgets(line, sizeof(line), file))
 		found = strncmp(line, title, length) == 0 && strncmp(line + length, then, strlen(then)) == 0;
 	if (file)
 		fclose(file);
@@ -129,7 +129,7 @@ static void check_record(struct coverage *coverage)
 {
 	char line[512];
 	FILE *file = fopen(KILLED, "r");
-	while (file && fgets(line, sizeof line, file)) {
+	while (file && fgets(line, sizeof(line), file)) {
 		const char *end = strstr(line, ": ");
 		if (*line == '#' || (end && has_line(ALL_MUTANTS, line, (size_t)(end - line), "\n")))
 			continue;
@@ -146,7 +146,7 @@ static void list_mutants(struct coverage *coverage)
 	char line[512];
 	bool titled = true;
 	FILE *file = fopen(ALL_MUTANTS, "r");
-	while (file && fgets(line, sizeof line, file)) {
+	while (file && fgets(line, sizeof(line), file)) {
 		const size_t length = strcspn(line, "\n");
 		const bool text = length > 0 && *line != '#';
 		if (text && titled) {

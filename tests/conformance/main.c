@@ -13,8 +13,8 @@ static int list(const struct test *const *tables)
 
 int main(int argc, char **argv)
 {
-	const struct test *tables[sizeof chapters / sizeof chapters[0]] = {0};
-	const struct test *core[sizeof chapters / sizeof chapters[0]] = {0};
+	const struct test *tables[sizeof(chapters) / sizeof(chapters[0])] = {0};
+	const struct test *core[sizeof(chapters) / sizeof(chapters[0])] = {0};
 	int core_count = 0;
 	for (int i = 0; chapters[i]; i++) {
 		tables[i] = chapters[i]->tests;

@@ -225,7 +225,7 @@ static void c1_1_match_bits_and_user_word_have_64_bits(void)
 	ptl_handle_me_t me;
 	ptl_handle_md_t md;
 	ptl_hdr_data_t sent;
-	memcpy(&sent, word, sizeof sent);
+	memcpy(&sent, word, sizeof(sent));
 	for (int i = 0; i < 2 && am_target(); i++) {
 		CHECK_OK(PtlMEAttach(ni, INDEX, anyone, ~0, i ? ~0 : 0, PTL_RETAIN, PTL_INS_AFTER, &me));
 		CHECK_OK(PtlMDAttach(me, md_over(NULL, 0, ALL_PUT, eq), PTL_RETAIN, &md));
@@ -240,7 +240,7 @@ static void c1_1_match_bits_and_user_word_have_64_bits(void)
 		ptl_event_t first = take(eq, PTL_EVENT_PUT_END), second = take(eq, PTL_EVENT_PUT_END);
 		CHECK(first.match_bits == UINT64_MAX && second.match_bits == UINT32_MAX);
 		CHECK(first.md_handle != second.md_handle);
-		CHECK(memcmp(&first.hdr_data, word, sizeof word) == 0);
+		CHECK(memcmp(&first.hdr_data, word, sizeof(word)) == 0);
 	}
 	barrier();
 }
@@ -391,7 +391,7 @@ static void c1_3_events_tell_the_operation_and_the_state_of_the_descriptor(void)
 	} who[MAX_PROCESSES], mine;
 	CHECK_OK(PtlGetUid(ni, &mine.uid));
 	CHECK_OK(PtlGetJid(ni, &mine.jid));
-	gather(&mine, sizeof mine, who);
+	gather(&mine, sizeof(mine), who);
 	if (am_initiator())
 		put_word(bind_md(md_over(source, 12, QUIET, PTL_EQ_NONE)), PTL_NO_ACK_REQ, BITS, 2,
 			 0x0123456789abcdefu);
@@ -692,7 +692,7 @@ static void c1_5_other_bits_are_ignored(void)
 	ptl_handle_eq_t eq = new_eq(8);
 	CHECK_EQUAL(named & 0x1ff, 0);
 	for (size_t i = 0; i < COUNT(other); i++) {
-		memset(buffer, 0, sizeof buffer);
+		memset(buffer, 0, sizeof(buffer));
 		struct window window = open_window(BITS, md_over(buffer, 6, PTL_MD_OP_PUT | other[i], eq));
 		ptl_handle_md_t md = bind_md(md_over(source, 6, QUIET | other[i], PTL_EQ_NONE));
 		CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, id_of[0], INDEX, 0, BITS, 0, 0));

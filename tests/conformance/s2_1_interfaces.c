@@ -253,7 +253,7 @@ static void c2_calls_are_atomic_among_threads(void)
 	static struct claims claims[THREADS];
 	int indexes = limits_in_force().max_pt_index + 1;
 	CHECK_LESS(indexes, MOST_INDEXES + 1);
-	run_threads(claim_indexes, claims, sizeof claims[0]);
+	run_threads(claim_indexes, claims, sizeof(claims[0]));
 	for (int index = 0; index < indexes; index++) {
 		int owners = 0;
 		for (int i = 0; i < THREADS; i++)
@@ -304,7 +304,7 @@ static ptl_handle_me_t new_me(void)
 
 static ptl_handle_md_t new_md(void)
 {
-	return bind_md(md_over(bytes, sizeof bytes, 0, PTL_EQ_NONE));
+	return bind_md(md_over(bytes, sizeof(bytes), 0, PTL_EQ_NONE));
 }
 
 static void c2_a_dead_descriptor_never_names_a_later_one(void)
@@ -514,8 +514,8 @@ static void c2_1_a_repeated_ni_init_gives_the_first_interface_without_counting(v
 	for (int i = 0; i < 3; i++) {
 		CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, before.pid + 1, &wanted, &actual, &again));
 		CHECK_EQUAL(again, ni);
-		CHECK(memcmp(&actual, &first, sizeof actual) == 0);
-		CHECK(memcmp(&wanted, &nothing, sizeof wanted) == 0);
+		CHECK(memcmp(&actual, &first, sizeof(actual)) == 0);
+		CHECK(memcmp(&wanted, &nothing, sizeof(wanted)) == 0);
 	}
 	CHECK_OK(PtlGetId(again, &after));
 	CHECK_ID(after, before);
@@ -536,7 +536,7 @@ static void *initialise(void *handle_of_thread)
 static void c2_1_threads_that_initialise_at_once_get_one_interface(void)
 {
 	ptl_handle_ni_t handles[THREADS] = {0};
-	run_threads(initialise, handles, sizeof handles[0]);
+	run_threads(initialise, handles, sizeof(handles[0]));
 	for (int i = 0; i < THREADS; i++)
 		CHECK_EQUAL(handles[i], handles[0]);
 	check_works(handles[0]);
@@ -564,16 +564,16 @@ static void c2_1_wishes_are_hints_and_all_limits_are_told(void)
 	static const int wishes[] = {0, 1, INT_MAX, -1};
 	ptl_ni_limits_t first;
 	CHECK_OK(PtlInit(&number));
-	for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
 		const int w = wishes[i];
 		ptl_ni_limits_t wish = {w, w, w, w, w, w, w, w}, actual;
-		memset(&actual, 0x80, sizeof actual);
+		memset(&actual, 0x80, sizeof(actual));
 		CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, &wish, &actual, &ni));
 		CHECK(actual.max_mes > 0 && actual.max_mds > 0 && actual.max_eqs > 0 && actual.max_ac_index >= 0);
 		CHECK(actual.max_pt_index >= 0 && actual.max_md_iovecs > 0 && actual.max_me_list > 0);
 		CHECK_LESS(0, actual.max_getput_md);
 		CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, &first, &handle));
-		CHECK(memcmp(&actual, &first, sizeof actual) == 0);
+		CHECK(memcmp(&actual, &first, sizeof(actual)) == 0);
 		CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &handle));
 		check_works(ni);
 		CHECK_OK(PtlNIFini(ni));
@@ -596,7 +596,7 @@ static void c2_1_unknown_interfaces_are_refused(void)
 {
 	static const ptl_interface_t unknown[] = {0x7eadbeef, 0xffffffffu, 1000};
 	ptl_handle_ni_t untouched = 0x12345678;
-	for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
 		CHECK_RC(PtlNIInit(unknown[i], PTL_PID_ANY, NULL, NULL, &untouched), PTL_IFACE_INVALID);
 	CHECK_EQUAL(untouched, 0x12345678);
 }
@@ -772,7 +772,7 @@ static void c2_2_identity_calls_refuse_bad_arguments(void)
 	ptl_process_id_t untouched = {3, 4};
 	word = 5;
 	const ptl_handle_any_t bad[] = {NONE, PTL_EQ_NONE, new_me(), new_md(), new_eq(4)};
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		CHECK_RC(PtlGetUid(bad[i], &word), PTL_NI_INVALID);
 		CHECK_RC(PtlGetId(bad[i], &untouched), PTL_NI_INVALID);
 		CHECK_RC(PtlGetJid(bad[i], &word), PTL_NI_INVALID);

@@ -208,7 +208,7 @@ static void c2_3_an_entry_of_attach_any_takes_requests(void)
 		tag_entry(me, 3, eq);
 		CHECK(mine != 0);
 	}
-	gather(&mine, sizeof mine, all);
+	gather(&mine, sizeof(mine), all);
 	if (am_initiator()) {
 		const ptl_pt_index_t index = all[process_count - 1];
 		CHECK_OK(PtlPut(empty_source(), PTL_NO_ACK_REQ, target_id(), index, 0, 0xfe5a, 0, 0));
@@ -293,7 +293,7 @@ static void c2_3_ids_that_name_nobody_are_accepted_and_match_nobody(void)
 					{PTL_NID_ANY, self.pid + 1},
 					{self.nid + 1, PTL_PID_ANY},
 					{self.nid, self.pid + 1}};
-	const int count = sizeof ids / sizeof ids[0];
+	const int count = sizeof(ids) / sizeof(ids[0]);
 	ptl_handle_eq_t eq = new_eq(8);
 	for (int i = 0; i < count; i++) {
 		ptl_handle_me_t me[3];
@@ -317,14 +317,14 @@ static void c2_3_calls_refuse_bad_handles_and_indexes_and_change_nothing(void)
 	ptl_pt_index_t index = 4711;
 	CHECK_OK(PtlMEUnlink(dead));
 	const ptl_handle_any_t bad[] = {NONE, PTL_HANDLE_NONE, PTL_EQ_NONE, dead, new_eq(4), empty_source()};
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		CHECK_RC(PtlMEAttach(bad[i], INDEX, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &out), PTL_NI_INVALID);
 		CHECK_RC(PtlMEAttachAny(bad[i], &index, anyone, 0, 0, PTL_RETAIN, &out), PTL_NI_INVALID);
 		CHECK_RC(PtlMEInsert(bad[i], anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &out), PTL_ME_INVALID);
 		CHECK_RC(PtlMEUnlink(bad[i]), PTL_ME_INVALID);
 	}
 	const ptl_pt_index_t beyond[] = {last + 1, last + 2, 0x80000000u, PTL_PT_INDEX_ANY};
-	for (size_t i = 0; i < sizeof beyond / sizeof beyond[0]; i++)
+	for (size_t i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++)
 		CHECK_RC(PtlMEAttach(ni, beyond[i], anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &out),
 			 PTL_PT_INDEX_INVALID);
 	CHECK_RC(PtlMEInsert(ni, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &out), PTL_ME_INVALID);

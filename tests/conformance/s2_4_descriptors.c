@@ -73,7 +73,7 @@ static ptl_handle_md_t attach(ptl_handle_me_t me, ptl_md_t md, ptl_unlink_t unli
 
 static ptl_md_t window_md(ptl_handle_eq_t eq)
 {
-	return md_over(area, sizeof area, ANY_REQUEST | PTL_MD_MANAGE_REMOTE, eq);
+	return md_over(area, sizeof(area), ANY_REQUEST | PTL_MD_MANAGE_REMOTE, eq);
 }
 
 /* To ourselves. */
@@ -284,11 +284,11 @@ static void c2_4_update_takes_null_for_what_is_not_wanted(void)
 	ptl_handle_md_t md = bind_md(first);
 	CHECK_OK(PtlMDUpdate(md, NULL, NULL, PTL_EQ_NONE));
 	CHECK_OK(PtlMDUpdate(md, &old, NULL, PTL_EQ_NONE));
-	CHECK(old.start == area && old.length == sizeof area && old.options == first.options && old.eq_handle == eq);
+	CHECK(old.start == area && old.length == sizeof(area) && old.options == first.options && old.eq_handle == eq);
 	CHECK_OK(PtlMDUpdate(md, NULL, &second, PTL_EQ_NONE));
 	CHECK_OK(PtlMDUpdate(md, &old, &first, eq));
 	CHECK(old.start == area && old.length == 10 && old.options == PTL_MD_OP_PUT && old.eq_handle == PTL_EQ_NONE);
-	CHECK_EQUAL(state_of(md).length, sizeof area);
+	CHECK_EQUAL(state_of(md).length, sizeof(area));
 }
 
 static void c2_4_update_tests_a_queue_before_it_changes_anything(void)
@@ -300,7 +300,7 @@ static void c2_4_update_tests_a_queue_before_it_changes_anything(void)
 	open_door();
 	ping(id_of[0]);
 	CHECK_RC(PtlMDUpdate(window.md, NULL, &fresh, eq), PTL_MD_NO_UPDATE);
-	CHECK_EQUAL(state_of(window.md).length, sizeof area);
+	CHECK_EQUAL(state_of(window.md).length, sizeof(area));
 	take(eq, PTL_EVENT_PUT_END);
 	CHECK_OK(PtlMDUpdate(window.md, NULL, &fresh, eq));
 	CHECK_EQUAL(state_of(window.md).length, 10);
@@ -345,7 +345,7 @@ static void check_illegal(ptl_md_t md)
 	CHECK_RC(PtlMDBind(ni, md, PTL_RETAIN, &out), PTL_MD_ILLEGAL);
 	CHECK_RC(PtlMDUpdate(good, NULL, &md, PTL_EQ_NONE), PTL_MD_ILLEGAL);
 	CHECK_EQUAL(out, 0x12345678);
-	CHECK(state_of(good).start == area && state_of(good).length == sizeof area);
+	CHECK(state_of(good).start == area && state_of(good).length == sizeof(area));
 	CHECK_OK(PtlMDUnlink(attach(me, window_md(PTL_EQ_NONE), PTL_RETAIN)));
 	CHECK_OK(PtlMEUnlink(me));
 	CHECK_OK(PtlMDUnlink(good));
@@ -377,9 +377,9 @@ static void c2_4_regions_that_are_no_memory_are_illegal(void)
 static void c2_4_more_elements_than_the_limit_are_illegal(void)
 {
 	const size_t most = (size_t)limits_in_force().max_md_iovecs;
-	ptl_md_iovec_t *pieces = memory((most + 1) * sizeof *pieces);
+	ptl_md_iovec_t *pieces = memory((most + 1) * sizeof(*pieces));
 	for (size_t i = 0; i <= most; i++)
-		pieces[i] = (ptl_md_iovec_t){area + i % sizeof area, i % 2};
+		pieces[i] = (ptl_md_iovec_t){area + i % sizeof(area), i % 2};
 	check_legal(md_over(pieces, most, PTL_MD_IOVEC, PTL_EQ_NONE));
 	check_illegal(md_over(pieces, most + 1, PTL_MD_IOVEC, PTL_EQ_NONE));
 	check_illegal(md_over(pieces, ~0ull, PTL_MD_IOVEC, PTL_EQ_NONE));

@@ -52,7 +52,7 @@ static void c2_5_alloc_refuses_what_is_no_interface(void)
 	CHECK_OK(PtlNIFini(second));
 	const ptl_handle_any_t bad[] = {PTL_INVALID_HANDLE, PTL_EQ_NONE, second, new_eq(1),
 					bind_md(md_over(NULL, 0, 0, PTL_EQ_NONE))};
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		CHECK_RC(PtlEQAlloc(bad[i], 8, PTL_EQ_HANDLER_NONE, &eq), PTL_NI_INVALID);
 		CHECK_RC(PtlEQAlloc(bad[i], 0, PTL_EQ_HANDLER_NONE, &eq), PTL_NI_INVALID);
 	}
@@ -63,7 +63,7 @@ static void c2_5_more_events_than_memory_holds_are_refused(void)
 {
 	static const ptl_size_t counts[] = {1ull << 48, 1ull << 60, (1ull << 63) + 1, ~0ull};
 	ptl_handle_eq_t eq = 5;
-	for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		CHECK_RC(PtlEQAlloc(ni, counts[i], PTL_EQ_HANDLER_NONE, &eq), PTL_NO_SPACE);
 	CHECK_EQUAL(eq, 5);
 }
@@ -110,7 +110,7 @@ static void c2_5_handles_that_are_no_queue_are_refused(void)
 {
 	struct window window = open_window(BITS, md_over(NULL, 0, PTL_MD_OP_PUT, PTL_EQ_NONE));
 	const ptl_handle_any_t bad[] = {PTL_INVALID_HANDLE, PTL_HANDLE_NONE, PTL_EQ_NONE, ni, window.me, window.md};
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		check_no_queue(bad[i]);
 		CHECK_RC(PtlEQFree(bad[i]), PTL_EQ_INVALID);
 	}

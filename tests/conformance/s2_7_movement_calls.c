@@ -335,10 +335,10 @@ static void c2_7_bad_descriptors_and_targets_are_refused(void)
 	CHECK_OK(PtlMDUnlink(dead));
 	const ptl_handle_any_t bad[] = {NONE, PTL_HANDLE_NONE, PTL_EQ_NONE, dead, ni, eq, window.me};
 	const ptl_process_id_t wild[] = {anyone, {PTL_NID_ANY, self.pid}, {self.nid, PTL_PID_ANY}};
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		EVERY_CALL(CHECK_MD_INVALID, bad[i], self)
 	}
-	for (size_t i = 0; i < sizeof wild / sizeof wild[0]; i++) {
+	for (size_t i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
 		EVERY_CALL(CHECK_PROCESS_INVALID, good, wild[i])
 	}
 	open_door();
@@ -384,13 +384,13 @@ static void c2_7_bytes_outside_the_descriptor_are_refused(void)
 	const ptl_handle_md_t mds[] = {bind_md(md_over(area, 64, 0, PTL_EQ_NONE)),
 				       bind_md(md_over(halves, 2, PTL_MD_IOVEC, PTL_EQ_NONE))};
 	for (int i = 0; i < 2; i++) {
-		for (size_t o = 0; o < sizeof outside / sizeof outside[0]; o++) {
+		for (size_t o = 0; o < sizeof(outside) / sizeof(outside[0]); o++) {
 			const ptl_size_t at = outside[o][0], length = outside[o][1];
 			CHECK_RC(PtlPutRegion(mds[i], at, length, PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0),
 				 PTL_MD_ILLEGAL);
 			CHECK_RC(PtlGetRegion(mds[i], at, length, self, INDEX, 0, BITS, 0), PTL_MD_ILLEGAL);
 		}
-		for (size_t o = 0; o < sizeof inside / sizeof inside[0]; o++) {
+		for (size_t o = 0; o < sizeof(inside) / sizeof(inside[0]); o++) {
 			const ptl_size_t at = inside[o][0], length = inside[o][1];
 			CHECK_OK(PtlPutRegion(mds[i], at, length, PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
 			CHECK_OK(PtlGetRegion(mds[i], at, length, self, INDEX, 0, BITS, 0));
@@ -427,7 +427,7 @@ static void c2_7_bad_indexes_and_bits_are_dropped_by_the_target_in_silence(void)
 		ptl_match_bits_t bits;
 	} bad[] = {{100000, 0, BITS},  {PTL_PT_INDEX_ANY, 0, BITS}, {INDEX, 100000, BITS},
 		   {INDEX, ~0u, BITS}, {INDEX, 0, BITS + 1},        {INDEX_SIDE + 1, 0, BITS}};
-	const int count = sizeof bad / sizeof bad[0];
+	const int count = sizeof(bad) / sizeof(bad[0]);
 	ptl_handle_eq_t eq = new_eq(64), in = new_eq(8);
 	open_door();
 	if (am_target())

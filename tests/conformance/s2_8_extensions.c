@@ -70,7 +70,7 @@ static void c2_8_return_codes_have_names(void)
 static const char *name_of_kind(int number)
 {
 	ptl_event_kind_t kind;
-	memcpy(&kind, &number, sizeof kind);
+	memcpy(&kind, &number, sizeof(kind));
 	return PtlEventKindStr(kind);
 }
 
@@ -89,7 +89,7 @@ static void c2_8_failures_have_names_whatever_the_interface(void)
 {
 	open_interface(PTL_PID_ANY);
 	const ptl_handle_ni_t live = ni, handles[] = {live, 0, PTL_INVALID_HANDLE, PTL_HANDLE_NONE, live};
-	for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++) {
+	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
 		if (i == 4)
 			PtlFini(); /* the live handle is dead now */
 #define CHECK_NAME(code) CHECK_STRING(PtlNIFailStr(handles[i], code), #code);

@@ -44,7 +44,7 @@ static struct window open_with_flags(ptl_unlink_t me_unlink, ptl_unlink_t md_unl
 
 static ptl_md_t far_md(int threshold, ptl_handle_eq_t eq)
 {
-	return with_threshold(md_over(far, sizeof far, ANY_REQUEST, eq), threshold);
+	return with_threshold(md_over(far, sizeof(far), ANY_REQUEST, eq), threshold);
 }
 
 /* The second put of a word leaves it one byte less than it wants. */
@@ -231,7 +231,7 @@ static void c3_10_automatic_unlinking_of_a_full_window_waits_for_the_last_end(vo
 	ptl_handle_eq_t eq = new_eq(8);
 	ptl_md_t md = far_md(PTL_MD_THRESH_INF, eq);
 	md.options |= PTL_MD_MAX_SIZE;
-	md.max_size = sizeof far - 2 * (LONG + WORD) + 1;
+	md.max_size = sizeof(far) - 2 * (LONG + WORD) + 1;
 	await_last_end(md, eq);
 }
 

@@ -96,7 +96,7 @@ static struct window open_numbers(unsigned count, size_t length, ptl_handle_eq_t
 static void c3_11_a_queue_holds_as_many_events_as_were_asked_for(void)
 {
 	static const unsigned sizes[] = {1, 2, 3, 5, 8, 100, 16384};
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		ptl_handle_eq_t eq = new_eq(sizes[i]);
 		struct window window = {0};
 		char *bytes;
@@ -335,12 +335,12 @@ static void c3_11_poll_takes_from_the_first_queue_that_has_an_event(void)
 	barrier();
 	if (am_initiator()) {
 		ptl_handle_md_t md = bind_md(md_over(NULL, 0, 0, PTL_EQ_NONE));
-		for (size_t i = 0; i < sizeof busy / sizeof busy[0]; i++)
+		for (size_t i = 0; i < sizeof(busy) / sizeof(busy[0]); i++)
 			put(md, PTL_NO_ACK_REQ, BITS + busy[i]);
 		ping(target_id());
 	}
 	barrier();
-	for (size_t i = 0; i < sizeof sorted / sizeof sorted[0] && am_target(); i++) {
+	for (size_t i = 0; i < sizeof(sorted) / sizeof(sorted[0]) && am_target(); i++) {
 		CHECK_OK(PtlEQPoll(eq, QUEUES, i % 2 ? 0 : PTL_TIME_FOREVER, &event, &which));
 		CHECK_EQUAL(which, sorted[i]);
 		CHECK_EQUAL(event.match_bits, BITS + sorted[i]);
@@ -353,7 +353,7 @@ static void c3_11_poll_waits_as_long_as_it_was_told(void)
 {
 	static const ptl_time_t timeouts[] = {0, 1, 30, 250};
 	ptl_handle_eq_t eq[3] = {new_eq(4), new_eq(4), new_eq(4)};
-	for (size_t i = 0; i < sizeof timeouts / sizeof timeouts[0]; i++) {
+	for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++) {
 		ptl_event_t event;
 		int which = -7;
 		uint64_t start = now_ns();
@@ -382,14 +382,14 @@ static void c3_11_of_the_event_an_empty_queue_writes_the_failure_alone(void)
 {
 	static int (*const calls[])(ptl_handle_eq_t, ptl_event_t *) = {PtlEQGet, poll_at_once, poll_a_while};
 	ptl_handle_eq_t eq = new_eq(4);
-	for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		ptl_event_t event, expected;
-		memset(&event, 0xa5, sizeof event);
-		memset(&expected, 0xa5, sizeof expected);
+		memset(&event, 0xa5, sizeof(event));
+		memset(&expected, 0xa5, sizeof(expected));
 		expected.ni_fail_type = PTL_NI_OK;
 		CHECK_RC(calls[i](eq, &event), PTL_EQ_EMPTY);
 		/* Padding counts too: memset() filled it.  NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
-		CHECK(memcmp(&event, &expected, sizeof event) == 0);
+		CHECK(memcmp(&event, &expected, sizeof(event)) == 0);
 	}
 }
 

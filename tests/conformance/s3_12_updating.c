@@ -30,7 +30,7 @@ static const struct row rows[] = {
 	{0},
 };
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static char area[64], other_area[64];
 
@@ -209,7 +209,7 @@ static void c3_12_an_update_or_post_is_refused_while_an_event_of_the_test_queue_
 		}
 		if (am_target())
 			CHECK(!refused_by(test_eq, posted));
-		gather(&half_done, sizeof half_done, seen);
+		gather(&half_done, sizeof(half_done), seen);
 		half_done = seen[process_count - 1];
 	}
 	CHECK_EQUAL(half_done, 1);
@@ -295,7 +295,7 @@ static void c3_12_an_update_keeps_a_descriptor_that_was_about_to_unlink(void)
 				take(eq, PTL_EVENT_UNLINK);
 			CHECK_RC(rc, kept ? PTL_OK : PTL_MD_INVALID);
 		}
-		gather(&kept, sizeof kept, seen);
+		gather(&kept, sizeof(kept), seen);
 		kept = seen[process_count - 1];
 	}
 	CHECK_EQUAL(kept, 1);
@@ -370,7 +370,7 @@ static void c3_12_an_operation_under_way_finishes_in_the_old_region(void)
 static void c3_12_updates_leave_a_put_under_way_its_end_and_its_ack(void)
 {
 	ptl_handle_eq_t eq = new_eq(8);
-	open_window(BITS, md_over(area, sizeof area, PTL_MD_OP_PUT | PTL_MD_TRUNCATE, PTL_EQ_NONE));
+	open_window(BITS, md_over(area, sizeof(area), PTL_MD_OP_PUT | PTL_MD_TRUNCATE, PTL_EQ_NONE));
 	for (int updates = 0; updates < 3; updates++) {
 		ptl_md_t md = md_over(memory(LONG), LONG, PTL_MD_EVENT_START_DISABLE, eq);
 		ptl_handle_md_t handle = bind_md(md);

@@ -12,7 +12,7 @@ static const struct row rows[] = {
 	{0},
 };
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static char area[64];
 
@@ -20,7 +20,7 @@ static ptl_handle_eq_t open_area(ptl_pt_index_t index)
 {
 	const unsigned options = ANY_REQUEST | PTL_MD_MANAGE_REMOTE;
 	ptl_handle_eq_t eq = new_eq(64);
-	open_window_on(index, BITS, md_over(area, sizeof area, options, eq));
+	open_window_on(index, BITS, md_over(area, sizeof(area), options, eq));
 	return eq;
 }
 

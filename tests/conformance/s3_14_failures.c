@@ -45,7 +45,7 @@ static const struct {
 	{GET, LONG, 1, {PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END}},
 	{GETPUT, 64, 2, {PTL_EVENT_SEND_START, PTL_EVENT_SEND_END, PTL_EVENT_REPLY_START, PTL_EVENT_REPLY_END}},
 };
-#define HOPELESS (sizeof hopeless / sizeof hopeless[0])
+#define HOPELESS (sizeof(hopeless) / sizeof(hopeless[0]))
 
 /* Takes the events of a hopeless request; the descriptor's threshold was `threshold`. */
 static ptl_seq_t take_hopeless(size_t i, ptl_handle_eq_t eq, int threshold)

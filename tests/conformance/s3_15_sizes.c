@@ -192,7 +192,7 @@ static const size_t shapes[][12] = {
 	{5000, 0, 60001, 3, 33333, SIZE_MAX},
 	{1 << 18, 1, (1 << 18) - 7, 0, 17, 1 << 19, SIZE_MAX},
 };
-#define SHAPES (sizeof shapes / sizeof shapes[0])
+#define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
 struct pieces {
 	ptl_md_iovec_t piece[12];
@@ -362,11 +362,11 @@ static void c3_15_the_array_of_pieces_is_copied(void)
 	const struct pieces far_copy = far;
 	if (am_target())
 		open_window(BITS, md_of(&far, ANY_REQUEST | PTL_MD_TRUNCATE, in));
-	memset(far.piece, 0xee, sizeof far.piece);
+	memset(far.piece, 0xee, sizeof(far.piece));
 	barrier();
 	if (am_initiator()) {
 		ptl_handle_md_t md = bind_md(md_of(&near, PTL_MD_EVENT_START_DISABLE, out));
-		memset(near.piece, 0xee, sizeof near.piece);
+		memset(near.piece, 0xee, sizeof(near.piece));
 		ask(PUT, md, BITS, 0);
 		CHECK_EQUAL(take_answer(PUT, out).mlength, far_copy.total);
 	}
@@ -382,7 +382,7 @@ static void c3_15_the_array_of_pieces_is_copied(void)
 /* NOLINTNEXTLINE(readability-non-const-parameter): the pieces are written through */
 static ptl_md_iovec_t *many_pieces(char *bytes, size_t count)
 {
-	ptl_md_iovec_t *pieces = memory(count * sizeof *pieces);
+	ptl_md_iovec_t *pieces = memory(count * sizeof(*pieces));
 	for (size_t i = 0; i < count; i++)
 		pieces[i] = (ptl_md_iovec_t){bytes + STRIDE * i, STRIDE - 1};
 	return pieces;

@@ -50,7 +50,7 @@ static void c3_16_getputs_of_many_processes_on_one_word_lose_and_double_nothing(
 		CHECK_EQUAL(__atomic_exchange_n(&owned[*old >> 32][(uint32_t)*old], 1, __ATOMIC_RELAXED), 0);
 	}
 	uint64_t sum[MAX_PROCESSES];
-	gather(&firsts, sizeof firsts, sum);
+	gather(&firsts, sizeof(firsts), sum);
 	for (int rank = 0; rank < process_count; rank++)
 		total += sum[rank];
 	CHECK_EQUAL(total, 1);

@@ -103,7 +103,7 @@ static void c3_17_requests_are_served_while_the_target_computes(void)
 	if (am_target())
 		compute_until_told();
 	unsigned all[MAX_PROCESSES];
-	gather(&requests, sizeof requests, all);
+	gather(&requests, sizeof(requests), all);
 	for (unsigned i = 1; i < all[0] && am_target(); i++) {
 		ptl_event_t event; /* it is there already: nothing has to be waited for */
 		CHECK_OK(PtlEQGet(in, &event));

@@ -21,7 +21,7 @@ static const struct row rows[] = {
 	{0},
 };
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CLOSED       1 /* access control entry that admits no process */
 
 /* Where a request goes. */
@@ -70,7 +70,7 @@ static size_t list_misdirections(struct errand *errands)
 		{INDEX, 0, BITS, ~0ull},           /* offset + length wraps round */
 		{INDEX, 0, BITS, ~0ull - WORD + 1},
 	};
-	memcpy(errands, all, sizeof all);
+	memcpy(errands, all, sizeof(all));
 	return COUNT(all);
 }
 

@@ -43,7 +43,7 @@ static const struct row rows[] = {
 
 /* Around the limits of short messages of every transport. */
 static const size_t lengths[] = {0, 1, 8, 16, 56, 57, 240, 1024, 4096, 4097, 16384, 65536, 65537, LONG};
-#define LENGTHS   (sizeof lengths / sizeof lengths[0])
+#define LENGTHS   (sizeof(lengths) / sizeof(lengths[0]))
 #define HEADER(i) (0xfedcba9876543210u + (i))
 #define GUARD     64
 
@@ -164,7 +164,7 @@ static void c3_1_a_getput_logs_a_send_pair_a_reply_pair_and_a_getput_pair_and_ex
 	char *buffer = memory(LONG);
 	const size_t most = (size_t)limits_in_force().max_getput_md, some[] = {0, 1, 8, most / 2 + 1, most};
 	const unsigned options = PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE;
-	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
 		struct window window = {0};
 		if (am_target()) {
 			fill_pattern(buffer + 5, some[i], 2);
@@ -333,7 +333,7 @@ static void c3_2_match_bits_and_header_data_travel_whole(void)
 	barrier();
 	md = bind_md(md_over(word, 8, PTL_MD_EVENT_START_DISABLE, out));
 	for (enum request kind = PUT; kind < REQUESTS; kind++) {
-		for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 			uint64_t bits = words[i], hdr = ~words[i] * 3;
 			if (am_initiator()) {
 				CHECK_OK(issue(kind, md, INDEX, 0, bits, 0, hdr));
@@ -385,11 +385,11 @@ static void c3_2_the_access_control_entry_named_is_the_one_that_judges(void)
 static void c3_2_target_offsets_have_64_bits(void)
 {
 	static const ptl_size_t offsets[] = {1ull << 32, (1ull << 32) + 4, 1ull << 48, 1ull << 63, 4};
-	enum { COUNT = sizeof offsets / sizeof offsets[0] };
+	enum { COUNT = sizeof(offsets) / sizeof(offsets[0]) };
 	ptl_handle_eq_t out = new_eq(8), in = new_eq(64), missed = new_eq(64);
 	static char word[8], buffer[16];
 	if (am_target()) {
-		open_window(BITS, md_over(buffer, sizeof buffer, ANY_REQUEST | PTL_MD_MANAGE_REMOTE, in));
+		open_window(BITS, md_over(buffer, sizeof(buffer), ANY_REQUEST | PTL_MD_MANAGE_REMOTE, in));
 		open_net(missed);
 	}
 	barrier();
@@ -446,7 +446,7 @@ static void c3_2_requested_lengths_have_64_bits(void)
 
 static const size_t regions[][2] = {{0, 10},   {7, 100}, {4095, 65536}, {LONG - 1, 1},
 				    {LONG, 0}, {0, 0},   {1, LONG - 1}, {1, LONG - 2}};
-#define REGIONS (sizeof regions / sizeof regions[0])
+#define REGIONS (sizeof(regions) / sizeof(regions[0]))
 
 static void c3_2_a_region_put_carries_only_its_region(void)
 {

@@ -193,7 +193,7 @@ static void *find_nothing(void *argument)
 static void c3_20_a_handle_serves_every_thread(void)
 {
 	static void *(*const lives[])(void *) = {create, send_from_it, hear_of_it, destroy, find_nothing};
-	for (size_t i = 0; i < sizeof lives / sizeof lives[0]; i++) {
+	for (size_t i = 0; i < sizeof(lives) / sizeof(lives[0]); i++) {
 		pthread_t thread;
 		CHECK(pthread_create(&thread, NULL, lives[i], NULL) == 0);
 		pthread_join(thread, NULL);

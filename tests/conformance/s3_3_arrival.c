@@ -59,7 +59,7 @@ static ptl_handle_me_t add_entry(ptl_process_id_t from, ptl_match_bits_t bits, p
 {
 	ptl_handle_me_t me;
 	ptl_handle_md_t md;
-	ptl_md_t descriptor = md_over(area, sizeof area, ANY_REQUEST | PTL_MD_MANAGE_REMOTE, eq);
+	ptl_md_t descriptor = md_over(area, sizeof(area), ANY_REQUEST | PTL_MD_MANAGE_REMOTE, eq);
 	descriptor.user_ptr = (void *)tag;
 	CHECK_OK(PtlMEAttach(ni, INDEX, from, bits, ignore, PTL_RETAIN, position, &me));
 	CHECK_OK(PtlMDAttach(me, descriptor, PTL_RETAIN, &md));
@@ -75,7 +75,7 @@ static void expect_tag(ptl_handle_eq_t eq, enum request kind, uintptr_t tag)
 static ptl_handle_md_t word(unsigned options, ptl_handle_eq_t eq)
 {
 	static char bytes[8];
-	return bind_md(md_over(bytes, sizeof bytes, options, eq));
+	return bind_md(md_over(bytes, sizeof(bytes), options, eq));
 }
 
 static bool is_zero(const char *bytes, size_t length)
@@ -91,7 +91,7 @@ static void c3_3_a_message_reaches_only_the_process_it_names(void)
 	other_process.pid ^= 1u << 31;
 	open_door();
 	if (am_target())
-		open_window(BITS, md_over(area, sizeof area, ANY_REQUEST | PTL_MD_MANAGE_REMOTE, in));
+		open_window(BITS, md_over(area, sizeof(area), ANY_REQUEST | PTL_MD_MANAGE_REMOTE, in));
 	barrier();
 	if (am_initiator()) {
 		ptl_handle_md_t md = word(PTL_MD_EVENT_START_DISABLE, out);
@@ -114,7 +114,7 @@ static void c3_3_every_portal_table_entry_is_separate_and_requests_beyond_the_la
 	const ptl_pt_index_t beyond[] = {last + 1, 0xffff, 0x10000 + INDEX, 0xffffffff};
 	ptl_handle_eq_t in = new_eq(256);
 	for (ptl_pt_index_t i = 0; i <= last && am_target(); i++)
-		open_window_on(i, BITS, md_over(area, sizeof area, ANY_REQUEST | PTL_MD_MANAGE_REMOTE, in));
+		open_window_on(i, BITS, md_over(area, sizeof(area), ANY_REQUEST | PTL_MD_MANAGE_REMOTE, in));
 	barrier();
 	ptl_handle_md_t md = word(QUIET, PTL_EQ_NONE);
 	for (int i = 0; i < 4 && am_initiator(); i++)
@@ -139,7 +139,7 @@ static void c3_3_every_access_control_entry_can_be_named_and_requests_beyond_the
 	const ptl_ac_index_t beyond[] = {last + 1, 0xffff, 0x10000, 0xffffffff};
 	ptl_handle_eq_t in = new_eq(64);
 	if (am_target())
-		open_window(BITS, md_over(area, sizeof area, ANY_REQUEST | PTL_MD_MANAGE_REMOTE, in));
+		open_window(BITS, md_over(area, sizeof(area), ANY_REQUEST | PTL_MD_MANAGE_REMOTE, in));
 	for (ptl_ac_index_t i = 0; i <= last && am_target(); i++)
 		CHECK_OK(PtlACEntry(ni, i, anyone, PTL_UID_ANY, PTL_JID_ANY, PTL_PT_INDEX_ANY));
 	barrier();
@@ -190,7 +190,7 @@ static void c3_3_access_control_wants_every_field_of_every_request_to_fit(void)
 	ptl_handle_eq_t out = new_eq(8), in = new_eq(8);
 	open_door();
 	if (am_target())
-		open_window(BITS, md_over(area, sizeof area, ANY_REQUEST | PTL_MD_MANAGE_REMOTE, in));
+		open_window(BITS, md_over(area, sizeof(area), ANY_REQUEST | PTL_MD_MANAGE_REMOTE, in));
 	ptl_handle_md_t md = word(PTL_MD_EVENT_START_DISABLE, out);
 	for (int i = 0; i < 2 * FIELDS; i++) {
 		const bool admitted = i >= FIELDS;
@@ -282,7 +282,7 @@ static void c3_3_match_bits_are_compared_except_where_ignored(void)
 	if (am_target())
 		add_entry(anyone, 0, ~0ull, PTL_INS_AFTER, 0, in); /* takes what the entry in front of it leaves */
 	ptl_handle_md_t md = word(QUIET, PTL_EQ_NONE);
-	for (unsigned i = 0; i < sizeof comparisons / sizeof comparisons[0]; i++) {
+	for (unsigned i = 0; i < sizeof(comparisons) / sizeof(comparisons[0]); i++) {
 		if (am_target())
 			entry = add_entry(anyone, comparisons[i].entry, comparisons[i].ignore, PTL_INS_BEFORE, 1, in);
 		barrier();
@@ -321,14 +321,14 @@ static void add_refusing_entries(ptl_match_bits_t bits, ptl_handle_eq_t eq)
 	};
 	ptl_handle_me_t empty;
 	CHECK_OK(PtlMEAttach(ni, INDEX, anyone, bits, 0, PTL_RETAIN, PTL_INS_AFTER, &empty));
-	for (unsigned i = 0; i < sizeof refusing / sizeof refusing[0]; i++)
+	for (unsigned i = 0; i < sizeof(refusing) / sizeof(refusing[0]); i++)
 		open_window(bits, refusing[i]);
 }
 
 static void c3_3_the_search_passes_over_entries_that_do_not_accept(void)
 {
 	ptl_handle_eq_t out = new_eq(8), in = new_eq(16);
-	ptl_md_t last = md_over(area, sizeof area, ANY_REQUEST, in);
+	ptl_md_t last = md_over(area, sizeof(area), ANY_REQUEST, in);
 	last.user_ptr = area + 3;
 	for (enum request kind = PUT; kind < REQUESTS && am_target(); kind++) {
 		add_refusing_entries(BITS + kind, in);
@@ -394,7 +394,7 @@ static const struct {
 	int threshold; /* of the window in its START event */
 } placed[] = {
 	{0, 0, 1}, {0, LONG, 0}, {1, 0, PTL_MD_THRESH_INF}, {2, 0, PTL_MD_THRESH_INF}, {2, LONG, PTL_MD_THRESH_INF}};
-#define PLACED (sizeof placed / sizeof placed[0])
+#define PLACED (sizeof(placed) / sizeof(placed[0]))
 
 static void open_three_windows(ptl_handle_eq_t eq)
 {
@@ -582,7 +582,7 @@ static void c3_3_a_reply_to_an_inactive_descriptor_is_dropped(void)
 static const unsigned reply_options[] = {0, PTL_MD_TRUNCATE, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE,
 					 PTL_MD_MAX_SIZE | PTL_MD_OP_GET,
 					 PTL_MD_ACK_DISABLE | PTL_MD_OP_PUT | PTL_MD_OP_GET};
-#define REPLY_OPTIONS (sizeof reply_options / sizeof reply_options[0])
+#define REPLY_OPTIONS (sizeof(reply_options) / sizeof(reply_options[0]))
 
 /* A put of three bytes has moved the local offset of the descriptor, if it takes puts. */
 static void c3_3_every_descriptor_accepts_replies_and_not_at_its_local_offset(void)
@@ -625,7 +625,7 @@ static void c3_3_a_reply_is_cut_to_fit_whatever_the_options(void)
 			fill_pattern(buffer, 32, 5);
 		barrier();
 		for (size_t length = 0; length < 32 && am_initiator(); length += 31) {
-			memset(old, 0, sizeof old);
+			memset(old, 0, sizeof(old));
 			ptl_handle_md_t put_md = bind_md(md_over(fresh, 32, QUIET, PTL_EQ_NONE));
 			ptl_handle_md_t get_md =
 				bind_md(md_over(old, length, reply_options[i] | PTL_MD_EVENT_START_DISABLE, eq));

@@ -159,11 +159,11 @@ static void check_fits(unsigned options)
 	set_stage(2 * LONG);
 	for (int i = 0; i < 2; i++) {
 		const unsigned with = options | (i ? PTL_MD_MANAGE_REMOTE : 0);
-		for (size_t j = 0; j < sizeof small_fits / sizeof small_fits[0]; j++)
+		for (size_t j = 0; j < sizeof(small_fits) / sizeof(small_fits[0]); j++)
 			for (enum request kind = PUT; kind < REQUESTS; kind++)
 				if (with & PTL_MD_MANAGE_REMOTE || small_fits[j].offset <= SMALL)
 					check_fit(kind, &small_fits[j], SMALL, with);
-		for (size_t j = 0; j < sizeof long_fits / sizeof long_fits[0]; j++)
+		for (size_t j = 0; j < sizeof(long_fits) / sizeof(long_fits[0]); j++)
 			for (enum request kind = PUT; kind < GETPUT; kind++)
 				if (with & PTL_MD_MANAGE_REMOTE || long_fits[j].offset <= LONG)
 					check_fit(kind, &long_fits[j], LONG, with);

@@ -94,7 +94,7 @@ static void walk(const struct step *steps, size_t count, size_t size, unsigned o
 	CHECK_EMPTY(missed);
 }
 
-#define WALK(steps, size, options) walk(steps, sizeof steps / sizeof steps[0], size, options)
+#define WALK(steps, size, options) walk(steps, sizeof(steps) / sizeof(steps[0]), size, options)
 
 static void c3_5_the_local_offset_grows_by_what_accepted_requests_move(void)
 {
@@ -208,7 +208,7 @@ static void c3_5_remote_offsets_are_used_as_they_are(void)
 	if (am_target())
 		open_window(BITS, md_over(buffer, 100, ANY_REQUEST | PTL_MD_MANAGE_REMOTE, in));
 	barrier();
-	for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
+	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
 		const size_t length = offsets[i] == 100 ? 0 : 8;
 		for (enum request kind = PUT; kind < REQUESTS; kind++) {
 			fill_pattern(word, 8, (unsigned)i + kind);

@@ -320,7 +320,7 @@ static void c3_7_put_end_and_getput_end_mean_that_the_data_is_there_for_good(voi
 		open_window(BITS, md_over(far, LONG, ANYWHERE | PTL_MD_EVENT_START_DISABLE, in));
 	for (int i = 0; i < 3; i++) {
 		size_t length = short_and_long[i & 1];
-		memset(far, 0, sizeof far);
+		memset(far, 0, sizeof(far));
 		barrier();
 		if (am_initiator()) {
 			ptl_handle_md_t md = bind_md(md_over(near, length, 0, PTL_EQ_NONE));
@@ -354,7 +354,7 @@ static void c3_7_get_end_gives_the_source_back_and_reply_end_the_data(void)
 	for (int i = 0; i < 2; i++) {
 		size_t length = short_and_long[i];
 		fill_pattern(far, length, 1);
-		memset(near, 0, sizeof near);
+		memset(near, 0, sizeof(near));
 		barrier();
 		if (am_initiator())
 			get(bind_md(md_over(near, length, PTL_MD_EVENT_START_DISABLE, out)), BITS);

@@ -176,7 +176,7 @@ static void c3_8_fields_of_an_acked_put(void)
 			expected = open_narrow_window(length, in);
 		barrier();
 		if (am_initiator()) {
-			ptl_event_t sent = bind_rich_md(sizeof near, length, out, 2), ack;
+			ptl_event_t sent = bind_rich_md(sizeof(near), length, out, 2), ack;
 			sent.offset = LOCAL;
 			sent.hdr_data = HEADER;
 			CHECK_OK(PtlPutRegion(sent.md_handle, LOCAL, length, PTL_ACK_REQ, target_id(), INDEX, 0, SENT,
@@ -206,7 +206,7 @@ static void c3_8_fields_of_a_put_that_unlinks_its_source(void)
 {
 	ptl_handle_eq_t out = new_eq(8);
 	if (am_target())
-		open_window(SENT, md_over(far, sizeof far, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, PTL_EQ_NONE));
+		open_window(SENT, md_over(far, sizeof(far), PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, PTL_EQ_NONE));
 	barrier();
 	for (int i = 0; i < 2 && am_initiator(); i++) {
 		ptl_event_t expected = bind_rich_md(short_and_long[i], short_and_long[i], out, 1);
@@ -229,7 +229,7 @@ static void c3_8_fields_of_a_get(void)
 			expected = open_narrow_window(length, in);
 		barrier();
 		if (am_initiator()) {
-			ptl_event_t reply = bind_rich_md(sizeof near, length, out, 1);
+			ptl_event_t reply = bind_rich_md(sizeof(near), length, out, 1);
 			expect_answer(&reply);
 			reply.offset = LOCAL;
 			CHECK_OK(PtlGetRegion(reply.md_handle, LOCAL, length, target_id(), INDEX, 0, SENT, REMOTE));
@@ -376,10 +376,10 @@ static void c3_8_links_are_unique_among_operations_in_flight(void)
 	ptl_handle_eq_t eq = new_eq(SENT_EVENTS + TAKEN_EVENTS);
 	int count = (am_initiator() ? SENT_EVENTS : 0) + (am_target() ? TAKEN_EVENTS : 0);
 	if (am_target())
-		open_window(BITS, md_over(far, sizeof far, ANYWHERE, eq));
+		open_window(BITS, md_over(far, sizeof(far), ANYWHERE, eq));
 	barrier();
 	if (am_initiator()) {
-		ptl_handle_md_t md = bind_md(md_over(near, sizeof near, 0, eq));
+		ptl_handle_md_t md = bind_md(md_over(near, sizeof(near), 0, eq));
 		ptl_handle_md_t word = bind_md(md_over(near, WORD, 0, eq));
 		for (int i = 0; i < ROUNDS; i++) {
 			size_t length = short_and_long[i & 1];
@@ -400,8 +400,8 @@ static void c3_8_links_are_given_although_starts_are_disabled(void)
 	enum { PUTS = 8 };
 	ptl_handle_eq_t out = new_eq(4 * PUTS), in = new_eq(4 * PUTS);
 	ptl_event_t events[PUTS];
-	ptl_md_t source = md_over(near, sizeof near, PTL_MD_EVENT_START_DISABLE, out);
-	ptl_md_t sink = md_over(far, sizeof far, ANYWHERE | PTL_MD_EVENT_START_DISABLE, in);
+	ptl_md_t source = md_over(near, sizeof(near), PTL_MD_EVENT_START_DISABLE, out);
+	ptl_md_t sink = md_over(far, sizeof(far), ANYWHERE | PTL_MD_EVENT_START_DISABLE, in);
 	if (am_target())
 		open_mortal_window(BITS, with_threshold(sink, PUTS));
 	barrier();

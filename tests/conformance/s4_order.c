@@ -52,7 +52,7 @@ enum { STARTED = 1, ENDED = 2 };
 static void c4_a_thousand_mixed_size_puts_keep_call_order(void)
 {
 	enum { COUNT = FEWER(1000) };
-	size_t *offset = memory((COUNT + 1) * sizeof *offset);
+	size_t *offset = memory((COUNT + 1) * sizeof(*offset));
 	uint32_t state = 12345;
 	for (int i = 0; i < COUNT; i++)
 		offset[i + 1] = offset[i] + mixed_length(&state);

@@ -340,7 +340,7 @@ static void c6_1_reported_limits_hold(void)
 	ptl_ni_limits_t limits = limits_in_force();
 	size_t pieces = (size_t)limits.max_md_iovecs, swap = (size_t)limits.max_getput_md;
 	ptl_pt_index_t last = (ptl_pt_index_t)limits.max_pt_index;
-	ptl_md_iovec_t *iovec = memory((pieces + 1) * sizeof *iovec);
+	ptl_md_iovec_t *iovec = memory((pieces + 1) * sizeof(*iovec));
 	ptl_handle_me_t me;
 	ptl_handle_md_t md;
 	CHECK_OK(PtlMEAttach(ni, last, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me));
@@ -360,7 +360,7 @@ static void c6_1_reported_limits_hold(void)
 static void c6_1_a_status_register_has_a_sign(void)
 {
 	ptl_sr_value_t drop_count = -1;
-	CHECK(drop_count < 0 && sizeof drop_count >= 4);
+	CHECK(drop_count < 0 && sizeof(drop_count) >= 4);
 	CHECK_OK(PtlNIStatus(ni, PTL_SR_DROP_COUNT, &drop_count));
 	CHECK_EQUAL(drop_count, 0);
 }

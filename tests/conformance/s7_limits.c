@@ -155,7 +155,7 @@ static void c7_a_queue_holds_as_many_events_as_were_asked_for(void)
 {
 	static const int counts[] = {1, 2, 3, 7, 100, 20000};
 	open_door();
-	for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		const bool loud = counts[i] % 5 == 0;
 		ptl_handle_eq_t eq = new_eq((ptl_size_t)counts[i]);
 		fill(eq, loud ? counts[i] / 5 : counts[i], loud);

@@ -69,7 +69,7 @@ struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
 {
 	struct node_peer *peer = node_peer_find(node, nid, pid);
 
-	if (peer || node->peer_count == PEERS || !(peer = malloc(sizeof *peer)))
+	if (peer || node->peer_count == PEERS || !(peer = malloc(sizeof(*peer))))
 		return peer;
 	clear(peer, nid, pid, node->peer_count);
 	node->peers[node->peer_count++] = peer;
@@ -132,7 +132,7 @@ static const struct transport_sink sink = {.greet = greet, .connected = connecte
 
 static struct node *start(uint32_t tag)
 {
-	struct node *node = calloc(1, sizeof *node);
+	struct node *node = calloc(1, sizeof(*node));
 	uint32_t pid = (uint32_t)getpid() | tag << 22;
 
 	REQUIRE(node && (node->peers = calloc(PEERS, sizeof(struct node_peer *))));
@@ -181,7 +181,7 @@ static struct introduction make_text(const struct node *from)
 	uint8_t wrong = (uint8_t)input_number(1);
 
 	text.flags = (uint8_t)input_number(1) & OPEN;
-	memcpy(text.to, victim->incarnation, sizeof text.to);
+	memcpy(text.to, victim->incarnation, sizeof(text.to));
 	text.number = (uint16_t)(input_number(1) % 4);
 	text.its_number = known ? known->number : (uint16_t)input_number(2);
 	text.greeting = (struct transport_greeting){.version = (uint16_t)(input_number(1) % 4),
@@ -198,7 +198,7 @@ static struct introduction make_text(const struct node *from)
 	if (wrong & 16)
 		text.pid += (uint32_t)input_number(1);
 	if (wrong & 32)
-		input_bytes((uint8_t *)&text + input_number(1) % sizeof text, 1);
+		input_bytes((uint8_t *)&text + input_number(1) % sizeof(text), 1);
 	return text;
 }
 
@@ -207,11 +207,11 @@ static void post_control(void)
 	const struct node *from = senders[input_number(1) % SENDERS];
 	struct introduction text = make_text(from);
 	uint8_t shape = (uint8_t)input_number(1);
-	size_t length = shape & 1 ? input_number(1) % (sizeof text + 1) : sizeof text;
+	size_t length = shape & 1 ? input_number(1) % (sizeof(text) + 1) : sizeof(text);
 	int passed[3] = {from->segment_fd, from->doorbell, objects[input_number(1) % 4]};
 	unsigned count = shape >> 1 & 3;
 	struct sockaddr_un name;
-	_Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(sizeof passed)] = {0};
+	_Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(sizeof(passed))] = {0};
 	struct iovec body = {&text, length};
 	struct msghdr message = {.msg_name = &name,
 				 .msg_namelen = node_name(victim->nid, victim->pid, &name),
@@ -250,7 +250,7 @@ static void open_objects(void)
 	objects[1] = memfd_create("short", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	objects[2] = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	objects[3] = eventfd(0, EFD_CLOEXEC); /* blocks */
-	REQUIRE(write(objects[1], nonsense, sizeof nonsense) == sizeof nonsense);
+	REQUIRE(write(objects[1], nonsense, sizeof(nonsense)) == sizeof(nonsense));
 	REQUIRE(ftruncate(objects[2], sizeof(struct node_segment)) == 0);
 }
 

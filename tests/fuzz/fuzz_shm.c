@@ -92,7 +92,7 @@ static void make_segment(uint16_t port)
 {
 	char path[64];
 
-	snprintf(path, sizeof path, "/dev/shm/%08x:%u", NID, port);
+	snprintf(path, sizeof(path), "/dev/shm/%08x:%u", NID, port);
 	int fd = open(path, O_CREAT | O_CLOEXEC | O_RDWR, 0600);
 
 	REQUIRE(fd >= 0);
@@ -103,7 +103,7 @@ static void remove_segment(uint16_t port)
 {
 	char path[64];
 
-	snprintf(path, sizeof path, "/dev/shm/%08x:%u", NID, port);
+	snprintf(path, sizeof(path), "/dev/shm/%08x:%u", NID, port);
 	unlink(path);
 }
 
@@ -120,13 +120,13 @@ static void live(struct shm *shm, uint16_t port, uint64_t which)
 static void be_born(struct process *process)
 {
 	live(&process->shm, process->port, (uint64_t)(process - senders) + 1);
-	memcpy(&process->identity, process->shm.page, sizeof process->identity);
+	memcpy(&process->identity, process->shm.page, sizeof(process->identity));
 }
 
 static void leave(struct process *process)
 {
 	memcpy(process->shm.page, &process->identity,
-	       sizeof process->identity); /* whatever the script has made of it */
+	       sizeof(process->identity)); /* whatever the script has made of it */
 	ofi_shm_page_retire(process->shm.page);
 	remove_segment(process->port);
 	ofi_shm_page_drop(process->shm.page, process->shm.lock);
@@ -146,11 +146,11 @@ static void be_killed(struct process *process)
 static void open_victim(uint16_t port)
 {
 	static const struct transport_sink sink = {.peer_gone = peer_gone};
-	static struct fi_ops_av ops = {.size = sizeof ops, .insert = insert_number, .remove = remove_number};
+	static struct fi_ops_av ops = {.size = sizeof(ops), .insert = insert_number, .remove = remove_number};
 	static struct fid_av av = {.ops = &ops};
 
-	victim = calloc(1, sizeof *victim);
-	REQUIRE(victim && (victim->shm = calloc(1, sizeof *victim->shm)));
+	victim = calloc(1, sizeof(*victim));
+	REQUIRE(victim && (victim->shm = calloc(1, sizeof(*victim->shm))));
 	victim->sink = &sink;
 	victim->owner = &victim;
 	victim->av = &av;
@@ -221,7 +221,7 @@ static unsigned count_held(void)
 	FILE *maps = fopen("/proc/self/maps", "re");
 
 	REQUIRE(maps);
-	while (fgets(line, sizeof line, maps))
+	while (fgets(line, sizeof(line), maps))
 		count += strstr(line, "/dev/shm/portals3-") != NULL;
 	fclose(maps);
 	return count;
@@ -246,7 +246,7 @@ static struct control make_control(const struct process *from)
 	if (wrong & 8)
 		control.port = victim->port;
 	if (wrong & 16)
-		input_bytes((uint8_t *)&control + input_number(1) % sizeof control, 1);
+		input_bytes((uint8_t *)&control + input_number(1) % sizeof(control), 1);
 	return control;
 }
 
@@ -254,9 +254,9 @@ static void post_control(const struct process *from)
 {
 	struct control control = make_control(from);
 	uint8_t shape = (uint8_t)(input_number(1) & input_number(1));
-	_Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(sizeof passed)] = {0};
+	_Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(sizeof(passed))] = {0};
 	struct sockaddr_un name;
-	struct iovec body = {&control, shape & 1 ? input_number(1) % (sizeof control + 1) : sizeof control};
+	struct iovec body = {&control, shape & 1 ? input_number(1) % (sizeof(control) + 1) : sizeof(control)};
 	struct msghdr message = {.msg_name = &name,
 				 .msg_namelen = doorbell_name(victim->shm->page, &name),
 				 .msg_iov = &body,
@@ -266,13 +266,13 @@ static void post_control(const struct process *from)
 		was_met[which_port(control.port)] = true;
 	if (shape & 2) {
 		message.msg_control = ancillary;
-		message.msg_controllen = sizeof ancillary;
+		message.msg_controllen = sizeof(ancillary);
 		struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
 
 		rights->cmsg_level = SOL_SOCKET;
 		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(sizeof passed);
-		memcpy(CMSG_DATA(rights), &passed, sizeof passed);
+		rights->cmsg_len = CMSG_LEN(sizeof(passed));
+		memcpy(CMSG_DATA(rights), &passed, sizeof(passed));
 	}
 	sendmsg(shape & 4 || !from->shm.page ? outsider : from->shm.doorbell, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 	atomic_fetch_add(&victim->shm->page->control_messages, 1);
@@ -284,7 +284,7 @@ static void write_page(struct process *process)
 	uint8_t *bytes = (uint8_t *)process->shm.page;
 
 	if (bytes && input_number(1) % 4 == 0)
-		memcpy(bytes, &process->identity, sizeof process->identity);
+		memcpy(bytes, &process->identity, sizeof(process->identity));
 	else if (bytes)
 		input_bytes(bytes + input_number(1) % sizeof(struct shm_page), 1);
 }
@@ -368,8 +368,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 
 	input = bytes;
 	input_length = length;
-	memset(inserted, 0, sizeof inserted);
-	memset(was_met, 0, sizeof was_met);
+	memset(inserted, 0, sizeof(inserted));
+	memset(was_met, 0, sizeof(was_met));
 	twice = false;
 	others = input_number(1) % 4 == 0 ? PEERS_GREATEST - 1 : 0;
 	open_victim(port);

@@ -35,7 +35,7 @@ static void prepare(void)
 	FILE *file = fopen(path, "r");
 
 	REQUIRE(file);
-	beginning[fread(beginning, 1, sizeof beginning - 1, file)] = '\0';
+	beginning[fread(beginning, 1, sizeof(beginning) - 1, file)] = '\0';
 	fclose(file);
 	char *rows = strchr(beginning, '[');
 
@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 	if (!*beginning)
 		prepare();
 	write_file(bytes, length);
-	memset(&copies, 0, sizeof copies);
+	memset(&copies, 0, sizeof(copies));
 	node_tuning_read(&copies, path);
 	require_sense();
 	return 0;

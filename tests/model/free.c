@@ -52,7 +52,7 @@ static enum test_outcome run_round(const struct round *round, char *text, size_t
 {
 	char environment[64];
 	prepare(round);
-	snprintf(environment, sizeof environment, "PTL_SHORT_MAX=%s", program.short_max);
+	snprintf(environment, sizeof(environment), "PTL_SHORT_MAX=%s", program.short_max);
 	const struct test test = {.name = "round",
 				  .run = process_run,
 				  .processes = (int)program.round.processes,
@@ -71,16 +71,16 @@ static char complaint[2048]; /* of the smallest program that failed so far */
 /* A race may have to be run several times to be lost. */
 static bool try_smaller(struct round *round, struct round smaller)
 {
-	char text[sizeof complaint];
+	char text[sizeof(complaint)];
 	enum test_outcome outcome = PASSED;
 	for (int i = 0; i < ATTEMPTS && outcome == PASSED; i++) {
-		outcome = run_round(&smaller, text, sizeof text);
+		outcome = run_round(&smaller, text, sizeof(text));
 		clear_away();
 	}
 	if (outcome == PASSED)
 		return false;
 	*round = smaller;
-	memcpy(complaint, text, sizeof complaint);
+	memcpy(complaint, text, sizeof(complaint));
 	return true;
 }
 
@@ -127,7 +127,7 @@ static struct round shrink(struct round round)
 	return round;
 }
 
-static void report(struct round round, unsigned number, const char text[static sizeof complaint])
+static void report(struct round round, unsigned number, const char text[static sizeof(complaint)])
 {
 	printf("DISAGREEMENT in round %u: %s\n", number, text);
 	printf("again: --free --seed %llu (%s, %s, PTL_SHORT_MAX=%s, %u processes)\n", (unsigned long long)round.seed,
@@ -136,7 +136,7 @@ static void report(struct round round, unsigned number, const char text[static s
 	clear_away();
 	printf("shrinking for at most %d s ...\n", SHRINKING_SECONDS);
 	fflush(stdout);
-	memcpy(complaint, text, sizeof complaint);
+	memcpy(complaint, text, sizeof(complaint));
 	round = shrink(round);
 	prepare(&round);
 	printf("smallest program that failed: %u requests; %s\n", program.total, complaint);
@@ -152,7 +152,7 @@ int free_mode(const struct model_options *options)
 	uint64_t start = now_ns(), operations = 0;
 	unsigned rounds = 0;
 	uint64_t seed = options->seed_given ? options->seed : start;
-	char text[sizeof complaint] = "";
+	char text[sizeof(complaint)] = "";
 	enum test_outcome outcome = PASSED;
 	printf("free: rounds from seed %llu on\n", (unsigned long long)seed);
 	fflush(stdout);
@@ -163,7 +163,7 @@ int free_mode(const struct model_options *options)
 				      .operations = OPERATIONS_PER_PROCESS,
 				      .beyond = OPERATIONS_PER_PROCESS,
 				      .kinds = (1u << LANE_KINDS) - 1};
-		outcome = run_round(&round, text, sizeof text);
+		outcome = run_round(&round, text, sizeof(text));
 		operations += program.total;
 		if (outcome != PASSED)
 			report(round, rounds, text);

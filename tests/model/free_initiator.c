@@ -95,9 +95,9 @@ static void send_started(enum queue which, const struct subject *subject, const 
 static void scramble(struct origin *origin)
 {
 	static const unsigned char nonsense[4096] = {[0 ... 4095] = 0xee};
-	for (uint64_t at = 0; at < origin->area.length; at += sizeof nonsense) {
+	for (uint64_t at = 0; at < origin->area.length; at += sizeof(nonsense)) {
 		uint64_t left = origin->area.length - at;
-		area_write(&origin->area, at, nonsense, left < sizeof nonsense ? left : sizeof nonsense);
+		area_write(&origin->area, at, nonsense, left < sizeof(nonsense) ? left : sizeof(nonsense));
 	}
 }
 
@@ -177,7 +177,7 @@ static void check_swapped_out(const struct subject *subject)
 	const struct request *request = subject->request;
 	const unsigned char *value = sink_of(request);
 	uint64_t name;
-	memcpy(&name, value, sizeof name);
+	memcpy(&name, value, sizeof(name));
 	unsigned initiator = (unsigned)(name >> 32) - 1, word = (unsigned)(request->place / request->length);
 	uint32_t number = (uint32_t)name;
 	AGREE_EQUAL(subject, subject->record->reply_length, request->length);
@@ -252,7 +252,7 @@ void initiator_event(enum queue which, const ptl_event_t *event)
 		unlinked(&subject, event, origin);
 		return;
 	}
-	if (event->type >= sizeof act / sizeof act[0] || !act[event->type])
+	if (event->type >= sizeof(act) / sizeof(act[0]) || !act[event->type])
 		DISAGREE(&subject, "%s at the initiator", PtlEventKindStr(event->type));
 	if ((event->type & 1) == 0 && event->type < PTL_EVENT_ACK)
 		AGREE(&subject, origin_hears(origin, PTL_MD_EVENT_START_DISABLE));

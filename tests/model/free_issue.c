@@ -18,7 +18,7 @@ static void write_swap_value(unsigned char *value, uint32_t number, uint32_t len
 {
 	uint64_t name = ((uint64_t)my_rank + 1) << 32 | number;
 	memcpy(value, pattern_of((unsigned)my_rank, number), length);
-	memcpy(value, &name, sizeof name);
+	memcpy(value, &name, sizeof(name));
 }
 
 static enum queue queue_for(const struct request *request)

@@ -45,7 +45,7 @@ void posted_state(struct posted *posted, ptl_md_t md)
 
 struct posted *posted_new(unsigned lane, uint64_t length, unsigned options, enum queue which)
 {
-	struct posted *posted = calloc(1, sizeof *posted);
+	struct posted *posted = calloc(1, sizeof(*posted));
 	CHECK(posted != NULL);
 	posted->lane = lane;
 	area_allocate(&posted->area, length, my_lane(lane)->pieces, &own_chance);

@@ -21,7 +21,7 @@ bool origin_hears(const struct origin *origin, unsigned disable)
 
 struct origin *origin_new(void)
 {
-	struct origin *origin = calloc(1, sizeof *origin);
+	struct origin *origin = calloc(1, sizeof(*origin));
 	CHECK(origin != NULL);
 	origin->next = origins;
 	origins = origin;

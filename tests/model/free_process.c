@@ -57,7 +57,7 @@ void disagree_at(const char *file, int line, unsigned initiator, uint32_t number
 	char text[512];
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
+	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if (!program.round.terse)
 		print_pair(initiator, request->target, number);
@@ -181,7 +181,7 @@ static void open_everything(void)
 	CHECK_OK(PtlGetUid(ni, &our_uid));
 	ptl_jid_t jid, jids[MAX_PROCESSES];
 	CHECK_OK(PtlGetJid(ni, &jid));
-	gather(&jid, sizeof jid, jids);
+	gather(&jid, sizeof(jid), jids);
 	for (unsigned process = 0; process < program.round.processes; process++)
 		jid_of[process] = jids[process];
 	open_queues();

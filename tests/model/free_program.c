@@ -238,9 +238,9 @@ static enum origin_kind draw_origin(enum operation_kind kind, struct random *ran
 						   ORIGIN_OWN,  ORIGIN_KEPT, ORIGIN_HASTY};
 	switch (kind) {
 	case OPERATION_PUT:
-		return for_put[draw(random, sizeof for_put / sizeof for_put[0])];
+		return for_put[draw(random, sizeof(for_put) / sizeof(for_put[0]))];
 	case OPERATION_GET:
-		return for_get[draw(random, sizeof for_get / sizeof for_get[0])];
+		return for_get[draw(random, sizeof(for_get) / sizeof(for_get[0]))];
 	default:
 		return ORIGIN_OWN;
 	}

@@ -50,12 +50,12 @@ void receives_open(unsigned number)
 {
 	lane = number;
 	for (unsigned initiator = 0; initiator < program.round.processes; initiator++) {
-		receive_of[initiator] = calloc(program.count[initiator] + 1, sizeof *receive_of[initiator]);
+		receive_of[initiator] = calloc(program.count[initiator] + 1, sizeof(*receive_of[initiator]));
 		CHECK(receive_of[initiator] != NULL);
 		for (uint32_t i = 0; i < program.count[initiator]; i++)
 			expected += is_ours(request_at(initiator, i));
 	}
-	store = calloc(expected + 1, sizeof *store);
+	store = calloc(expected + 1, sizeof(*store));
 	CHECK(store != NULL);
 	CHECK_OK(PtlMEAttach(ni, my_lane(lane)->index, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &marker));
 }
@@ -64,7 +64,7 @@ static uint32_t number_receive(struct wish wish)
 {
 	if (++receives >= room) {
 		room = 2 * room + 64;
-		struct wish *more = realloc(wishes, room * sizeof *wishes);
+		struct wish *more = realloc(wishes, room * sizeof(*wishes));
 		CHECK(more != NULL);
 		wishes = more;
 	}

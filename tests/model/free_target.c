@@ -96,7 +96,7 @@ static struct landing *landing_add(struct posted *posted)
 {
 	if (posted->landing_count == posted->landing_room) {
 		posted->landing_room = 2 * posted->landing_room + 8;
-		posted->landings = realloc(posted->landings, posted->landing_room * sizeof *posted->landings);
+		posted->landings = realloc(posted->landings, posted->landing_room * sizeof(*posted->landings));
 		CHECK(posted->landings != NULL);
 	}
 	return &posted->landings[posted->landing_count++];
@@ -230,9 +230,9 @@ void posted_check_contents(struct posted *posted)
 {
 	int64_t last[FREE_PROCESSES];
 	uint64_t filled = 0;
-	memset(last, -1, sizeof last);
+	memset(last, -1, sizeof(last));
 	if (posted->landing_count > 1)
-		qsort(posted->landings, posted->landing_count, sizeof *posted->landings, by_place);
+		qsort(posted->landings, posted->landing_count, sizeof(*posted->landings), by_place);
 	for (unsigned i = 0; i < posted->landing_count; i++) {
 		struct landing *landing = &posted->landings[i];
 		struct subject subject = {landing->initiator, landing->number, NULL, NULL};

@@ -38,7 +38,7 @@ bool window_has(const struct subject *subject)
 void window_open(unsigned number)
 {
 	const struct lane *lane = my_lane(number);
-	struct posted *posted = calloc(1, sizeof *posted);
+	struct posted *posted = calloc(1, sizeof(*posted));
 	ptl_handle_eq_t eq = lane->mute ? PTL_EQ_NONE : queue[queue_of(number)];
 	CHECK(posted != NULL);
 	posted->lane = number;
@@ -126,7 +126,7 @@ static void check_word(unsigned number, unsigned word)
 	unsigned char value[256];
 	uint64_t name;
 	area_read(&window[my_rank][number], (uint64_t)word * lane->word_length, value, lane->word_length);
-	memcpy(&name, value, sizeof name);
+	memcpy(&name, value, sizeof(name));
 	if (name == 0) {
 		CHECK_EQUAL(atomic_fetch_add(&ledger->blank_taken[my_rank][number][word], 1), 0);
 		return;

@@ -6,7 +6,7 @@ static void groups(void)
 {
 	MPI_Group world, even, odd, both, none, back;
 	int result, count = 0, n, range[1][3] = {{0, size - 1, 2}};
-	int *ranks = bytes((size_t)size * sizeof *ranks);
+	int *ranks = bytes((size_t)size * sizeof(*ranks));
 	MPI_Comm_group(MPI_COMM_WORLD, &world);
 	for (int i = 0; i < size; i += 2)
 		ranks[count++] = i;
@@ -227,10 +227,10 @@ static void dimensions(void)
 	CHECK(three[0] == 2 && three[1] == 2 && three[2] == 2);
 	MPI_Dims_create(12, 3, fixed);
 	CHECK(fixed[0] == 3 && fixed[1] == 2 && fixed[2] == 2);
-	memset(three, 0, sizeof three);
+	memset(three, 0, sizeof(three));
 	MPI_Dims_create(24, 3, three);
 	CHECK(three[0] == 4 && three[1] == 3 && three[2] == 2);
-	memset(three, 0, sizeof three);
+	memset(three, 0, sizeof(three));
 	MPI_Dims_create(1, 3, three);
 	CHECK(three[0] == 1 && three[1] == 1 && three[2] == 1);
 	two[0] = two[1] = 0;

@@ -99,7 +99,7 @@ static void freed_requests_complete(void)
 static void more_requests_than_match_entries(void)
 {
 	enum { MANY = 70000 };
-	int *got = bytes(MANY * sizeof *got), *sent = bytes(MANY * sizeof *sent);
+	int *got = bytes(MANY * sizeof(*got)), *sent = bytes(MANY * sizeof(*sent));
 	MPI_Request *requests = bytes(MANY * sizeof(MPI_Request)), *sends = bytes(MANY * sizeof(MPI_Request));
 	const int next = (rank + 1) % size, before = (rank + size - 1) % size;
 	for (int turn = 0; turn < 2; turn++) {

@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 	MPI_Comm_split(MPI_COMM_WORLD, rank == last, 0, &others);
 	static int memory[2 * ROWS];
 	MPI_Win win;
-	MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_create(memory, sizeof(memory), sizeof(*memory), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
 	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
 	if (rank != last)
 		MPI_Win_lock(MPI_LOCK_SHARED, last, 0, win);

@@ -10,10 +10,10 @@ static void messages_do_not_overtake(void)
 	MPI_Request requests[COUNT];
 	if (size < 2)
 		return;
-	int *data = bytes(40000 * sizeof *data);
+	int *data = bytes(40000 * sizeof(*data));
 	int *sent[COUNT] = {NULL};
 	for (int i = 0; rank == 0 && i < COUNT; i++) {
-		sent[i] = bytes(40000 * sizeof *data);
+		sent[i] = bytes(40000 * sizeof(*data));
 		sent[i][0] = i;
 		MPI_Isend(sent[i], lengths[i % 6], MPI_INT, 1, 0, MPI_COMM_WORLD, &requests[i]);
 	}
@@ -84,8 +84,8 @@ static void any_source_hears_everybody(void)
 		MPI_Send(&rank, 1, MPI_INT, 0, rank, MPI_COMM_WORLD);
 		return;
 	}
-	int *seen = bytes((size_t)size * sizeof *seen);
-	memset(seen, 0, (size_t)size * sizeof *seen);
+	int *seen = bytes((size_t)size * sizeof(*seen));
+	memset(seen, 0, (size_t)size * sizeof(*seen));
 	for (int i = 1; i < size; i++) {
 		int got;
 		MPI_Status status;
@@ -101,7 +101,7 @@ static void long_messages_are_truncated(void)
 {
 	static const int lengths[] = {2, 1000, 100000};
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	int *data = bytes(100000 * sizeof *data);
+	int *data = bytes(100000 * sizeof(*data));
 	for (int i = 0; i < 3; i++) {
 		for (int first = 0; first < 2; first++) {
 			int got[2] = {-1, -1};

@@ -51,11 +51,11 @@ static inline void *bytes(size_t count)
 
 /* Numbers of elements that collective operations are tried with: none, short and long messages. */
 static const int counts_tried[] = {0, 1, 3, 1000, 30000};
-#define COUNTS (int)(sizeof counts_tried / sizeof *counts_tried)
+#define COUNTS (int)(sizeof(counts_tried) / sizeof(*counts_tried))
 
 static inline int *ints(size_t count, int value)
 {
-	int *list = bytes(count * sizeof *list);
+	int *list = bytes(count * sizeof(*list));
 	for (size_t i = 0; i < count; i++)
 		list[i] = value;
 	return list;

@@ -3,7 +3,7 @@
 #include "mpi_test.h"
 
 static const size_t lengths[] = {0, 1, 7, 64, 4095, 4096, 4097, 20000, 300000};
-#define LENGTHS (sizeof lengths / sizeof *lengths)
+#define LENGTHS (sizeof(lengths) / sizeof(*lengths))
 #define LONGEST 300000
 
 static void fill(char *data, size_t length, int seed)
@@ -200,7 +200,7 @@ static void a_flood_of_unexpected_messages_is_kept(void)
 		return;
 	if (rank == 0) {
 		MPI_Request *requests = bytes(MANY * sizeof(MPI_Request));
-		int *numbers = bytes(MANY * sizeof *numbers);
+		int *numbers = bytes(MANY * sizeof(*numbers));
 		for (int i = 0; i < MANY; i++) {
 			numbers[i] = i;
 			MPI_Isend(&numbers[i], i % 3 ? 1 : 0, MPI_INT, 1, i % 5, MPI_COMM_WORLD, &requests[i]);

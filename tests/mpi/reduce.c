@@ -118,7 +118,7 @@ static void multiply(void *in, void *in_out, int *count, MPI_Datatype *type)
 		long *b = (long *)in_out + 4 * i, c[4];
 		for (int k = 0; k < 4; k++)
 			c[k] = (a[k / 2 * 2] * b[k % 2] + a[k / 2 * 2 + 1] * b[2 + k % 2]) % 1009;
-		memcpy(b, c, sizeof c);
+		memcpy(b, c, sizeof(c));
 	}
 }
 
@@ -136,22 +136,22 @@ static void operations_need_not_commute(void)
 	for (int i = 0, one = 1; i < size; i++) {
 		long next[4] = {i + 1, 2, 3, i};
 		if (i == rank)
-			memcpy(before, expected, sizeof before);
+			memcpy(before, expected, sizeof(before));
 		multiply(expected, next, &one, &matrix);
-		memcpy(expected, next, sizeof expected);
+		memcpy(expected, next, sizeof(expected));
 		if (i == rank)
-			memcpy(upto, expected, sizeof upto);
+			memcpy(upto, expected, sizeof(upto));
 	}
 	for (int root = 0; root < size; root++) {
 		MPI_Reduce(own, result, 1, matrix, op, root, MPI_COMM_WORLD);
-		CHECK(rank != root || memcmp(result, expected, sizeof result) == 0);
+		CHECK(rank != root || memcmp(result, expected, sizeof(result)) == 0);
 	}
 	MPI_Allreduce(own, result, 1, matrix, op, MPI_COMM_WORLD);
-	CHECK(memcmp(result, expected, sizeof result) == 0);
+	CHECK(memcmp(result, expected, sizeof(result)) == 0);
 	MPI_Scan(own, result, 1, matrix, op, MPI_COMM_WORLD);
-	CHECK(memcmp(result, upto, sizeof result) == 0);
+	CHECK(memcmp(result, upto, sizeof(result)) == 0);
 	MPI_Exscan(own, result, 1, matrix, op, MPI_COMM_WORLD);
-	CHECK(rank == 0 || memcmp(result, before, sizeof result) == 0);
+	CHECK(rank == 0 || memcmp(result, before, sizeof(result)) == 0);
 	MPI_Type_free(&matrix);
 	MPI_Op_free(&op);
 	CHECK(op == MPI_OP_NULL);

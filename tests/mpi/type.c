@@ -86,7 +86,7 @@ static void lists(void)
 	MPI_Isend(from, 1, type, rank, 0, MPI_COMM_WORLD, &request);
 	MPI_Recv(got, 30, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
-	CHECK(memcmp(got, twos, sizeof twos) == 0);
+	CHECK(memcmp(got, twos, sizeof(twos)) == 0);
 	MPI_Type_free(&type);
 }
 
@@ -112,7 +112,7 @@ static void structures(void)
 	MPI_Type_free(&type);
 	MPI_Type_commit(&sized);
 	check_bounds(sized, 1 + 8 + 12, 0, sizeof(struct mixed));
-	memset(to, 0, sizeof to);
+	memset(to, 0, sizeof(to));
 	for (int i = 0; i < 50; i++)
 		from[i] = (struct mixed){(char)i, i / 2.0, {i, i + 1, i + 2}};
 	MPI_Isend(from, 50, sized, rank, 0, MPI_COMM_WORLD, &request);
@@ -142,7 +142,7 @@ static void structures_are_padded(void)
 	MPI_Type_create_struct(2, blocks, places, olds, &type);
 	check_bounds(type, 9, 0, sizeof(struct padded));
 	MPI_Type_commit(&type);
-	memset(to, 0, sizeof to);
+	memset(to, 0, sizeof(to));
 	for (int i = 0; i < 20; i++)
 		from[i] = (struct padded){i / 2.0, (char)i};
 	MPI_Isend(from, 20, type, rank, 0, MPI_COMM_WORLD, &request);
@@ -251,7 +251,7 @@ static void strided_messages_of_all_lengths(void)
 	const int next = (rank + 1) % size, before = (rank + size - 1) % size;
 	for (int n = 1; n <= 100000; n *= 10) {
 		MPI_Datatype type;
-		int *from = bytes(2 * (size_t)n * sizeof *from), *to = bytes(2 * (size_t)n * sizeof *to);
+		int *from = bytes(2 * (size_t)n * sizeof(*from)), *to = bytes(2 * (size_t)n * sizeof(*to));
 		for (int i = 0; i < 2 * n; i++) {
 			from[i] = rank + i;
 			to[i] = -1;
@@ -278,8 +278,8 @@ static void packing(void)
 	const int seven = 7;
 	MPI_Pack_size(3, MPI_DOUBLE, MPI_COMM_WORLD, &needed);
 	CHECK(needed >= 24);
-	MPI_Pack(&seven, 1, MPI_INT, packed, sizeof packed, &position, MPI_COMM_WORLD);
-	MPI_Pack(from, 3, MPI_DOUBLE, packed, sizeof packed, &position, MPI_COMM_WORLD);
+	MPI_Pack(&seven, 1, MPI_INT, packed, sizeof(packed), &position, MPI_COMM_WORLD);
+	MPI_Pack(from, 3, MPI_DOUBLE, packed, sizeof(packed), &position, MPI_COMM_WORLD);
 	MPI_Sendrecv_replace(packed, position, MPI_PACKED, rank, 0, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	int out = 0;
 	MPI_Unpack(packed, position, &out, &number, 1, MPI_INT, MPI_COMM_WORLD);

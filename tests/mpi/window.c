@@ -10,7 +10,7 @@ static void puts_and_gets_between_fences(void)
 	MPI_Win win;
 	MPI_Group group;
 	int members;
-	MPI_Win_create(window, N * sizeof *window, sizeof *window, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_create(window, N * sizeof(*window), sizeof(*window), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
 	MPI_Win_get_group(win, &group);
 	MPI_Group_size(group, &members);
 	CHECK(members == size);
@@ -41,7 +41,7 @@ static void accumulates_add_up(void)
 {
 	long counters[8] = {0}, own[8];
 	MPI_Win win;
-	MPI_Win_create(counters, sizeof counters, sizeof *counters, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_create(counters, sizeof(counters), sizeof(*counters), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
 	for (int i = 0; i < 8; i++)
 		own[i] = i + rank;
 	MPI_Win_fence(0, win);
@@ -62,7 +62,7 @@ static void locks_exclude(void)
 	enum { TURNS = 10 };
 	int counter = 0, value = -1;
 	MPI_Win win;
-	MPI_Win_create(&counter, sizeof counter, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_create(&counter, sizeof(counter), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
 	for (int i = 0; i < TURNS; i++) {
 		MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
 		MPI_Get(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
@@ -95,7 +95,7 @@ static void types_on_both_sides(void)
 	MPI_Type_vector(20, 1, 2, MPI_INT, &second);
 	MPI_Type_commit(&third);
 	MPI_Type_commit(&second);
-	MPI_Win_create(window, sizeof window, sizeof *window, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_create(window, sizeof(window), sizeof(*window), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
 	MPI_Win_fence(0, win);
 	MPI_Get(got, 1, second, next, 0, 1, third, win);
 	MPI_Win_fence(0, win);
@@ -117,7 +117,7 @@ static void many_moves_in_an_epoch(void)
 	const int next = (rank + 1) % size, before = (rank + size - 1) % size;
 	int *window = ints(MANY, -1), *from = ints(MANY, rank), *got = ints(MANY, -1);
 	MPI_Win win;
-	MPI_Win_create(window, MANY * sizeof *window, sizeof *window, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_create(window, MANY * sizeof(*window), sizeof(*window), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
 	MPI_Win_fence(0, win);
 	for (int i = 0; i < MANY; i++)
 		MPI_Put(&from[i], 1, MPI_INT, next, i, 1, MPI_INT, win);
@@ -137,7 +137,7 @@ static void bad_arguments_of_windows(void)
 {
 	int memory[4];
 	MPI_Win win, none = MPI_WIN_NULL;
-	MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_create(memory, sizeof(memory), sizeof(*memory), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
 	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	MPI_Win_fence(0, win);

@@ -98,10 +98,10 @@ void fail_at(const char *file, int line, const char *format, ...)
 {
 	harness_here(file, line);
 	if (!atomic_exchange(&scene->told, true)) {
-		int used = snprintf(scene->text, sizeof scene->text, "%s:%d: process %d: ", file, line, my_rank);
+		int used = snprintf(scene->text, sizeof(scene->text), "%s:%d: process %d: ", file, line, my_rank);
 		va_list arguments;
 		va_start(arguments, format);
-		vsnprintf(scene->text + used, sizeof scene->text - (size_t)used, format, arguments);
+		vsnprintf(scene->text + used, sizeof(scene->text) - (size_t)used, format, arguments);
 		va_end(arguments);
 	}
 	_exit(1);
@@ -110,7 +110,7 @@ void fail_at(const char *file, int line, const char *format, ...)
 static _Noreturn void leave(const char *reason, int status)
 {
 	if (!atomic_exchange(&scene->told, true))
-		snprintf(scene->text, sizeof scene->text, "%s", reason);
+		snprintf(scene->text, sizeof(scene->text), "%s", reason);
 	_exit(status);
 }
 
@@ -176,7 +176,7 @@ void gather(const void *mine, size_t size, void *all)
 	char answer[MAX_GATHER * MAX_PROCESSES];
 	ssize_t got;
 	do
-		got = recv(channel, answer, sizeof answer, 0);
+		got = recv(channel, answer, sizeof(answer), 0);
 	while (got < 0 && errno == EINTR);
 	if (got != (ssize_t)total)
 		_exit(1); /* the runner has given up and says why */
@@ -203,11 +203,11 @@ pid_t pid_of(int rank)
 static char thread_state(const char *process, const char *thread)
 {
 	char path[64 + 256], line[512] = "";
-	snprintf(path, sizeof path, "%s/%s/stat", process, thread);
+	snprintf(path, sizeof(path), "%s/%s/stat", process, thread);
 	FILE *file = fopen(path, "r");
 	if (file == NULL)
 		return 'T'; /* it has ended meanwhile */
-	size_t got = fread(line, 1, sizeof line - 1, file);
+	size_t got = fread(line, 1, sizeof(line) - 1, file);
 	fclose(file);
 	line[got] = 0;
 	const char *end = strrchr(line, ')');
@@ -220,7 +220,7 @@ static bool stands_still(pid_t pid)
 {
 	char path[64];
 	bool still = true;
-	snprintf(path, sizeof path, "/proc/%d/task", pid);
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	DIR *threads = opendir(path);
 	CHECK(threads != NULL);
 	for (struct dirent *entry; still && (entry = readdir(threads)) != NULL;)
@@ -292,7 +292,7 @@ static void set_environment(const char *list)
 	char copy[512];
 	if (list == NULL)
 		return;
-	snprintf(copy, sizeof copy, "%s", list);
+	snprintf(copy, sizeof(copy), "%s", list);
 	for (char *rest = copy, *word; (word = strtok_r(rest, " ", &rest)) != NULL;) {
 		char *value = strchr(word, '=');
 		*value = 0;
@@ -368,7 +368,7 @@ static void __attribute__((format(printf, 2, 3))) tell(struct scene *told, const
 		return;
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(told->text, sizeof told->text, format, arguments);
+	vsnprintf(told->text, sizeof(told->text), format, arguments);
 	va_end(arguments);
 }
 
@@ -382,7 +382,7 @@ static const char *place_of(const struct scene *at, int rank, char *text, size_t
 static enum test_outcome judge_end(struct performance *show, int rank, int status)
 {
 	char place[256];
-	place_of(show->scene, rank, place, sizeof place);
+	place_of(show->scene, rank, place, sizeof(place));
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return PASSED;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIPPED)
@@ -450,7 +450,7 @@ static enum test_outcome attend(struct performance *show, struct pollfd *events)
 		if (!member->living)
 			continue;
 		if (!member->waiting && (events[2 * rank].revents & POLLIN)) {
-			member->brought = recv(member->channel, member->blob, sizeof member->blob, MSG_DONTWAIT);
+			member->brought = recv(member->channel, member->blob, sizeof(member->blob), MSG_DONTWAIT);
 			member->waiting = member->brought > 0;
 			changed = true;
 		}
@@ -471,8 +471,8 @@ static enum test_outcome out_of_time(struct performance *show)
 		char place[256];
 		size_t used = strlen(text);
 		if (show->member[rank].living)
-			snprintf(text + used, sizeof text - used, "; process %d after %s%s", rank,
-				 place_of(show->scene, rank, place, sizeof place),
+			snprintf(text + used, sizeof(text) - used, "; process %d after %s%s", rank,
+				 place_of(show->scene, rank, place, sizeof(place)),
 				 show->member[rank].waiting ? " (in a barrier)" : "");
 	}
 	tell(show->scene, "no end after %d s%s", seconds_allowed(show->test), text);
@@ -515,7 +515,7 @@ static void show_output(int output)
 {
 	char line[4096];
 	lseek(output, 0, SEEK_SET);
-	for (ssize_t got; (got = read(output, line, sizeof line)) > 0;)
+	for (ssize_t got; (got = read(output, line, sizeof(line))) > 0;)
 		fwrite(line, 1, (size_t)got, stdout);
 }
 
@@ -523,7 +523,7 @@ static enum test_outcome run_once(const struct harness *harness, const struct te
 				  size_t size)
 {
 	struct performance show = {.test = test, .processes = processes};
-	show.scene = mmap(NULL, sizeof *show.scene, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	show.scene = mmap(NULL, sizeof(*show.scene), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	show.output = memfd_create("test-output", MFD_CLOEXEC);
 	show.deadline = now_ns() + (uint64_t)seconds_allowed(test) * 1000000000u;
 	enum test_outcome outcome = FAILED;
@@ -536,7 +536,7 @@ static enum test_outcome run_once(const struct harness *harness, const struct te
 	if (outcome == FAILED && !harness->silent)
 		show_output(show.output);
 	close(show.output);
-	munmap(show.scene, sizeof *show.scene);
+	munmap(show.scene, sizeof(*show.scene));
 	return outcome;
 }
 
@@ -562,7 +562,7 @@ static enum test_outcome run_test(const struct harness *harness, const struct te
 	enum test_outcome outcome = harness->suits ? harness->suits(test, &processes, &reason) : PASSED;
 	uint64_t start = now_ns();
 	for (int i = 0; outcome == PASSED && i < (harness->repeat ? harness->repeat : 1); i++)
-		outcome = run_until_won(harness, test, processes, text, sizeof text);
+		outcome = run_until_won(harness, test, processes, text, sizeof(text));
 	static const char *const word[] = {"ok  ", "FAIL", "skip", "n/a "};
 	if (outcome == PASSED && !harness->quiet)
 		printf("%s %s (%.2f s)\n", word[outcome], test->name, (double)(now_ns() - start) / 1e9);

@@ -33,7 +33,7 @@ static struct ifreq request_for(const char *device)
 {
 	struct ifreq request = {0};
 
-	snprintf(request.ifr_name, sizeof request.ifr_name, "%s", device);
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
 	return request;
 }
 
@@ -88,7 +88,7 @@ static int set_address(int fd, unsigned what, uint32_t address)
 	struct ifreq request = request_for(HOST_DEVICE);
 	struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
 
-	memcpy(&request.ifr_addr, &name, sizeof name);
+	memcpy(&request.ifr_addr, &name, sizeof(name));
 	return ioctl(fd, what, &request);
 }
 
@@ -119,7 +119,7 @@ static int join_pair(void)
 {
 	char command[256];
 
-	snprintf(command, sizeof command,
+	snprintf(command, sizeof(command),
 		 "ip link add " HOST_DEVICE " netns /proc/%d/fd/%d type veth peer name " HOST_DEVICE
 		 " netns /proc/%d/fd/%d",
 		 getpid(), pair[0], getpid(), pair[1]);

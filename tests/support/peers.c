@@ -104,7 +104,7 @@ ptl_process_id_t nobody(void)
 void announce_ids(unsigned series)
 {
 	const ptl_process_id_t mine = {nid_of(my_rank), own_pid(series)};
-	gather(&mine, sizeof mine, id_of);
+	gather(&mine, sizeof(mine), id_of);
 }
 
 void exchange_ids(void)
@@ -112,7 +112,7 @@ void exchange_ids(void)
 	ptl_process_id_t mine = {0, 0};
 	if (ni != PTL_INVALID_HANDLE)
 		CHECK_OK(PtlGetId(ni, &mine));
-	gather(&mine, sizeof mine, id_of);
+	gather(&mine, sizeof(mine), id_of);
 }
 
 /* PtlEQGet on an empty queue drives the engine one step. */
@@ -154,7 +154,7 @@ static void allow_for_slowness(void)
 	if (!allowed || machine_slowness == 1)
 		return;
 	long number = strtol(allowed, &unit, 10);
-	snprintf(text, sizeof text, "%ld%s", number * machine_slowness, unit);
+	snprintf(text, sizeof(text), "%ld%s", number * machine_slowness, unit);
 	setenv("PTL_CONNECT_TIMEOUT", text, 1);
 }
 
@@ -426,7 +426,7 @@ void put_to_myself(void)
 	ptl_process_id_t self;
 	ptl_handle_eq_t eq = new_eq(8);
 	CHECK_OK(PtlGetId(ni, &self));
-	memset(buffer, 0, sizeof buffer);
+	memset(buffer, 0, sizeof(buffer));
 	struct window window =
 		open_window(OWN_BITS, md_over(buffer, 8, PTL_MD_OP_PUT | PTL_MD_EVENT_START_DISABLE, eq));
 	ptl_handle_md_t md = bind_md(md_over(source, 8, QUIET, PTL_EQ_NONE));
@@ -473,7 +473,7 @@ const char *unfit_for(const struct test *test, const char *over, const char *in)
 		 "needs two NUMA nodes, this machine has one: systems/rxe/numa.sh"},
 		{(test->traits & TRAIT_ROOT) && geteuid() != 0, "takes another user's id, which only root can"},
 	};
-	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (rules[i].unfit)
 			return rules[i].reason;
 	return NULL;

@@ -19,7 +19,7 @@ bool refuse_cross_memory(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	const struct sock_fprog program = {.len = sizeof filter / sizeof filter[0], .filter = filter};
+	const struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]), .filter = filter};
 
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }

@@ -35,11 +35,11 @@ static bool lives(const char *thread)
 {
 	char path[64], line[512] = "";
 	unsigned flags = 0;
-	snprintf(path, sizeof path, "/proc/self/task/%.16s/stat", thread);
+	snprintf(path, sizeof(path), "/proc/self/task/%.16s/stat", thread);
 	FILE *file = fopen(path, "r");
 	if (file == NULL)
 		return false;
-	size_t got = fread(line, 1, sizeof line - 1, file);
+	size_t got = fread(line, 1, sizeof(line) - 1, file);
 	fclose(file);
 	line[got] = 0;
 	const char *name_end = strrchr(line, ')');
@@ -64,7 +64,7 @@ int mappings_of(const char *name)
 	int count = 0;
 
 	CHECK(file != NULL);
-	while (fgets(line, sizeof line, file))
+	while (fgets(line, sizeof(line), file))
 		count += strstr(line, name) != NULL;
 	fclose(file);
 	return count;
@@ -88,7 +88,7 @@ unsigned shared_mappings(void)
 	unsigned count = 0;
 	FILE *file = fopen("/proc/self/maps", "r");
 	CHECK(file != NULL);
-	while (fgets(line, sizeof line, file))
+	while (fgets(line, sizeof(line), file))
 		count += strstr(line, "/memfd:portals3") != NULL;
 	fclose(file);
 	return count;
@@ -106,10 +106,10 @@ static void read_status(pid_t thread, const char *format, void *value)
 {
 	char path[64], line[256];
 	int found = 0;
-	snprintf(path, sizeof path, "/proc/self/task/%d/status", thread);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", thread);
 	FILE *file = fopen(path, "r");
 	CHECK(file != NULL);
-	while (found != 1 && fgets(line, sizeof line, file))
+	while (found != 1 && fgets(line, sizeof(line), file))
 		found = sscanf(line, format, value);
 	fclose(file);
 	CHECK_EQUAL(found, 1);

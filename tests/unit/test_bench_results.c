@@ -44,10 +44,10 @@ static void what_is_no_json_is_refused(void **state)
 	char deep[200];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_null(json_parse(texts[i]));
-	memset(deep, '[', sizeof deep - 1);
-	deep[sizeof deep - 1] = '\0';
+	memset(deep, '[', sizeof(deep) - 1);
+	deep[sizeof(deep) - 1] = '\0';
 	assert_null(json_parse(deep));
 }
 

@@ -67,7 +67,7 @@ static void plans_fill_the_budget_with_short_batches(void **state)
 	static const double times[] = {0.1, 1, 10, 1e3, 1e5, 1e7};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
 		struct plan plan = plan_batches(times[i], 1e6, 0, short_batches);
 		double total = (double)plan.batch * plan.batches;
 		assert_in_range(plan.batch, short_batches.least, short_batches.most);
@@ -123,7 +123,7 @@ static void sizes_are_read_with_suffixes_and_nothing_else(void **state)
 	assert_true(parse_size("4K", &bytes) && bytes == 4096);
 	assert_true(parse_size("4M", &bytes) && bytes == 4 << 20);
 	assert_true(parse_size("1G", &bytes) && bytes == SIZE_LIMIT);
-	for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++)
+	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++)
 		assert_false(parse_size(malformed[i], &bytes));
 }
 
@@ -134,7 +134,7 @@ static int parse_line(const char *line, struct options *options, char error[160]
 	char *argv[16] = {"ptlbench"};
 	int argc = 1;
 
-	snprintf(words, sizeof words, "%s", line);
+	snprintf(words, sizeof(words), "%s", line);
 	for (char *rest = words, *word; argc < 16 && (word = strtok_r(rest, " ", &rest)) != NULL;)
 		argv[argc++] = word;
 	error[0] = '\0';
@@ -203,7 +203,7 @@ static void bad_arguments_are_refused_with_their_name(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		struct options options;
 		char error[160];
 		assert_int_equal(parse_line(lines[i][0], &options, error), -EINVAL);

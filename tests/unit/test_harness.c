@@ -36,7 +36,7 @@ static int run(struct test test)
 	}
 	assert_int_equal(waitpid(runner, &status, 0), runner);
 	assert_true(WIFEXITED(status));
-	ssize_t got = pread(file, output, sizeof output - 1, 0);
+	ssize_t got = pread(file, output, sizeof(output) - 1, 0);
 	assert_true(got >= 0);
 	output[got] = 0;
 	close(file);
@@ -52,7 +52,7 @@ static void assert_output(const char *part)
 static void meets_and_gathers(void)
 {
 	uint64_t mine = 100u + (unsigned)my_rank, all[3];
-	gather(&mine, sizeof mine, all);
+	gather(&mine, sizeof(mine), all);
 	for (unsigned i = 0; i < 3; i++)
 		CHECK_EQUAL(all[i], 100 + i);
 	barrier();
@@ -98,7 +98,7 @@ static void is_killed_as_announced(void)
 	}
 	barrier();
 	uint64_t mine = 9, all[3];
-	gather(&mine, sizeof mine, all);
+	gather(&mine, sizeof(mine), all);
 	CHECK_EQUAL(all[1], 0);
 	CHECK_EQUAL(all[2], 9);
 }
@@ -211,7 +211,7 @@ static void test_a_skip_names_its_reason(void **state)
 static void test_a_lost_race_is_run_again_but_not_for_ever(void **state)
 {
 	(void)state;
-	rounds = mmap(NULL, sizeof *rounds, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	rounds = mmap(NULL, sizeof(*rounds), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(rounds, MAP_FAILED);
 	assert_int_equal(run((struct test){.name = "race", .run = loses_at_first, .processes = 1}), 0);
 	assert_output("ok   race");

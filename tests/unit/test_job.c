@@ -50,7 +50,7 @@ int launcher_ask(unsigned rank, const char *key, launcher_answered *answered, vo
 		return ask_error;
 	assert_in_range(asked, 0, QUESTIONS_MAX - 1);
 	questions[asked].rank = rank;
-	snprintf(questions[asked].key, sizeof questions[asked].key, "%s", key);
+	snprintf(questions[asked].key, sizeof(questions[asked].key), "%s", key);
 	questions[asked].answered = answered;
 	questions[asked++].context = context;
 	if (at_once)
@@ -60,7 +60,7 @@ int launcher_ask(unsigned rank, const char *key, launcher_answered *answered, vo
 
 int launcher_publish(const char *key, const void *bytes, size_t length)
 {
-	snprintf(published.key, sizeof published.key, "%s", key);
+	snprintf(published.key, sizeof(published.key), "%s", key);
 	memcpy(published.bytes, bytes, length);
 	published.length = length;
 	return 0;
@@ -102,8 +102,8 @@ static void answer_who(unsigned question)
 	uint8_t bytes[8];
 
 	assert_string_equal(questions[question].key, "portals3.id.0");
-	memcpy(bytes, said_by(questions[question].rank), sizeof bytes);
-	answer(question, bytes, sizeof bytes);
+	memcpy(bytes, said_by(questions[question].rank), sizeof(bytes));
+	answer(question, bytes, sizeof(bytes));
 }
 
 /* ---- The book, a new one for each test ---- */
@@ -318,7 +318,7 @@ static void what_is_too_long_for_an_address_is_none(void **state)
 	(void)state;
 	assert_int_equal(job_look_up_id(0, 3, 1, &id), 0);
 	assert_int_equal(find_out(3, 0), -EAGAIN);
-	answer(0, nonsense, sizeof nonsense);
+	answer(0, nonsense, sizeof(nonsense));
 	assert_int_equal(find_out(3, 0), -EAGAIN); /* and asks again, if so much time has passed */
 	unsigned who = asked;
 	assert_int_equal(find_out(5, 0), -EAGAIN);
@@ -334,7 +334,7 @@ static void lives_are_counted_and_limited(void **state)
 	(void)state;
 	for (int life = 0; life < ADDRESS_LIVES; life++) {
 		assert_int_equal(book->publish(book, "place", 5), life);
-		snprintf(key, sizeof key, "portals3.address.0.%d", life);
+		snprintf(key, sizeof(key), "portals3.address.0.%d", life);
 		assert_string_equal(published.key, key);
 		assert_memory_equal(published.bytes, "place", 5);
 	}

@@ -102,7 +102,7 @@ struct node_peer *node_peer_get(struct node *node, uint32_t nid, uint32_t pid)
 	if (peer)
 		return peer;
 	CHECK(node->peer_count < MAX_PEERS);
-	peer = calloc(1, sizeof *peer);
+	peer = calloc(1, sizeof(*peer));
 	CHECK(peer != NULL);
 	*peer = (struct node_peer){.nid = nid,
 				   .pid = pid,
@@ -197,7 +197,7 @@ static uint32_t pid_for(int tag)
 
 static struct node *start_as(uint32_t pid)
 {
-	struct node *node = calloc(1, sizeof *node);
+	struct node *node = calloc(1, sizeof(*node));
 
 	CHECK(node != NULL);
 	node->nid = LOOPBACK;
@@ -209,7 +209,7 @@ static struct node *start_as(uint32_t pid)
 	CHECK(node->peers != NULL && engine != NULL);
 	engine->tags = (uint16_t)(pid >> 22 << 12); /* so that those of one are never taken for another's */
 	node->owner = engine;
-	CHECK_EQUAL(getrandom(node->incarnation, sizeof node->incarnation, 0), sizeof node->incarnation);
+	CHECK_EQUAL(getrandom(node->incarnation, sizeof(node->incarnation), 0), sizeof(node->incarnation));
 	CHECK_EQUAL(node_name_claim(node, pid), 0);
 	CHECK_EQUAL(node_segment_make(node), 0);
 	return node;
@@ -1080,7 +1080,7 @@ static uint64_t wakes_in(const struct node *node)
 {
 	uint64_t count = 0;
 
-	CHECK(read(node->doorbell, &count, sizeof count) == sizeof count || errno == EAGAIN);
+	CHECK(read(node->doorbell, &count, sizeof(count)) == sizeof(count) || errno == EAGAIN);
 	return count;
 }
 
@@ -1088,7 +1088,7 @@ static bool has_control(const struct node *node)
 {
 	char byte;
 
-	return recv(node->socket, &byte, sizeof byte, MSG_DONTWAIT | MSG_PEEK) >= 0;
+	return recv(node->socket, &byte, sizeof(byte), MSG_DONTWAIT | MSG_PEEK) >= 0;
 }
 
 static void many_wakes_are_one(void)
@@ -1142,8 +1142,8 @@ static void a_full_doorbell_is_as_good_as_written_to(void)
 	const uint64_t most = UINT64_MAX - 1, none = 0;
 
 	reach(one, other);
-	CHECK_EQUAL(write(peer->doorbell, &most, sizeof most), sizeof most);
-	CHECK_EQUAL(write(peer->doorbell, &none, sizeof none), sizeof none);
+	CHECK_EQUAL(write(peer->doorbell, &most, sizeof(most)), sizeof(most));
+	CHECK_EQUAL(write(peer->doorbell, &none, sizeof(none)), sizeof(none));
 	node_wake(one, peer);
 	node_wake(one, peer);
 	CHECK(wait_fd_readable(other, 0));
@@ -1264,13 +1264,13 @@ static void a_wake_passes_when_others_read_nothing(void)
 		deaf[i] = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 		CHECK(deaf[i] >= 0);
 		CHECK_EQUAL(bind(deaf[i], (struct sockaddr *)&any, sizeof(sa_family_t)), 0);
-		length[i] = sizeof name[i];
+		length[i] = sizeof(name[i]);
 		CHECK_EQUAL(getsockname(deaf[i], (struct sockaddr *)&name[i], &length[i]), 0);
 	}
 	do {
 		more = 0;
 		for (int i = 0; i < MAX_PEERS; i++)
-			more += sendto(one->socket, page, sizeof page, MSG_DONTWAIT, (struct sockaddr *)&name[i],
+			more += sendto(one->socket, page, sizeof(page), MSG_DONTWAIT, (struct sockaddr *)&name[i],
 				       length[i]) > 0;
 	} while (more > 0);
 	node_wake(one, peer_of(one, other));
@@ -1289,7 +1289,7 @@ static void a_wake_passes_when_others_read_nothing(void)
 
 static socklen_t name_of(const struct node *node, struct sockaddr_un *name)
 {
-	socklen_t length = sizeof *name;
+	socklen_t length = sizeof(*name);
 
 	CHECK_EQUAL(getsockname(node->socket, (struct sockaddr *)name, &length), 0);
 	return length;
@@ -1341,12 +1341,12 @@ static void random_control_messages_are_dropped(void)
 	struct node *victim = start(1), *honest = start(2);
 	unsigned char bytes[512];
 
-	for (unsigned length = 0; length < sizeof bytes; length++) {
-		CHECK_EQUAL(getrandom(bytes, sizeof bytes, 0), sizeof bytes);
+	for (unsigned length = 0; length < sizeof(bytes); length++) {
+		CHECK_EQUAL(getrandom(bytes, sizeof(bytes), 0), sizeof(bytes));
 		post(honest->socket, victim, bytes, length, NULL, 0);
 		CHECK_EQUAL(node_read_control(victim), 1);
 	}
-	check_unharmed(victim, sizeof bytes - 1); /* one was a wake-up */
+	check_unharmed(victim, sizeof(bytes) - 1); /* one was a wake-up */
 	reach(honest, victim);
 	drop(victim);
 	drop(honest);
@@ -1357,7 +1357,7 @@ static void changed_control_messages_do_no_harm(void)
 {
 	struct node *victim = start(1), *honest = start(2);
 	char bytes[512];
-	size_t length = intercept(honest, victim, bytes, sizeof bytes);
+	size_t length = intercept(honest, victim, bytes, sizeof(bytes));
 
 	for (size_t bit = 0; bit < length * 8; bit++) {
 		bytes[bit / 8] = (char)(bytes[bit / 8] ^ 1 << bit % 8);
@@ -1380,7 +1380,7 @@ static void nobody_speaks_in_anothers_name(void)
 {
 	struct node *victim = start(1), *honest = start(2), *liar = start(3);
 	char bytes[512];
-	size_t length = intercept(honest, victim, bytes, sizeof bytes);
+	size_t length = intercept(honest, victim, bytes, sizeof(bytes));
 	int nameless = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	post(liar->socket, victim, bytes, length, &liar->segment_fd, 1);
@@ -1389,7 +1389,7 @@ static void nobody_speaks_in_anothers_name(void)
 	check_unharmed(victim, 2);
 	CHECK_EQUAL(victim->peer_count, 0);
 	/* Nor in our own. */
-	length = intercept(victim, honest, bytes, sizeof bytes);
+	length = intercept(victim, honest, bytes, sizeof(bytes));
 	post(victim->socket, victim, bytes, length, NULL, 0);
 	CHECK_EQUAL(node_read_control(victim), 1);
 	check_unharmed(victim, 3);
@@ -1404,13 +1404,13 @@ static void only_passed_descriptors_are_taken_and_only_with_a_control_message(vo
 {
 	struct node *victim = start(1), *honest = start(2);
 	char first[512], second[512], rest[512];
-	size_t length = intercept(honest, victim, first, sizeof first);
+	size_t length = intercept(honest, victim, first, sizeof(first));
 	int fds[253];
 
 	/* The first control message gives no number, the second would do with the right descriptors. */
 	begin_to_meet(honest, victim);
-	recv(victim->socket, rest, sizeof rest, MSG_DONTWAIT);
-	CHECK_EQUAL(intercept(honest, victim, second, sizeof second), length);
+	recv(victim->socket, rest, sizeof(rest), MSG_DONTWAIT);
+	CHECK_EQUAL(intercept(honest, victim, second, sizeof(second)), length);
 	int before = open_descriptors();
 	for (int i = 0; i < 253; i++)
 		fds[i] = i == 1 ? honest->doorbell : honest->segment_fd;
@@ -1425,7 +1425,7 @@ static void only_passed_descriptors_are_taken_and_only_with_a_control_message(vo
 	post(honest->socket, victim, first, length, fds, 2);
 	CHECK_EQUAL(node_read_control(victim), 1);
 	check_unharmed(victim, 4);
-	while (recv(honest->socket, rest, sizeof rest, MSG_DONTWAIT) > 0)
+	while (recv(honest->socket, rest, sizeof(rest), MSG_DONTWAIT) > 0)
 		;
 	CHECK_EQUAL(open_descriptors(), before);
 	post(honest->socket, victim, second, length, fds, 2);
@@ -1451,15 +1451,15 @@ static void a_control_message_without_a_number_opens_nothing(void)
 	int fds[2] = {honest->segment_fd, honest->doorbell};
 
 	begin_to_meet(honest, victim);
-	recv(victim->socket, control, sizeof control, MSG_DONTWAIT);
-	size_t length = intercept(honest, victim, control, sizeof control);
+	recv(victim->socket, control, sizeof(control), MSG_DONTWAIT);
+	size_t length = intercept(honest, victim, control, sizeof(control));
 	memcpy(changed, control, length);
-	memcpy(changed + NUMBER_AT + 2, &none, sizeof none);
+	memcpy(changed + NUMBER_AT + 2, &none, sizeof(none));
 	post(honest->socket, victim, changed, length, fds, 2);
 	CHECK_EQUAL(node_read_control(victim), 1);
 	CHECK_EQUAL(peer_of(victim, honest)->meeting, NODE_MET);
 	memcpy(changed, control, length);
-	memcpy(changed + NUMBER_AT, &none, sizeof none);
+	memcpy(changed + NUMBER_AT, &none, sizeof(none));
 	post(honest->socket, victim, changed, length, NULL, 0);
 	CHECK_EQUAL(node_read_control(victim), 1);
 	CHECK_EQUAL(peer_of(victim, honest)->meeting, NODE_MET);
@@ -1540,7 +1540,7 @@ static void only_an_eventfd_is_taken_for_a_doorbell(void)
 	blocking = eventfd(0, EFD_CLOEXEC);
 	CHECK(blocking >= 0);
 	const int doorbells[] = {ends[1], liar->socket, liar->segment_fd, blocking, STDOUT_FILENO};
-	for (size_t i = 0; i < sizeof doorbells / sizeof *doorbells; i++) {
+	for (size_t i = 0; i < sizeof(doorbells) / sizeof(*doorbells); i++) {
 		uint64_t deadline = now_ns() + PATIENCE;
 
 		liar->doorbell = doorbells[i];
@@ -1567,10 +1567,10 @@ static void another_version_is_refused(void)
 	struct node *victim = start(1), *newer = start(2);
 	struct node_peer *peer = peer_of(newer, victim);
 	char bytes[512];
-	size_t length = intercept(newer, victim, bytes, sizeof bytes - 8);
+	size_t length = intercept(newer, victim, bytes, sizeof(bytes) - 8);
 	uint16_t version;
 
-	memcpy(&version, bytes + 4, sizeof version); /* behind the magic */
+	memcpy(&version, bytes + 4, sizeof(version)); /* behind the magic */
 	CHECK_EQUAL(
 		version,
 		NODE_LAYOUT_VERSION); /* a peer that could not use our segment learns it from the first control message */
@@ -1618,7 +1618,7 @@ static int read_only(int fd)
 {
 	char path[64];
 
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	int again = open(path, O_RDONLY | O_CLOEXEC);
 	CHECK(again >= 0);
 	close(fd);
@@ -1674,7 +1674,7 @@ static void hostile_memory_is_refused(void)
 	struct node_peer claimed = {.nid = node->nid, .pid = node->pid};
 	struct node_segment *segment = NULL;
 
-	memcpy(claimed.incarnation, node->incarnation, sizeof claimed.incarnation);
+	memcpy(claimed.incarnation, node->incarnation, sizeof(claimed.incarnation));
 	for (int i = 0; i < HOSTILE_FDS; i++) {
 		int fd = hostile_fd(node, i);
 		CHECK(fd >= 0);

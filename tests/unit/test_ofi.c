@@ -108,15 +108,15 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 	CHECK(owner == &config);
 	CHECK(body == NULL && body_length == 0);
 	/* Processes of other programs look for theirs at our port, too. */
-	if (length < sizeof message)
+	if (length < sizeof(message))
 		return;
-	memcpy(&message, bytes, sizeof message);
+	memcpy(&message, bytes, sizeof(message));
 	if (message.test != (uint32_t)pid_of(0))
 		return;
 	CHECK(message.rank < MAX_PROCESSES);
 	CHECK_EQUAL(message.length, length);
 	CHECK(message.sequence == received[message.rank] || repeats_allowed);
-	check_filled((const unsigned char *)bytes + sizeof message, length - sizeof message, message.sequence);
+	check_filled((const unsigned char *)bytes + sizeof(message), length - sizeof(message), message.sequence);
 	received[message.rank]++;
 	last_from = from;
 	last_sequence = message.sequence;
@@ -190,7 +190,7 @@ static void exchange_addresses(void)
 {
 	uint32_t mine[2] = {config.pid, transport->ops->own_attempt(transport)}, all[MAX_PROCESSES][2];
 
-	gather(mine, sizeof mine, all);
+	gather(mine, sizeof(mine), all);
 	for (int rank = 0; rank < process_count; rank++) {
 		pid_at[rank] = all[rank][0];
 		attempt_at[rank] = all[rank][1];
@@ -248,12 +248,12 @@ static int try_send(transport_address to, uint32_t sequence, size_t length)
 	struct message message = {(uint32_t)my_rank, sequence, (uint32_t)length, (uint32_t)pid_of(0)};
 	struct iovec parts[3];
 
-	length -= sizeof message;
+	length -= sizeof(message);
 	fill(payload, length, sequence);
 	parts[0] = (struct iovec){payload, length / 3};
 	parts[1] = (struct iovec){payload + length / 3, 0};
 	parts[2] = (struct iovec){payload + length / 3, length - length / 3};
-	int error = transport->ops->send(transport, to, &message, sizeof message, parts, length ? 3 : 0);
+	int error = transport->ops->send(transport, to, &message, sizeof(message), parts, length ? 3 : 0);
 
 	return error == -ENOBUFS ? -EAGAIN : error; /* full is as good as not connected, here */
 }
@@ -347,7 +347,7 @@ static struct memory_region publish(unsigned char *bytes, size_t length, unsigne
 
 	if (my_rank == 1)
 		CHECK_EQUAL(transport->ops->register_memory(transport, bytes, length, uses, &mine), 0);
-	gather(&mine, sizeof mine, all);
+	gather(&mine, sizeof(mine), all);
 	return all[1];
 }
 
@@ -446,7 +446,7 @@ static void an_unknown_sender_is_known_once_it_is_resolved(void)
 	CHECK_EQUAL(open_as(ANY_PID), 0);
 	harness_while_waiting(drive);
 	uint32_t mine[2] = {config.pid, transport->ops->own_attempt(transport)}, all[2][2];
-	gather(mine, sizeof mine, all);
+	gather(mine, sizeof(mine), all);
 
 	transport_address address;
 	if (my_rank == 0) {
@@ -509,12 +509,12 @@ static void a_peer_that_does_not_read_is_refused_in_the_end(void)
 		}
 		CHECK_LESS(accepted, 100000);
 		continue_process(1);
-		gather(&accepted, sizeof accepted, (uint32_t[2]){0});
+		gather(&accepted, sizeof(accepted), (uint32_t[2]){0});
 	} else {
 		uint32_t accepted[2] = {0};
 		harness_while_waiting(NULL);
 		step_aside();
-		gather(&accepted[1], sizeof accepted[1], accepted);
+		gather(&accepted[1], sizeof(accepted[1]), accepted);
 		await_messages(0, 1 + accepted[0]);
 		harness_while_waiting(drive);
 	}
@@ -1020,7 +1020,7 @@ static void messages_keep_their_order_among_reads(void)
 	uint32_t sequence = 1;
 
 	CHECK_EQUAL(transport->ops->register_memory(transport, bytes, LONG, REGION_READ | REGION_LOCAL, &mine), 0);
-	gather(&mine, sizeof mine, exposed);
+	gather(&mine, sizeof(mine), exposed);
 	for (int round = 0; round < FEWER(20); round++) {
 		size_t reads = 0;
 		for (int i = 0; i < 20; i++) {
@@ -1165,7 +1165,7 @@ static void pids_that_share_their_ports_coexist(void)
 static uint16_t port_of(const struct transport *described)
 {
 	char text[1024];
-	CHECK(described->ops->describe(described, text, sizeof text) > 0);
+	CHECK(described->ops->describe(described, text, sizeof(text)) > 0);
 	const char *colon = strstr(text, "127.0.0.1:");
 	CHECK(colon);
 	return (uint16_t)atoi(colon + strlen("127.0.0.1:"));
@@ -1177,7 +1177,7 @@ static int try_to_listen_on(uint16_t port)
 	struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	if (bind(fd, (struct sockaddr *)&name, sizeof name) != 0) {
+	if (bind(fd, (struct sockaddr *)&name, sizeof(name)) != 0) {
 		CHECK_EQUAL(errno, EADDRINUSE);
 		close(fd);
 		return -1;
@@ -1191,7 +1191,7 @@ static int connect_to(uint16_t port)
 	struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	CHECK_EQUAL(connect(fd, (struct sockaddr *)&name, sizeof name), 0);
+	CHECK_EQUAL(connect(fd, (struct sockaddr *)&name, sizeof(name)), 0);
 	return fd;
 }
 
@@ -1263,13 +1263,13 @@ static void connections_of_the_application_are_left_alone(void)
 	struct sockaddr_in name = {
 		.sin_family = AF_INET, .sin_port = htons(port_of(transport)), .sin_addr.s_addr = htonl(LOOPBACK)};
 	int listener = socket(AF_INET, SOCK_STREAM, 0), near = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(listener, (struct sockaddr *)&name, sizeof name) != 0) {
+	if (bind(listener, (struct sockaddr *)&name, sizeof(name)) != 0) {
 		CHECK_EQUAL(errno, EADDRINUSE);
 		shut();
 		skip_test("the provider listens on the port itself");
 	}
 	CHECK_EQUAL(listen(listener, 1), 0);
-	CHECK_EQUAL(connect(near, (struct sockaddr *)&name, sizeof name), 0);
+	CHECK_EQUAL(connect(near, (struct sockaddr *)&name, sizeof(name)), 0);
 	int far = accept(listener, NULL, NULL);
 	CHECK_LESS(0, far);
 	shut();
@@ -1286,7 +1286,7 @@ static void make_deaf(int fd, bool deaf)
 	struct sock_filter nothing = {.code = BPF_RET | BPF_K, .k = 0};
 	struct sock_fprog filter = {.len = 1, .filter = &nothing};
 
-	CHECK_EQUAL(setsockopt(fd, SOL_SOCKET, deaf ? SO_ATTACH_FILTER : SO_DETACH_FILTER, &filter, sizeof filter), 0);
+	CHECK_EQUAL(setsockopt(fd, SOL_SOCKET, deaf ? SO_ATTACH_FILTER : SO_DETACH_FILTER, &filter, sizeof(filter)), 0);
 }
 
 /* Leaves nothing behind that would keep its port. */
@@ -1294,14 +1294,14 @@ static void reset(int fd)
 {
 	const struct linger none = {.l_onoff = 1};
 
-	CHECK_EQUAL(setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none), 0);
+	CHECK_EQUAL(setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)), 0);
 	close(fd);
 }
 
 static bool is_sent_again(const void *fd)
 {
 	struct tcp_info info = {0};
-	socklen_t size = sizeof info;
+	socklen_t size = sizeof(info);
 
 	CHECK_EQUAL(getsockopt(*(const int *)fd, IPPROTO_TCP, TCP_INFO, &info, &size), 0);
 	return info.tcpi_retransmits >= 3; /* after 1.4 s */
@@ -1315,7 +1315,7 @@ static bool is_severed_when_unheard(void)
 	uint32_t pid = config.pid + 1; /* or another that no process of this host has */
 	int listener, near = socket(AF_INET, SOCK_STREAM, 0);
 	struct sockaddr_in name = {0};
-	socklen_t length = sizeof name;
+	socklen_t length = sizeof(name);
 
 	while ((listener = try_to_listen_on(ofi_candidate_port(pid, 0))) < 0)
 		pid++;
@@ -1343,7 +1343,7 @@ static void a_vanished_host_is_severed_unless_silence_means_nothing(void)
 		bool severed;
 	} cases[] = {{2000000000u, true}, {600000000000u, false}, {0, false}};
 
-	for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		settings.peer_timeout = cases[i].peer_timeout;
 		CHECK_EQUAL(open_as(ANY_PID), 0);
 		CHECK_EQUAL(is_severed_when_unheard(), cases[i].severed);
@@ -1357,7 +1357,7 @@ static void make_connections_deaf(bool deaf)
 	struct sockaddr_in name = {0};
 
 	for (int fd = 3; fd < 256; fd++) {
-		socklen_t length = sizeof name;
+		socklen_t length = sizeof(name);
 		if (getpeername(fd, (struct sockaddr *)&name, &length) == 0 && name.sin_family == AF_INET)
 			make_deaf(fd, deaf);
 	}
@@ -1557,7 +1557,7 @@ static uint32_t unborn_pid(void)
 	for (int error = -1; error != 0;) {
 		int fd = socket(AF_INET, SOCK_DGRAM, 0);
 		name.sin_port = htons(ofi_candidate_port(++pid, 0));
-		error = bind(fd, (struct sockaddr *)&name, sizeof name);
+		error = bind(fd, (struct sockaddr *)&name, sizeof(name));
 		close(fd);
 	}
 	return pid;
@@ -1702,10 +1702,10 @@ static int count_watched(int set)
 	char path[64], line[256];
 	int count = 0;
 
-	snprintf(path, sizeof path, "/proc/self/fdinfo/%d", set);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", set);
 	FILE *file = fopen(path, "r");
 	CHECK(file != NULL);
-	while (fgets(line, sizeof line, file))
+	while (fgets(line, sizeof(line), file))
 		count += strncmp(line, "tfd:", strlen("tfd:")) == 0;
 	fclose(file);
 	return count;
@@ -1795,7 +1795,7 @@ static void what_the_queue_comes_to_watch_later_wakes_a_sleeper(void)
 	CHECK_EQUAL(epoll_ctl(ofi->cq_fd, EPOLL_CTL_ADD, later, &event), 0);
 	CHECK_EQUAL(arm_in_the_end(), 0);
 	CHECK_EQUAL(epoll_wait(epoll, &event, 1, 0), 0);
-	CHECK_EQUAL(write(later, &one, sizeof one), (ssize_t)sizeof one);
+	CHECK_EQUAL(write(later, &one, sizeof(one)), (ssize_t)sizeof(one));
 	CHECK_EQUAL(epoll_wait(epoll, &event, 1, 0), 1);
 	CHECK_EQUAL(epoll_ctl(ofi->cq_fd, EPOLL_CTL_DEL, later, NULL), 0);
 	close(later);
@@ -2011,7 +2011,7 @@ static void the_best_provider_opens_and_describes_itself(void)
 
 	provider = NULL;
 	CHECK_EQUAL(open_as(ANY_PID), 0);
-	int length = transport->ops->describe(transport, text, sizeof text);
+	int length = transport->ops->describe(transport, text, sizeof(text));
 	CHECK_EQUAL(length, strlen(text));
 	CHECK(strstr(text, "libfabric") && strstr(text, "127.0.0.1:") && strstr(text, "short "));
 	CHECK(strstr(text, "verbs;ofi_rxm"));
@@ -2228,7 +2228,7 @@ static void a_peer_forgotten_while_memory_has_run_out_is_taken_for_no_other(void
 		}
 		barrier();
 		shut();
-		memset(received, 0, sizeof received);
+		memset(received, 0, sizeof(received));
 	}
 }
 
@@ -2238,7 +2238,7 @@ static int count_connections(void)
 
 	for (int fd = 0; fd < 1024; fd++) {
 		struct sockaddr_in peer = {0};
-		socklen_t length = sizeof peer;
+		socklen_t length = sizeof(peer);
 		count += getpeername(fd, (struct sockaddr *)&peer, &length) == 0 && peer.sin_family == AF_INET;
 	}
 	return count;
@@ -2323,9 +2323,9 @@ static void sends_under_way_keep_an_address(void)
 		CHECK_EQUAL(ofi_of(transport)->addresses[address_of[1]].number, number);
 		CHECK_EQUAL(resolved(home, pid_at[1], attempt_at[1]), address_of[1]);
 		harness_while_waiting(drive);
-		gather(&mine, sizeof mine, sent);
+		gather(&mine, sizeof(mine), sent);
 	} else {
-		gather(&sent[1], sizeof sent[1], sent);
+		gather(&sent[1], sizeof(sent[1]), sent);
 		await_messages(0, sent[0]);
 		harness_while_waiting(drive);
 	}
@@ -2427,7 +2427,7 @@ static int files_of(uint16_t port)
 	char pattern_text[64];
 	glob_t found;
 
-	snprintf(pattern_text, sizeof pattern_text, "/dev/shm/*7f000001:%u*", port);
+	snprintf(pattern_text, sizeof(pattern_text), "/dev/shm/*7f000001:%u*", port);
 	int error = glob(pattern_text, 0, NULL, &found);
 	CHECK(error == 0 || error == GLOB_NOMATCH);
 	int count = error ? 0 : (int)found.gl_pathc;
@@ -2588,7 +2588,7 @@ static void files_of_another_user_are_left_alone(void)
 	CHECK_EQUAL(transport_ofi.claim(&config, &other), 0);
 	if (other->ops->own_attempt(other) != 0)
 		lose_race("another process holds the first port of our second pid");
-	snprintf(path, sizeof path, "/dev/shm/portals3-7f000001:%u", port_of(other));
+	snprintf(path, sizeof(path), "/dev/shm/portals3-7f000001:%u", port_of(other));
 	FILE *file = fopen(path, "w");
 	CHECK(file != NULL && chown(path, 65534, 65534) == 0);
 	fclose(file);
@@ -2741,15 +2741,15 @@ static void forge_refusal(uint16_t from, uid_t user)
 
 	CHECK_EQUAL(ofi_shm_page_find(LOOPBACK, from, &control.from, NULL), 0);
 	CHECK_EQUAL(ofi_shm_page_find(LOOPBACK, own, &control.to, NULL), 0);
-	int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "portals3/shm/%08x/%u/%016lx", LOOPBACK, own,
-			      (unsigned long)control.to);
+	int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "portals3/shm/%08x/%u/%016lx", LOOPBACK,
+			      own, (unsigned long)control.to);
 	pid_t child = fork_child();
 	if (child == 0) {
 		int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 		CHECK_EQUAL(setresuid(user, user, user), 0);
-		CHECK_EQUAL(sendto(fd, &control, sizeof control, 0, (struct sockaddr *)&name,
+		CHECK_EQUAL(sendto(fd, &control, sizeof(control), 0, (struct sockaddr *)&name,
 				   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)),
-			    sizeof control);
+			    sizeof(control));
 		_exit(0);
 	}
 	join_child(child);
@@ -2763,7 +2763,7 @@ static void control_messages_of_another_user_are_not_believed(void)
 		skip_test("needs root to write control messages as another user");
 	open_at_first_port(pid_for(my_rank));
 	uint16_t port = port_of(transport), ports[MAX_PROCESSES];
-	gather(&port, sizeof port, ports);
+	gather(&port, sizeof(port), ports);
 	if (my_rank == 0) {
 		CHECK_EQUAL(transport->ops->resolve(transport, LOOPBACK, pid_for(1), 0, &to), 0);
 		stop_process(1);

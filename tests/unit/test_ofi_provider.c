@@ -81,10 +81,10 @@ struct whole_info {
 
 static struct fi_info *duplicate(const struct fi_info *info)
 {
-	struct whole_info *whole = calloc(1, sizeof *whole);
+	struct whole_info *whole = calloc(1, sizeof(*whole));
 	assert_non_null(whole);
 	if (info)
-		memcpy(whole, info, sizeof *whole);
+		memcpy(whole, info, sizeof(*whole));
 	whole->info.next = NULL;
 	whole->info.tx_attr = &whole->tx;
 	whole->info.rx_attr = &whole->rx;
@@ -137,7 +137,7 @@ static int get_info(uint32_t version, const char *node, const char *service, uin
 {
 	assert_int_equal(version, OFI_API);
 	assert_int_equal(node == NULL, service == NULL);
-	snprintf(asked_node, sizeof asked_node, "%s", node ? node : "");
+	snprintf(asked_node, sizeof(asked_node), "%s", node ? node : "");
 	asked_flags = flags;
 	*out = NULL;
 	for (size_t i = 4; i-- > 0;)
@@ -164,8 +164,8 @@ static struct ofi ofi;
 static int clear(void **state)
 {
 	(void)state;
-	memset(&ofi, 0, sizeof ofi);
-	memset(offers, 0, sizeof offers);
+	memset(&ofi, 0, sizeof(ofi));
+	memset(offers, 0, sizeof(offers));
 	ofi.library = &library;
 	ofi.nid = 0x7f000001;
 	ofi.port = 17000;
@@ -320,7 +320,7 @@ static void choose(const char *name, const struct settings *settings)
 
 	assert_true(ofi_choose_profiles(name, chosen) > 0);
 	ofi.profile = chosen[0];
-	snprintf(ofi.provider, sizeof ofi.provider, "%s", name);
+	snprintf(ofi.provider, sizeof(ofi.provider), "%s", name);
 	ofi_choose_ops(&ofi, settings);
 }
 
@@ -345,7 +345,7 @@ static void others_are_computed_unless_the_user_wants_it(void **state)
 	static const char *const names[] = {"", "net", "tcp", "verbs", "udp", "exotic"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		choose(names[i], &plain);
 		assert_int_equal(ofi_check_addresses(&ofi), 0);
 		assert_ptr_equal(ofi.base.ops, &transport_ofi);
@@ -440,13 +440,13 @@ static ssize_t inject(struct fid_ep *ep, const void *bytes, size_t length, fi_ad
 static void open_published(const char *name)
 {
 	static struct address_book self = {.publish = book_publish, .look_up = book_look_up};
-	static struct fi_ops_cm cm = {.size = sizeof cm, .getname = get_name};
-	static struct fi_ops_msg msg = {.size = sizeof msg, .inject = inject};
-	static struct fi_ops_av av_ops = {.size = sizeof av_ops, .insert = insert_name};
+	static struct fi_ops_cm cm = {.size = sizeof(cm), .getname = get_name};
+	static struct fi_ops_msg msg = {.size = sizeof(msg), .inject = inject};
+	static struct fi_ops_av av_ops = {.size = sizeof(av_ops), .insert = insert_name};
 	static struct fid_av av = {.ops = &av_ops};
 	static struct ofi_operation slot;
 
-	memset(&book, 0, sizeof book);
+	memset(&book, 0, sizeof(book));
 	inserted = injected = 0;
 	first_number = 0;
 	choose(name, &plain);
@@ -546,7 +546,7 @@ static void what_is_no_name_of_this_provider_is_not_shown_to_it(void **state)
 	(void)state;
 	open_published("efa");
 	assert_int_equal(ofi_publish(&ofi), 0);
-	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		book.answer = lengths[i];
 		assert_int_equal(ofi.base.ops->resolve(&ofi.base, 1, 2, 0, &peer), -EHOSTUNREACH);
 	}
@@ -613,7 +613,7 @@ static int register_region(struct fid *fid, const void *base, size_t length, uin
 {
 	(void)fid, (void)context;
 	assert_ptr_equal(base, memory);
-	assert_int_equal(length, sizeof memory);
+	assert_int_equal(length, sizeof(memory));
 	assert_int_equal(access, FI_REMOTE_READ);
 	assert_int_equal(offset, 0);
 	assert_int_equal(flags, 0);
@@ -630,8 +630,8 @@ static int register_region(struct fid *fid, const void *base, size_t length, uin
 }
 
 static struct fi_ops region_ops = {
-	.size = sizeof region_ops, .close = close_region, .bind = bind_region, .control = control_region};
-static struct fi_ops_mr mr_ops = {.size = sizeof mr_ops, .reg = register_region};
+	.size = sizeof(region_ops), .close = close_region, .bind = bind_region, .control = control_region};
+static struct fi_ops_mr mr_ops = {.size = sizeof(mr_ops), .reg = register_region};
 
 /* A domain that registers as `offer` says. */
 static void open_domain(const struct offer *offer)
@@ -650,7 +650,7 @@ static void register_and_deregister(struct memory_region *seen)
 {
 	struct memory_region memory_region;
 
-	assert_int_equal(ofi_register_memory(&ofi.base, memory, sizeof memory, REGION_READ, &memory_region), 0);
+	assert_int_equal(ofi_register_memory(&ofi.base, memory, sizeof(memory), REGION_READ, &memory_region), 0);
 	*seen = memory_region;
 	assert_int_equal(closed, 0);
 	ofi_deregister(&ofi.base, &memory_region);
@@ -677,7 +677,7 @@ static void a_region_that_cannot_be_bound_is_closed(void **state)
 	(void)state;
 	open_domain(&cxi);
 	bind_error = -FI_EINVAL;
-	assert_int_equal(ofi_register_memory(&ofi.base, memory, sizeof memory, REGION_READ, &memory_region), -EINVAL);
+	assert_int_equal(ofi_register_memory(&ofi.base, memory, sizeof(memory), REGION_READ, &memory_region), -EINVAL);
 	assert_int_equal(enabled, 0);
 	assert_int_equal(closed, 2);
 	assert_null(ofi.regions);
@@ -726,9 +726,9 @@ static void no_memory_region_asks_to_be_tried_again(void **state)
 	(void)state;
 	open_domain(&verbs);
 	register_error = -FI_EAGAIN;
-	assert_int_equal(ofi_register_memory(&ofi.base, memory, sizeof memory, REGION_READ, &memory_region), -ENOMEM);
+	assert_int_equal(ofi_register_memory(&ofi.base, memory, sizeof(memory), REGION_READ, &memory_region), -ENOMEM);
 	register_error = -FI_EFAULT;
-	assert_int_equal(ofi_register_memory(&ofi.base, memory, sizeof memory, REGION_READ, &memory_region), -EFAULT);
+	assert_int_equal(ofi_register_memory(&ofi.base, memory, sizeof(memory), REGION_READ, &memory_region), -EFAULT);
 	assert_null(ofi.regions);
 	ofi_memory_destroy(&ofi);
 }
@@ -750,7 +750,7 @@ static void prepare(const char *provider, const char *device, const char *const 
 	}
 	assert_non_null(mkdtemp(devices));
 	if (device) {
-		snprintf(path, sizeof path, "%s/%s", devices, device);
+		snprintf(path, sizeof(path), "%s/%s", devices, device);
 		fclose(fopen(path, "w"));
 	}
 	ofi_prepare_verbs(provider, devices);
@@ -826,14 +826,14 @@ static ssize_t read_queue(struct fid_cq *queue, void *entries, size_t count, fi_
 	(void)queue, (void)count;
 	if (!completion.op_context)
 		return -FI_EAGAIN;
-	memcpy(entries, &completion, sizeof completion);
+	memcpy(entries, &completion, sizeof(completion));
 	sources[0] = 0;
 	completion.op_context = NULL;
 	return 1;
 }
 
-static struct fi_ops_msg message_ops = {.size = sizeof message_ops, .recvmsg = post_receive};
-static struct fi_ops_cq queue_ops = {.size = sizeof queue_ops, .readfrom = read_queue};
+static struct fi_ops_msg message_ops = {.size = sizeof(message_ops), .recvmsg = post_receive};
+static struct fi_ops_cq queue_ops = {.size = sizeof(queue_ops), .readfrom = read_queue};
 
 /* An endpoint that has none left is deaf, and nothing else would make it look again. */
 static void a_buffer_that_was_refused_is_offered_again(void **state)
@@ -872,9 +872,9 @@ static void what_connections_end_with_is_tried_again(void **state)
 
 	(void)state;
 	ofi.library = &library;
-	for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
 		assert_int_equal(ofi_post_error(&ofi, "a send", 0, -passing[i]), -EAGAIN);
-	for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++)
+	for (size_t i = 0; i < sizeof(lasting) / sizeof(*lasting); i++)
 		assert_int_equal(ofi_post_error(&ofi, "a send", 0, -lasting[i]), -EHOSTUNREACH);
 }
 
@@ -907,7 +907,7 @@ static void what_the_kernel_refuses_shm_for_good_ends_the_read(void **state)
 			   .address_count = 1,
 			   .outstanding_max = 1,
 			   .rma_greatest = 1};
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct transport_read read = {.local = memory, .length = 1};
 
 		kernel_says = cases[i].says;
@@ -928,7 +928,7 @@ static struct place listen_somewhere(void)
 {
 	struct place place = {.name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}};
 	struct sockaddr *name = (struct sockaddr *)&place.name;
-	socklen_t length = sizeof place.name;
+	socklen_t length = sizeof(place.name);
 
 	place.listener = socket(AF_INET, SOCK_STREAM, 0);
 	place.outsider = socket(AF_INET, SOCK_STREAM, 0);
@@ -975,7 +975,7 @@ static int try_to_sleep(struct fid_fabric *of, struct fid **fids, int count)
 	return 0;
 }
 
-static struct fi_ops_fabric fabric_ops = {.size = sizeof fabric_ops, .trywait = try_to_sleep};
+static struct fi_ops_fabric fabric_ops = {.size = sizeof(fabric_ops), .trywait = try_to_sleep};
 
 static unsigned attempts_to_take(void)
 {

@@ -45,12 +45,12 @@ static bool stands_still(pid_t thread)
 {
 	char path[64], text[256] = "";
 
-	snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
 	FILE *file = fopen(path, "re");
 
 	if (!file)
 		return true;
-	size_t length = fread(text, 1, sizeof text - 1, file);
+	size_t length = fread(text, 1, sizeof(text) - 1, file);
 	const char *state = strrchr(text, ')');
 
 	fclose(file);

@@ -24,7 +24,7 @@ struct row {
 	{                                                                                                              \
 		number, name, #name                                                                                    \
 	}
-#define COUNT(table) (sizeof(table) / sizeof *(table))
+#define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
 static const struct row errors[] = {
 	ROW(0, PTL_OK),
@@ -92,7 +92,7 @@ static void event_kinds_have_their_numbers_and_names(void **state)
 static const char *name_of_kind(int number)
 {
 	ptl_event_kind_t kind;
-	memcpy(&kind, &number, sizeof kind);
+	memcpy(&kind, &number, sizeof(kind));
 	return PtlEventKindStr(kind);
 }
 

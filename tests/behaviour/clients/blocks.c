@@ -172,7 +172,7 @@ static void acknowledged(const ptl_event_t *event)
 /* No process may wait long for anything: nothing comes any more once the blocks of one process are lost. */
 static void receive_blocks(void)
 {
-	struct fragment *fragments = memory(WINDOW * sizeof *fragments);
+	struct fragment *fragments = memory(WINDOW * sizeof(*fragments));
 	ptl_handle_eq_t queues[2];
 	queues[0] = in = new_eq(QUEUE);
 	queues[1] = out = new_eq(QUEUE);

@@ -98,7 +98,7 @@ static bool acknowledged(const ptl_event_t *event)
 
 static int send_all(ptl_handle_eq_t eq)
 {
-	struct fragment *fragments = memory(WINDOW * sizeof *fragments);
+	struct fragment *fragments = memory(WINDOW * sizeof(*fragments));
 	uint64_t next = 0;
 	int rejected = 0, open = 0;
 	for (; next < WINDOW; open++) {
@@ -130,7 +130,7 @@ static void a_transport_lives_on_acknowledgements(void)
 		post_reject();
 		barrier(); /* without a block: everything is rejected, until ... */
 		barrier();
-		struct block *blocks = memory(BLOCKS * sizeof *blocks);
+		struct block *blocks = memory(BLOCKS * sizeof(*blocks));
 		for (unsigned i = 0; i < BLOCKS; i++)
 			post_block(&blocks[i], eq);
 		barrier();
@@ -138,7 +138,7 @@ static void a_transport_lives_on_acknowledgements(void)
 		return;
 	}
 	barrier();
-	struct fragment *probe = memory(sizeof *probe);
+	struct fragment *probe = memory(sizeof(*probe));
 	send_fragment(probe, eq);
 	ptl_event_t event = take(eq, PTL_EVENT_ACK);
 	CHECK(acknowledged(&event));

@@ -98,10 +98,10 @@ static void progress_moves_messages_along(void)
 	CHECK_RC(PtlProgress(PTL_INVALID_HANDLE, 0), PTL_HANDLE_INVALID);
 	ptl_handle_eq_t eq = new_eq(8);
 	if (am_target())
-		open_window(BITS, md_over(&arrived, sizeof arrived, PTL_MD_OP_PUT, eq));
+		open_window(BITS, md_over(&arrived, sizeof(arrived), PTL_MD_OP_PUT, eq));
 	barrier();
 	if (am_initiator())
-		put(bind_md(md_over(&word, sizeof word, 0, PTL_EQ_NONE)), PTL_NO_ACK_REQ, BITS);
+		put(bind_md(md_over(&word, sizeof(word), 0, PTL_EQ_NONE)), PTL_NO_ACK_REQ, BITS);
 	if (am_target()) {
 		ptl_event_t event;
 		const uint64_t deadline = now_ns() + PATIENCE * 1000000ull;
@@ -137,10 +137,10 @@ static void interfaces_have_devices_of_their_own(void)
 	int interfaces;
 	ptl_process_id_t id;
 	CHECK_OK(PtlInit(&interfaces));
-	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		CHECK_RC(PtlNIInit(others[i], PTL_PID_ANY, NULL, NULL, &ni), PTL_IFACE_INVALID);
 	CHECK(strstr(PtlNicErrorText(), "no-such-device0") != NULL);
-	for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
 		CHECK_OK(PtlNIInit(named[i], PTL_PID_ANY, NULL, NULL, &ni));
 		CHECK_OK(PtlGetId(ni, &id));
 		CHECK_EQUAL(id.nid, 0x7f000001);
@@ -241,8 +241,8 @@ static void debug_masks_trace_what_happens(void)
 	CHECK_EQUAL(PtlNIDebug(PTL_EQ_NONE, PTL_DBG_ALL), 0);
 	p3_out = open_memstream(&text, &size);
 	ptl_handle_eq_t eq = new_eq(8);
-	open_window(BITS, md_over(&sink, sizeof sink, PTL_MD_OP_PUT, eq));
-	ptl_handle_md_t md = bind_md(md_over(&word, sizeof word, 0, PTL_EQ_NONE));
+	open_window(BITS, md_over(&sink, sizeof(sink), PTL_MD_OP_PUT, eq));
+	ptl_handle_md_t md = bind_md(md_over(&word, sizeof(word), 0, PTL_EQ_NONE));
 	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, BITS, 0, 0));
 	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, self, INDEX, 0, BITS + 1, 0, 0));
 	take(eq, PTL_EVENT_PUT_START);
@@ -325,7 +325,7 @@ static void every_debug_mask_traces_its_own(void)
 		{PTL_DBG_SETUP, " setup: "},
 		{PTL_DBG_SHUTDOWN, " shutdown: "},
 	};
-	const size_t count = sizeof masks / sizeof masks[0];
+	const size_t count = sizeof(masks) / sizeof(masks[0]);
 	int interfaces;
 	CHECK_OK(PtlInit(&interfaces));
 	for (size_t i = 0; i <= count; i++) {

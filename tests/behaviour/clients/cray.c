@@ -45,7 +45,7 @@ static void every_bridge_leads_to_the_same_interface(void)
 	int interfaces;
 	CHECK_OK(PtlInit(&interfaces));
 	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_PID_ANY, NULL, NULL, &first));
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		CHECK_STRING(word_for(PtlNIInit(names[i], PTL_PID_ANY, NULL, NULL, &again)), "up");
 		CHECK_EQUAL(again, first);
 	}
@@ -58,12 +58,12 @@ static void describe_job(void)
 	char rank[16], nids[MAX_PROCESSES * 16] = "", pids[MAX_PROCESSES * 16] = "";
 	CHECK_EQUAL(p3tcp_my_nid("lo", &nid), 0);
 	const ptl_process_id_t mine = {nid, own_pid(9)};
-	gather(&mine, sizeof mine, id_of);
+	gather(&mine, sizeof(mine), id_of);
 	for (int i = 0; i < process_count; i++) {
 		snprintf(nids + strlen(nids), 16, "%s%u", i ? ":" : "", id_of[i].nid);
 		snprintf(pids + strlen(pids), 16, "%s%u", i ? ":" : "", id_of[i].pid);
 	}
-	snprintf(rank, sizeof rank, "%d", my_rank);
+	snprintf(rank, sizeof(rank), "%d", my_rank);
 	setenv("PTL_MY_RID", rank, 1);
 	setenv("PTL_NIDMAP", nids, 1);
 	setenv("PTL_PIDMAP", pids, 1);

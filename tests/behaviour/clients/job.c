@@ -35,7 +35,7 @@ static void set_map(const char *variable, const uint32_t *numbers, const char *f
 		if (i > 0)
 			text[used++] = ':';
 		/* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral): the two callers' literals */
-		snprintf(text + used, sizeof text - used, format, numbers[i]);
+		snprintf(text + used, sizeof(text) - used, format, numbers[i]);
 	}
 	CHECK(setenv(variable, text, 1) == 0);
 }
@@ -46,14 +46,14 @@ static void publish_job(void)
 	unsigned nid = 0;
 	CHECK_EQUAL(p3tcp_my_nid("lo", &nid), 0);
 	const ptl_process_id_t mine = {nid, own_pid(7)};
-	gather(&mine, sizeof mine, id_of);
+	gather(&mine, sizeof(mine), id_of);
 	uint32_t nids[MAX_PROCESSES] = {0}, pids[MAX_PROCESSES] = {0};
 	char rank[16];
 	for (int i = 0; i < process_count; i++) {
 		nids[i] = id_of[i].nid;
 		pids[i] = id_of[i].pid;
 	}
-	snprintf(rank, sizeof rank, "%d", my_rank);
+	snprintf(rank, sizeof(rank), "%d", my_rank);
 	CHECK(setenv("PTL_MY_RID", rank, 1) == 0);
 	set_map("PTL_NIDMAP", nids, "0x%x");
 	set_map("PTL_PIDMAP", pids, "%u");
@@ -89,9 +89,9 @@ static void a_job_in_the_environment_names_its_processes(void)
 	static uint32_t token, received;
 	token = 100 + rank;
 	ptl_handle_eq_t eq = new_eq(8);
-	open_window(BITS, md_over(&received, sizeof received, PTL_MD_OP_PUT, eq));
+	open_window(BITS, md_over(&received, sizeof(received), PTL_MD_OP_PUT, eq));
 	barrier();
-	ptl_handle_md_t source = bind_md(md_over(&token, sizeof token, 0, PTL_EQ_NONE));
+	ptl_handle_md_t source = bind_md(md_over(&token, sizeof(token), 0, PTL_EQ_NONE));
 	CHECK_OK(PtlPut(source, PTL_NO_ACK_REQ, process_of(next), INDEX, 0, BITS, 0, 0));
 	take(eq, PTL_EVENT_PUT_START);
 	take(eq, PTL_EVENT_PUT_END);
@@ -150,7 +150,7 @@ static void a_job_that_makes_no_sense_is_refused(void)
 	forget_job();
 	CHECK_RC(PtlSetRank(PTL_INVALID_HANDLE, EVERYBODY, EVERYBODY), PTL_NO_INIT);
 	CHECK(strstr(PtlNicErrorText(), "PTL_MY_RID") != NULL);
-	for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
+	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
 		set_job(nonsense[i].rank, nonsense[i].nids, nonsense[i].pids);
 		CHECK_RC(PtlSetRank(PTL_INVALID_HANDLE, EVERYBODY, EVERYBODY), PTL_FAIL);
 		CHECK_RC(PtlGetRank(PTL_INVALID_HANDLE, &rank, &size), PTL_NO_INIT);
@@ -229,7 +229,7 @@ static void a_job_in_the_environment_has_an_id(void)
 {
 	ptl_jid_t jid;
 	char pids[32];
-	snprintf(pids, sizeof pids, "%u:4", own_pid(1));
+	snprintf(pids, sizeof(pids), "%u:4", own_pid(1));
 	start();
 	set_job("0", "1:2", pids);
 	CHECK(setenv("PTL_MY_JID", "4294967296", 1) == 0);
@@ -256,7 +256,7 @@ static void a_map_must_have_the_own_pid(void)
 	PtlFini();
 	start();
 	CHECK_OK(PtlNIInit(PTL_IFACE_DEFAULT, own, NULL, NULL, &ni));
-	snprintf(text, sizeof text, "5:%u", other);
+	snprintf(text, sizeof(text), "5:%u", other);
 	set_job("1", "1:2", text);
 	CHECK_RC(PtlSetRank(ni, EVERYBODY, EVERYBODY), PTL_PID_INVALID);
 	CHECK_OK(PtlSetRank(ni, 1, 2));
@@ -269,7 +269,7 @@ static void a_map_must_have_the_own_pid(void)
 static void meet_as(ptl_pid_t pid)
 {
 	const ptl_process_id_t mine = {0x7f000001, pid};
-	gather(&mine, sizeof mine, id_of);
+	gather(&mine, sizeof(mine), id_of);
 	open_interface(pid);
 	open_door();
 	drive_while_waiting();
@@ -308,7 +308,7 @@ static void a_job_in_the_environment_needs_no_call(void)
 	CHECK_EQUAL(rank, my_rank);
 	CHECK_EQUAL(size, process_count);
 	CHECK_ID(process_of(0), id_of[0]);
-	CHECK_OK(PtlNicInfo(ni, text, sizeof text));
+	CHECK_OK(PtlNicInfo(ni, text, sizeof(text)));
 	CHECK(strstr(text, "of 3, by PTL_MY_RID") != NULL);
 	/* What the program says itself counts more, once. */
 	CHECK_OK(PtlSetRank(ni, EVERYBODY, EVERYBODY));
@@ -323,7 +323,7 @@ static void a_job_in_the_environment_needs_no_call(void)
 static void half_a_job_in_the_environment_is_an_error(void)
 {
 	char pids[32];
-	snprintf(pids, sizeof pids, "8:%u", own_pid(1));
+	snprintf(pids, sizeof(pids), "8:%u", own_pid(1));
 	const struct {
 		const char *rank, *nids, *pids, *said;
 	} halves[] = {
@@ -333,7 +333,7 @@ static void half_a_job_in_the_environment_is_an_error(void)
 		{"1", "0x7f000001:0x7f000002", pids, "PTL_IFACE"}, /* our interface is 127.0.0.1 */
 	};
 	CHECK(setenv("PTL_IFACE", "lo", 1) == 0);
-	for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++) {
+	for (size_t i = 0; i < sizeof(halves) / sizeof(halves[0]); i++) {
 		forget_job();
 		CHECK(setenv("PTL_MY_RID", halves[i].rank, 1) == 0);
 		CHECK(!halves[i].nids || setenv("PTL_NIDMAP", halves[i].nids, 1) == 0);

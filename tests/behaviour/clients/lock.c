@@ -33,13 +33,13 @@ static void a_lock_excludes(void)
 	static int32_t lock, counter, word;
 	const unsigned options = PTL_MD_OP_PUT | PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE;
 	if (am_target()) {
-		open_window(BITS, md_over(&lock, sizeof lock, options, PTL_EQ_NONE));
-		open_window_on(INDEX_SIDE, BITS, md_over(&counter, sizeof counter, options, PTL_EQ_NONE));
+		open_window(BITS, md_over(&lock, sizeof(lock), options, PTL_EQ_NONE));
+		open_window_on(INDEX_SIDE, BITS, md_over(&counter, sizeof(counter), options, PTL_EQ_NONE));
 	}
 	barrier();
 	if (!am_target()) {
 		ptl_handle_eq_t eq = new_eq(8);
-		ptl_handle_md_t md = bind_md(md_over(&word, sizeof word, PTL_MD_EVENT_START_DISABLE, eq));
+		ptl_handle_md_t md = bind_md(md_over(&word, sizeof(word), PTL_MD_EVENT_START_DISABLE, eq));
 		for (int i = 0; i < ROUNDS; i++) {
 			while (swap(md, &word, 1 + my_rank, eq) != 0)
 				;
@@ -61,7 +61,7 @@ static void an_interface_ends_with_everything_attached(void)
 	static char bytes[WINDOW][64];
 	ptl_handle_eq_t eq = new_eq(64);
 	for (unsigned i = 0; i < WINDOW; i++)
-		open_window(BITS + i, md_over(bytes[i], sizeof bytes[i], PTL_MD_OP_PUT | PTL_MD_OP_GET, eq));
+		open_window(BITS + i, md_over(bytes[i], sizeof(bytes[i]), PTL_MD_OP_PUT | PTL_MD_OP_GET, eq));
 	barrier();
 	ptl_handle_md_t md = bind_md(md_over(memory(LONG), LONG, 0, eq));
 	for (unsigned i = 0; i < WINDOW; i++) {

@@ -45,7 +45,7 @@ static void its_codes_are_not_ours(void)
 static ptl_event_t poisoned(void)
 {
 	ptl_event_t event;
-	memset(&event, 0xa5, sizeof event);
+	memset(&event, 0xa5, sizeof(event));
 	return event;
 }
 

@@ -185,7 +185,7 @@ static void an_mpi_matches_messages(void)
 	const char *dialect = getenv("PTL_DIALECT");
 	cray = dialect && strcmp(dialect, "cray") == 0;
 	if (am_target()) {
-		store = memory(STORE * sizeof *store);
+		store = memory(STORE * sizeof(*store));
 		unexpected_eq = new_eq(QUEUE);
 		posted_eq = new_eq(QUEUE);
 		CHECK_OK(PtlMEAttach(ni, INDEX, impossible, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &first));

@@ -23,7 +23,7 @@ static ptl_event_t next(ptl_handle_eq_t eq)
 {
 	ptl_event_t event;
 	int which, rc = PTL_EQ_EMPTY;
-	memset(&event, 0xee, sizeof event);
+	memset(&event, 0xee, sizeof(event));
 	for (int waited = 0; rc == PTL_EQ_EMPTY && waited < PATIENCE; waited += SLICE)
 		rc = PtlEQPoll(&eq, 1, SLICE, &event, &which);
 	CHECK_RC(rc, PTL_OK);
@@ -87,8 +87,8 @@ static void call(uint64_t number, char *argument)
 	open_window_at(__FILE__, __LINE__, ARGUMENTS, request.argument_bits,
 		       with_threshold(md_over(argument, request.argument_length, PTL_MD_OP_GET, eq), 1), PTL_UNLINK);
 	open_window_at(__FILE__, __LINE__, RESULTS, request.result_bits,
-		       with_threshold(md_over(&result, sizeof result, PTL_MD_OP_PUT, eq), 1), PTL_UNLINK);
-	put_and_wait(&request, sizeof request, target_id(), REQUESTS, BITS);
+		       with_threshold(md_over(&result, sizeof(result), PTL_MD_OP_PUT, eq), 1), PTL_UNLINK);
+	put_and_wait(&request, sizeof(request), target_id(), REQUESTS, BITS);
 	take(eq, PTL_EVENT_GET_START);
 	take(eq, PTL_EVENT_GET_END);
 	take(eq, PTL_EVENT_UNLINK);
@@ -103,17 +103,17 @@ static void serve(const struct request *request, unsigned char *argument)
 {
 	get_and_wait(argument, request->argument_length, request->client, ARGUMENTS, request->argument_bits);
 	uint64_t result = sum(argument, request->argument_length);
-	put_and_wait(&result, sizeof result, request->client, RESULTS, request->result_bits);
+	put_and_wait(&result, sizeof(result), request->client, RESULTS, request->result_bits);
 }
 
 static void remote_procedures_are_called(void)
 {
 	char *argument = memory(LONG);
-	struct request *request = memory(sizeof *request);
+	struct request *request = memory(sizeof(*request));
 	ptl_handle_eq_t eq = new_eq(16);
 	if (am_target())
 		open_window_on(REQUESTS, BITS,
-			       md_over(request, sizeof *request, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, eq));
+			       md_over(request, sizeof(*request), PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, eq));
 	barrier();
 	for (uint64_t i = 0; i < CALLS; i++) {
 		if (am_initiator()) {
@@ -138,7 +138,7 @@ static void a_call_just_after_PtlNIInit_is_in_time(void)
 		open_interface(target_id().pid);
 		drive_while_waiting();
 		open_window_on(REQUESTS, BITS,
-			       md_over(&word, sizeof word, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, PTL_EQ_NONE));
+			       md_over(&word, sizeof(word), PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, PTL_EQ_NONE));
 	}
 	barrier();
 	if (am_initiator()) {
@@ -146,7 +146,7 @@ static void a_call_just_after_PtlNIInit_is_in_time(void)
 		int which;
 		open_interface(initiator_id().pid);
 		ptl_handle_eq_t eq = new_eq(4);
-		put(bind_md(md_over(&word, sizeof word, QUIET, eq)), PTL_ACK_REQ, BITS);
+		put(bind_md(md_over(&word, sizeof(word), QUIET, eq)), PTL_ACK_REQ, BITS);
 		int rc = PtlEQPoll(&eq, 1, SLICE, &event, &which);
 		if (rc == PTL_EQ_EMPTY)
 			lose_race("others had the processors");

@@ -46,7 +46,7 @@ static void post_block(void);
 static void dispatch(const ptl_event_t *event)
 {
 	handler *handle;
-	memcpy(&handle, &event->md.user_ptr, sizeof handle);
+	memcpy(&handle, &event->md.user_ptr, sizeof(handle));
 	CHECK_EQUAL(event->ni_fail_type, PTL_NI_OK);
 	if (event->type == PTL_EVENT_UNLINK) {
 		node.blocks_filled++;
@@ -60,7 +60,7 @@ static void dispatch(const ptl_event_t *event)
 static void *pointer_to(handler *handle)
 {
 	void *pointer;
-	memcpy(&pointer, &handle, sizeof pointer);
+	memcpy(&pointer, &handle, sizeof(pointer));
 	return pointer;
 }
 

@@ -39,7 +39,7 @@ static _Noreturn void complain(const char *point)
 {
 	void *frames[32];
 	char text[128];
-	int length = snprintf(text, sizeof text, "cancellation point %s() under ownership, called from\n", point);
+	int length = snprintf(text, sizeof(text), "cancellation point %s() under ownership, called from\n", point);
 
 	if (write(STDERR_FILENO, text, (size_t)length) == length)
 		backtrace_symbols_fd(frames, backtrace(frames, 32), STDERR_FILENO);

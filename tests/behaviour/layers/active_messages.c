@@ -116,10 +116,10 @@ static void await(const unsigned *what, unsigned count)
 static void ask(unsigned peer, unsigned number)
 {
 	static char data[SEGMENT / 8];
-	const size_t lengths[] = {0, 1 + number % AM_MEDIUM, 8 + number * 997 % sizeof data};
+	const size_t lengths[] = {0, 1 + number % AM_MEDIUM, 8 + number * 997 % sizeof(data)};
 	size_t length = lengths[number % 3];
 	bool bulk = number % 3 == 2;
-	uint64_t place = (uint64_t)my_rank * sizeof data;
+	uint64_t place = (uint64_t)my_rank * sizeof(data);
 	const uint64_t arguments[] = {number, length, place, bulk};
 	fill_pattern(data, length, number);
 	if (bulk)

@@ -17,7 +17,7 @@ static const char *const points[] = {
 	OBJECT_POINTS(POINT_NAME)
 #undef POINT_NAME
 };
-#define POINTS (int)(sizeof points / sizeof *points)
+#define POINTS (int)(sizeof(points) / sizeof(*points))
 #define RUNS   (at_night() ? 200 : 24)
 
 struct version {

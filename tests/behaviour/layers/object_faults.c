@@ -57,7 +57,7 @@ static void requests_whose_windows_are_closed_keep_no_worker(void)
 	object_client *client = call_server(&server);
 	for (int i = 0; i < 16; i++) {
 		CHECK_EQUAL(object_new_id(&request.id), 0);
-		send_raw(&server, &request, sizeof request, 1);
+		send_raw(&server, &request, sizeof(request), 1);
 	}
 	CHECK_EQUAL(put_pattern(client, "object", 1000, 1, NULL), 0);
 	stop_server(&server); /* while the client is open, as some may be served now */
@@ -72,7 +72,7 @@ static void lose_index(const struct object_server *server)
 	static const char *const parts[] = {"", "-wal", "-shm"};
 	char path[128];
 	for (int i = 0; i < 3; i++) {
-		snprintf(path, sizeof path, "%s/index.sqlite%s", server->directory, parts[i]);
+		snprintf(path, sizeof(path), "%s/index.sqlite%s", server->directory, parts[i]);
 		CHECK(unlink(path) == 0 || i > 0);
 	}
 }

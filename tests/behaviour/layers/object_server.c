@@ -22,7 +22,7 @@ static void execute(const struct object_server *server, const char *option, cons
 	const char *words[8] = {OBJECT_SERVER, "--pid", pid, "--patience", "5"};
 	int count = 5;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	snprintf(pid, sizeof pid, "%u", server->id.pid);
+	snprintf(pid, sizeof(pid), "%u", server->id.pid);
 	if (option)
 		words[count++] = option;
 	if (argument)
@@ -31,7 +31,7 @@ static void execute(const struct object_server *server, const char *option, cons
 	if (crash)
 		setenv("OBJECT_STORE_CRASH", crash, 1);
 	const char *all[9];
-	memcpy(all, words, sizeof words);
+	memcpy(all, words, sizeof(words));
 	all[count++] = server->directory;
 	all[count] = NULL;
 	execv(OBJECT_SERVER, (char **)(uintptr_t)all);
@@ -57,7 +57,7 @@ void start_server(struct object_server *server, const char *option, const char *
 	close(ends[1]);
 	FILE *out = fdopen(ends[0], "r");
 	CHECK(out != NULL);
-	bool told = fgets(line, sizeof line, out) != NULL;
+	bool told = fgets(line, sizeof(line), out) != NULL;
 	fclose(out);
 	CHECK(told);
 	CHECK_EQUAL(sscanf(line, "%u.%u.%u.%u:%u", &a, &b, &c, &d, &server->id.pid), 5);
@@ -96,7 +96,7 @@ int count_files(const struct object_server *server, const char *name)
 {
 	char path[128];
 	int count = 0;
-	snprintf(path, sizeof path, "%s/%s", server->directory, name);
+	snprintf(path, sizeof(path), "%s/%s", server->directory, name);
 	DIR *stream = opendir(path);
 	CHECK(stream != NULL);
 	for (const struct dirent *entry; (entry = readdir(stream));)

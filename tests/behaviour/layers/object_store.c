@@ -33,7 +33,7 @@ static void objects_come_back_as_they_were_put(void)
 	make_store(&server);
 	start_server(&server, TRUST, NULL);
 	object_client *client = call_server(&server);
-	for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		CHECK_EQUAL(put_pattern(client, "object", lengths[i], i, NULL), 0);
 		CHECK(has_pattern(client, "object", lengths[i], i));
 		CHECK_EQUAL(object_stat(client, name_of("object"), &about), 0);
@@ -42,9 +42,9 @@ static void objects_come_back_as_they_were_put(void)
 		CHECK_EQUAL(count_files(&server, "objects"), 1);
 	}
 	char small[16];
-	CHECK_EQUAL(object_get(client, name_of("object"), small, sizeof small, &about), -EMSGSIZE);
+	CHECK_EQUAL(object_get(client, name_of("object"), small, sizeof(small), &about), -EMSGSIZE);
 	CHECK_EQUAL(about.size, 2 * CHUNK + 12345);
-	CHECK_EQUAL(object_get(client, name_of("none"), small, sizeof small, &about), -ENOENT);
+	CHECK_EQUAL(object_get(client, name_of("none"), small, sizeof(small), &about), -ENOENT);
 	CHECK_EQUAL(object_remove(client, name_of("object"), NULL), 0);
 	CHECK_EQUAL(object_remove(client, name_of("object"), NULL), -ENOENT);
 	CHECK_EQUAL(count_objects(client), 0);
@@ -64,12 +64,12 @@ static void take_name(void *context, const struct object_about *about)
 static void names_are_any_bytes_and_no_paths(void)
 {
 	char longest[OBJECT_NAME_MAX + 1];
-	memset(longest, '/', sizeof longest);
+	memset(longest, '/', sizeof(longest));
 	struct object_name names[] = {{"..", 2},     {"../../escape", 12},
 				      {"/tmp/x", 6}, {"a\0b", 3},
 				      {"\0", 1},     {"\xff\xfe'; DROP TABLE objects", 24},
 				      {"\n\"\\", 3}, {longest, OBJECT_NAME_MAX}};
-	const int count = sizeof names / sizeof *names;
+	const int count = sizeof(names) / sizeof(*names);
 	struct object_server server;
 	struct object_about about;
 	make_store(&server);
@@ -108,7 +108,7 @@ static void many_clients_call_at_once(void)
 		if (children[i] == 0) {
 			open_own_interface();
 			object_client *client = call_server(&server);
-			snprintf(name, sizeof name, "%u", i);
+			snprintf(name, sizeof(name), "%u", i);
 			CHECK_EQUAL(put_pattern(client, name, 3000 * i, i, NULL), 0);
 			CHECK_EQUAL(put_pattern(client, "everybody's", CHUNK, i, NULL), 0);
 			CHECK(has_pattern(client, name, 3000 * i, i));
@@ -141,11 +141,11 @@ static void users_that_are_not_named_are_refused(void)
 	start_server(&server, "--admit", "4242", NULL);
 	CHECK_EQUAL(object_open(ni, server.id, NULL, &client), -EACCES);
 	ptl_handle_eq_t eq = new_eq(16);
-	ptl_md_t md = md_over(&request, sizeof request, PTL_MD_EVENT_START_DISABLE, eq);
+	ptl_md_t md = md_over(&request, sizeof(request), PTL_MD_EVENT_START_DISABLE, eq);
 	ptl_handle_md_t out = bind_md(md);
 	for (ptl_ac_index_t entry = 0; entry <= OBJECT_DOOR_ENTRY; entry++)
 		CHECK_OK(PtlPut(out, PTL_ACK_REQ, server.id, OBJECT_CONTROL, entry, 0, 0, 0));
-	md = md_over(&door, sizeof door, PTL_MD_EVENT_START_DISABLE, eq);
+	md = md_over(&door, sizeof(door), PTL_MD_EVENT_START_DISABLE, eq);
 	ptl_handle_md_t in = bind_md(md);
 	CHECK_OK(PtlGet(in, server.id, OBJECT_DOOR, OBJECT_DOOR_ENTRY, 0, 0)); /* matched after the puts */
 	for (ptl_event_t event = {0}; event.type != PTL_EVENT_REPLY_END;) {

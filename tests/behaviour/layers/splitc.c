@@ -35,18 +35,18 @@ static unsigned neighbour(void)
 
 static void what_is_written_is_read(void)
 {
-	static char out[100001], in[sizeof out];
+	static char out[100001], in[sizeof(out)];
 	begin(SEGMENT);
 	uint64_t *word = sc_alloc(8), value = 0;
-	char *bytes = sc_alloc(sizeof out);
+	char *bytes = sc_alloc(sizeof(out));
 	CHECK_EQUAL(sc_barrier(), 0);
 	CHECK_EQUAL(sc_write(sc_at(neighbour(), word), 1000 + (uint64_t)my_rank), 0);
 	CHECK_EQUAL(sc_read(&value, sc_at(neighbour(), word)), 0);
 	CHECK_EQUAL(value, 1000 + my_rank);
-	fill_pattern(out, sizeof out, (unsigned)my_rank);
-	CHECK_EQUAL(sc_bulk_write(sc_plus(sc_at(neighbour(), bytes), 1), out, sizeof out - 1), 0);
-	CHECK_EQUAL(sc_bulk_read(in, sc_plus(sc_at(neighbour(), bytes), 1), sizeof in - 1), 0);
-	CHECK(memcmp(in, out, sizeof out - 1) == 0);
+	fill_pattern(out, sizeof(out), (unsigned)my_rank);
+	CHECK_EQUAL(sc_bulk_write(sc_plus(sc_at(neighbour(), bytes), 1), out, sizeof(out) - 1), 0);
+	CHECK_EQUAL(sc_bulk_read(in, sc_plus(sc_at(neighbour(), bytes), 1), sizeof(in) - 1), 0);
+	CHECK(memcmp(in, out, sizeof(out) - 1) == 0);
 	CHECK_EQUAL(sc_barrier(), 0);
 	CHECK_EQUAL(*word, 1000 + (my_rank + process_count - 1) % process_count);
 	end();
@@ -58,7 +58,7 @@ static void split_phases_are_over_after_sync(void)
 	enum { VALUES = 1000 };
 	static uint64_t in[VALUES];
 	begin(SEGMENT);
-	uint64_t *words = sc_alloc(VALUES * sizeof *words);
+	uint64_t *words = sc_alloc(VALUES * sizeof(*words));
 	CHECK_EQUAL(sc_barrier(), 0);
 	for (uint64_t i = 0; i < VALUES; i++)
 		CHECK_EQUAL(sc_put(sc_at(neighbour(), words + i), i * i + (uint64_t)my_rank), 0);
@@ -77,12 +77,12 @@ static void many_bulk_operations_wait_for_a_sync(void)
 	enum { PUTS = 20000 };
 	static uint64_t out[16];
 	begin(SEGMENT);
-	uint64_t *in = sc_alloc(sizeof out);
+	uint64_t *in = sc_alloc(sizeof(out));
 	CHECK_EQUAL(sc_barrier(), 0);
 	for (uint64_t i = 0; i < 16; i++)
 		out[i] = i + (uint64_t)my_rank;
 	for (unsigned i = 0; i < (unsigned)FEWER(PUTS); i++)
-		CHECK_EQUAL(sc_bulk_put(sc_at(neighbour(), in), out, sizeof out), 0);
+		CHECK_EQUAL(sc_bulk_put(sc_at(neighbour(), in), out, sizeof(out)), 0);
 	CHECK_EQUAL(sc_sync(), 0);
 	CHECK_EQUAL(sc_barrier(), 0);
 	for (uint64_t i = 0; i < 16; i++)
@@ -95,7 +95,7 @@ static void stores_are_there_after_all_store_sync(void)
 {
 	enum { VALUES = 3000 };
 	begin(SEGMENT);
-	uint64_t *words = sc_alloc(VALUES * sizeof *words * (size_t)process_count);
+	uint64_t *words = sc_alloc(VALUES * sizeof(*words) * (size_t)process_count);
 	CHECK_EQUAL(sc_barrier(), 0);
 	for (uint64_t turn = 1; turn < 4; turn++) {
 		for (uint64_t i = 0; i < VALUES; i++)
@@ -113,13 +113,13 @@ static void a_process_waits_for_bytes_stored_to_it(void)
 {
 	static uint64_t out[512];
 	begin(SEGMENT);
-	uint64_t *in = sc_alloc(sizeof out);
+	uint64_t *in = sc_alloc(sizeof(out));
 	CHECK_EQUAL(sc_barrier(), 0);
 	for (uint64_t turn = 1; turn < 5; turn++) {
 		for (unsigned i = 0; i < 512; i++)
 			out[i] = turn + i;
-		CHECK_EQUAL(sc_bulk_store(sc_at(neighbour(), in), out, sizeof out), 0);
-		CHECK_EQUAL(sc_store_sync(sizeof out), 0);
+		CHECK_EQUAL(sc_bulk_store(sc_at(neighbour(), in), out, sizeof(out)), 0);
+		CHECK_EQUAL(sc_store_sync(sizeof(out)), 0);
 		for (unsigned i = 0; i < 512; i++)
 			CHECK_EQUAL(in[i], turn + i);
 		CHECK_EQUAL(sc_sync(), 0);

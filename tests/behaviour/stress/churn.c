@@ -111,7 +111,7 @@ static void an_interface_that_comes_and_goes_harms_nobody(void)
 {
 	_Atomic int *over = shared_memory();
 	ptl_process_id_t ids[MAX_PROCESSES], mine = {0x7f000001u, 0x90000000u + (ptl_pid_t)getpid()};
-	gather(&mine, sizeof mine, ids);
+	gather(&mine, sizeof(mine), ids);
 	if (my_rank == 1) {
 		come_and_go(ids[1].pid, over);
 	} else {

@@ -28,7 +28,7 @@ static int ask_until_refused(void *unused)
 	while (!atomic_load(&bare.over) && bare.code == PTL_OK)
 		bare.code = PtlNIStatus(ni, PTL_SR_DROP_COUNT, &value);
 	if (bare.code != PTL_OK)
-		strncpy(bare.text, PtlNicErrorText(), sizeof bare.text - 1);
+		strncpy(bare.text, PtlNicErrorText(), sizeof(bare.text) - 1);
 	atomic_store(&bare.over, true);
 	return 0;
 }

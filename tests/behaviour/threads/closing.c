@@ -199,7 +199,7 @@ static void *ask(void *argument)
 		const ptl_handle_ni_t open = atomic_load(&asked);
 		ptl_process_id_t id;
 		PtlNIDebug(open, PTL_DBG_NONE);
-		if (PtlNicInfo(open, text, sizeof text) == PTL_OK && PtlGetId(open, &id) == PTL_OK)
+		if (PtlNicInfo(open, text, sizeof(text)) == PTL_OK && PtlGetId(open, &id) == PTL_OK)
 			atomic_fetch_add(&answers, 1);
 	}
 	return argument;

@@ -22,13 +22,13 @@ static void open_with_cpus(void)
 	char list[64];
 	cpu_set_t given;
 	int cpus[2], count = 0;
-	CHECK(sched_getaffinity(0, sizeof given, &given) == 0);
+	CHECK(sched_getaffinity(0, sizeof(given), &given) == 0);
 	for (int cpu = 0; cpu < CPU_SETSIZE && count < 2; cpu++)
 		if (CPU_ISSET(cpu, &given))
 			cpus[count++] = cpu;
 	if (count < 2 || !host_alone(true))
 		skip_test("two CPUs and a network namespace are needed");
-	snprintf(list, sizeof list, "%d,%d,%d", NOWHERE, cpus[0], cpus[1]);
+	snprintf(list, sizeof(list), "%d,%d,%d", NOWHERE, cpus[0], cpus[1]);
 	setenv("PTL_NIC_CPUS", list, 1);
 	setenv("PTL_IFACE", "lo", 1);
 	open_interface(PTL_PID_ANY);
@@ -39,7 +39,7 @@ static int cpu_of_nic(void)
 {
 	char text[4096];
 	int cpu = -1;
-	CHECK_OK(PtlNicInfo(ni, text, sizeof text));
+	CHECK_OK(PtlNicInfo(ni, text, sizeof(text)));
 	const char *line = strstr(text, "NIC thread: CPU ");
 	CHECK(line != NULL && sscanf(line, "NIC thread: CPU %d", &cpu) == 1);
 	return cpu;
@@ -101,7 +101,7 @@ static void cpus_that_nobody_has_are_told_and_not_used(void)
 	fflush(p3_out);
 	CHECK(strstr(text, "PTL_NIC_CPUS=1023: this process may run on no CPU of the list") != NULL);
 	CHECK(strstr(text, "cannot run") == NULL);
-	CHECK_OK(PtlNicInfo(ni, info, sizeof info));
+	CHECK_OK(PtlNicInfo(ni, info, sizeof(info)));
 	CHECK(strstr(info, "NIC thread: any CPU, none of PTL_NIC_CPUS can be used\n") != NULL);
 }
 
@@ -109,7 +109,7 @@ static int first_cpu_of_node(int node)
 {
 	char path[64];
 	int cpu = -1;
-	snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/cpulist", node);
 	FILE *file = fopen(path, "r");
 	CHECK(file != NULL && fscanf(file, "%d", &cpu) == 1);
 	fclose(file);
@@ -126,8 +126,8 @@ static void the_queue_of_a_process_lies_on_the_numa_node_of_its_nic(void)
 	const int cpu = first_cpu_of_node(node);
 	CPU_ZERO(&one);
 	CPU_SET((size_t)cpu, &one);
-	CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
-	snprintf(list, sizeof list, "%d", cpu);
+	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0);
+	snprintf(list, sizeof(list), "%d", cpu);
 	if (am_target())
 		setenv("PTL_NIC_CPUS", list, 1);
 	open_interface(PTL_PID_ANY);
@@ -139,7 +139,7 @@ static void the_queue_of_a_process_lies_on_the_numa_node_of_its_nic(void)
 	barrier();
 	FILE *maps = fopen("/proc/self/numa_maps", "r");
 	CHECK(maps != NULL);
-	while (am_target() && fgets(line, sizeof line, maps))
+	while (am_target() && fgets(line, sizeof(line), maps))
 		if (strstr(line, "portals3-node") && strstr(line, "prefer:1")) {
 			CHECK(strstr(line, " N1=") != NULL && strstr(line, " N0=") == NULL);
 			found++;

@@ -30,7 +30,7 @@ static void unlink_what_was_sent(ptl_event_t *event)
 static void send_token(ptl_hdr_data_t hops)
 {
 	static char token[8];
-	ptl_handle_md_t md = bind_md(md_over(token, sizeof token, PTL_MD_EVENT_START_DISABLE, relay.out));
+	ptl_handle_md_t md = bind_md(md_over(token, sizeof(token), PTL_MD_EVENT_START_DISABLE, relay.out));
 	atomic_fetch_add(&relay.bound, 1);
 	CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, relay.peer, INDEX, 0, BITS, 0, hops));
 }
@@ -74,7 +74,7 @@ static void handlers_of_several_threads_put_unlink_and_take_from_another_queue(v
 	CHECK_OK(PtlEQAlloc(ni, 64, pass_on, &relay.in));
 	CHECK_OK(PtlEQAlloc(ni, 64, unlink_what_was_sent, &relay.out));
 	relay.peer = id_of[process_count - 1 - my_rank];
-	open_window(BITS, md_over(area, sizeof area, options, relay.in));
+	open_window(BITS, md_over(area, sizeof(area), options, relay.in));
 	barrier();
 	for (unsigned i = 0; i < TOKENS; i++)
 		send_token(HOPS);

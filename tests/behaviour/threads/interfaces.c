@@ -34,7 +34,7 @@ static void open_both(ptl_interface_t second)
 	const ptl_interface_t numbers[BOTH] = {PTL_IFACE_DEFAULT, second};
 	char list[64];
 	int interfaces;
-	snprintf(list, sizeof list, "%s,%s", getenv("PTL_TRANSPORT"), other_transport());
+	snprintf(list, sizeof(list), "%s,%s", getenv("PTL_TRANSPORT"), other_transport());
 	setenv("PTL_TRANSPORT", list, 1);
 	CHECK_OK(PtlInit(&interfaces));
 	for (int i = 0; i < BOTH; i++) {
@@ -60,7 +60,7 @@ static void meet_on_both(void)
 static bool runs_over(ptl_handle_ni_t interface, const char *transport)
 {
 	char text[4096];
-	CHECK_OK(PtlNicInfo(interface, text, sizeof text));
+	CHECK_OK(PtlNicInfo(interface, text, sizeof(text)));
 	return strstr(text, transport) != NULL;
 }
 

@@ -52,7 +52,7 @@ static void talk(ptl_process_id_t peer)
 	ptl_handle_md_t put_md = bind_md(md_over(near, MOST, QUIET, eq));
 	ptl_handle_md_t get_md = bind_md(md_over(back, MOST, PTL_MD_EVENT_START_DISABLE, eq));
 
-	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		fill_pattern(near, lengths[i], (unsigned)i);
 		CHECK_OK(PtlPutRegion(put_md, 0, lengths[i], PTL_ACK_REQ, peer, INDEX, 0, BITS, 0, 0));
 		CHECK_EQUAL(take(eq, PTL_EVENT_ACK).mlength, lengths[i]);
@@ -66,7 +66,7 @@ static void check_info(const char *wanted)
 {
 	char text[4096];
 
-	CHECK_OK(PtlNicInfo(ni, text, sizeof text));
+	CHECK_OK(PtlNicInfo(ni, text, sizeof(text)));
 	if (!strstr(text, wanted))
 		FAIL("\"%s\" is not in:\n%s", wanted, text);
 }
@@ -187,7 +187,7 @@ static void they_are_in_different_user_namespaces(void)
 {
 	char map[64];
 
-	snprintf(map, sizeof map, "%u %u 1", geteuid(), geteuid());
+	snprintf(map, sizeof(map), "%u %u 1", geteuid(), geteuid());
 	if (my_rank == 1) {
 		if (unshare(CLONE_NEWUSER))
 			skip_test("no new user namespace for us");

@@ -29,7 +29,7 @@ static struct point {
 	CRASH_POINTS(POINT)
 #undef POINT
 };
-#define POINTS (sizeof points / sizeof points[0])
+#define POINTS (sizeof(points) / sizeof(points[0]))
 
 enum { MOST_TRIES = 5, MOST_RUNS_MORE = 300 };
 
@@ -44,9 +44,9 @@ static bool leaves_something(char *text, size_t size)
 	FILE *sockets = fopen("/proc/net/unix", "r");
 	bool found = false;
 
-	while (sockets && !found && fgets(line, sizeof line, sockets)) {
+	while (sockets && !found && fgets(line, sizeof(line), sockets)) {
 		for (unsigned i = 0; i < ROLES && !found; i++) {
-			snprintf(name, sizeof name, "portals3/node/%08x/%u\n", stage->ids[i].nid, stage->ids[i].pid);
+			snprintf(name, sizeof(name), "portals3/node/%08x/%u\n", stage->ids[i].nid, stage->ids[i].pid);
 			found = strstr(line, name) != NULL;
 		}
 	}
@@ -102,7 +102,7 @@ static void choose_circumstances(struct point *point, uint64_t *random)
 	}
 	if (point->traits & (POINT_SPLITS | POINT_COPIES))
 		plan.refuse = plan.stage = false;
-	plan.mode = modes[next_number(random) % (sizeof modes / sizeof modes[0])];
+	plan.mode = modes[next_number(random) % (sizeof(modes) / sizeof(modes[0]))];
 }
 
 /* Everything about a run follows from its seed; its point from where it stands in the campaign. */
@@ -129,7 +129,7 @@ static bool run_seed(uint64_t seed, bool aloud)
 	if (aloud)
 		say(stdout);
 	struct point *point = &points[seed % POINTS];
-	enum test_outcome outcome = run(text, sizeof text);
+	enum test_outcome outcome = run(text, sizeof(text));
 
 	point->runs++;
 	point->kills += plan.kill && atomic_load(&stage->died);
@@ -263,7 +263,7 @@ int main(int argc, char **argv)
 	uint32_t seed = 1;
 	struct request request;
 
-	if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		seed = 1;
 	request = (struct request){.seed = seed};
 	if (!parse(argc, argv, &request))

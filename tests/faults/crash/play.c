@@ -34,12 +34,12 @@ static bool victim_stands_still(void)
 {
 	char path[64], line[512] = "";
 
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid_of(VICTIM));
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid_of(VICTIM));
 	FILE *file = fopen(path, "r");
 
 	if (!file)
 		return false;
-	size_t got = fread(line, 1, sizeof line - 1, file);
+	size_t got = fread(line, 1, sizeof(line) - 1, file);
 	fclose(file);
 	line[got] = 0;
 	const char *end = strrchr(line, ')');
@@ -150,7 +150,7 @@ static void arm_fault(void)
 {
 	char text[128];
 
-	snprintf(text, sizeof text, "%s:%u:%s", plan.point, plan.passage, plan.kill ? "KILL" : "STOP");
+	snprintf(text, sizeof(text), "%s:%u:%s", plan.point, plan.passage, plan.kill ? "KILL" : "STOP");
 	setenv("PORTALS_FAULT", text, 1);
 	if (plan.kill)
 		expect_death(VICTIM);

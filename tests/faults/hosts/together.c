@@ -17,7 +17,7 @@ static int met_on_node(void)
 {
 	char text[8192];
 	int met = -1;
-	CHECK_OK(PtlNicInfo(ni, text, sizeof text));
+	CHECK_OK(PtlNicInfo(ni, text, sizeof(text)));
 	for (const char *at = text; met < 0 && (at = strstr(at, "shared memory")); at++) {
 		const char *peers = strstr(at, " peers,");
 		while (peers && peers > at && peers[-1] != ' ')

@@ -54,12 +54,12 @@ static void open_lane(struct lane *lane, int rank, int count)
 		fill_pattern(lane->near + IN_ROOM(i), length_of(i), seed_of(my_rank, rank, i));
 	lane->put_md = bind_md(described(lane, lane->near, IN_ROOM(count), NO_START, near_eq));
 	lane->get_md = bind_md(described(lane, lane->fetched, IN_ROOM(count), NO_START, near_eq));
-	lane->swap_md = bind_md(described(lane, &lane->mine, sizeof lane->mine, NO_START, near_eq));
+	lane->swap_md = bind_md(described(lane, &lane->mine, sizeof(lane->mine), NO_START, near_eq));
 	ptl_match_bits_t from = (ptl_match_bits_t)rank;
 	open_window(PUT_BITS + from, described(lane, lane->far, IN_ROOM(count), far | PTL_MD_OP_PUT, far_eq));
 	open_window(GET_BITS + from,
 		    described(lane, lane->near, IN_ROOM(count), far | PTL_MD_OP_GET | NO_START, far_eq));
-	open_window(SWAP_BITS + from, described(lane, &lane->theirs, sizeof lane->theirs,
+	open_window(SWAP_BITS + from, described(lane, &lane->theirs, sizeof(lane->theirs),
 						far | PTL_MD_OP_PUT | PTL_MD_OP_GET | NO_START, far_eq));
 }
 

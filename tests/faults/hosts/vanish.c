@@ -183,7 +183,7 @@ static void ping_in_time(int rank)
 static _Noreturn void lose_late(unsigned left)
 {
 	static char reason[80];
-	snprintf(reason, sizeof reason, "operations 0x%x (see enum under_way) have not ended in time", left);
+	snprintf(reason, sizeof(reason), "operations 0x%x (see enum under_way) have not ended in time", left);
 	lose_race(reason);
 }
 

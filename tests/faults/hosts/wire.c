@@ -63,7 +63,7 @@ static int open_tap(void)
 	struct ifreq request = {.ifr_flags = IFF_TAP | IFF_NO_PI};
 	int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
-	snprintf(request.ifr_name, sizeof request.ifr_name, "%s", HOST_DEVICE);
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", HOST_DEVICE);
 	if (fd >= 0 && ioctl(fd, TUNSETIFF, &request) == 0)
 		return fd;
 	if (fd >= 0)
@@ -107,14 +107,14 @@ static unsigned hosts_for(const unsigned char *frame)
 {
 	static const unsigned char common[5] = {2};
 
-	return memcmp(frame, common, sizeof common) == 0 ? 1u << (frame[5] - 1) : ~0u;
+	return memcmp(frame, common, sizeof(common)) == 0 ? 1u << (frame[5] - 1) : ~0u;
 }
 
 static void take_frames(struct wire *wire, int host)
 {
 	while (wire->count < FRAMES) {
 		struct frame *frame = &wire->frames[(wire->first + wire->count) % FRAMES];
-		ssize_t length = read(wire->tap[host], frame->bytes, sizeof frame->bytes);
+		ssize_t length = read(wire->tap[host], frame->bytes, sizeof(frame->bytes));
 
 		if (length < 0)
 			return;
@@ -205,17 +205,17 @@ static void carry(struct wire *wire, int home)
 			if (watched[host].revents & POLLIN)
 				take_frames(wire, host);
 		if ((watched[WIRE_HOSTS].revents & POLLIN) &&
-		    recv(wire->control, &order, sizeof order, 0) == sizeof order) {
+		    recv(wire->control, &order, sizeof(order), 0) == sizeof(order)) {
 			int result = obey(wire, order, home);
 
-			send(wire->control, &result, sizeof result, MSG_NOSIGNAL);
+			send(wire->control, &result, sizeof(result), MSG_NOSIGNAL);
 		}
 	}
 }
 
 static _Noreturn void be_the_wire(int control, pid_t runner)
 {
-	struct wire *wire = calloc(1, sizeof *wire);
+	struct wire *wire = calloc(1, sizeof(*wire));
 	int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), result = -1;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -225,7 +225,7 @@ static _Noreturn void be_the_wire(int control, pid_t runner)
 	for (int host = 0; host < WIRE_HOSTS; host++)
 		wire->tap[host] = -1;
 	result = reset(wire);
-	send(control, &result, sizeof result, MSG_NOSIGNAL);
+	send(control, &result, sizeof(result), MSG_NOSIGNAL);
 	carry(wire, home);
 	_exit(0);
 }
@@ -241,7 +241,7 @@ const char *wire_start(void)
 		return "hosts are network namespaces, which only root can make";
 	if (access("/dev/net/tun", R_OK | W_OK) != 0)
 		return "no /dev/net/tun for the devices of the hosts";
-	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return "no memory or descriptors for the wire";
 	shared->pid = fork();
@@ -252,7 +252,7 @@ const char *wire_start(void)
 	}
 	orders = ends[0];
 	close(ends[1]);
-	if (recv(orders, &result, sizeof result, 0) != sizeof result || result != 0)
+	if (recv(orders, &result, sizeof(result), 0) != sizeof(result) || result != 0)
 		return "this system makes no network namespaces with TAP devices";
 	return NULL;
 }
@@ -261,7 +261,7 @@ void wire_enter(int host)
 {
 	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", shared->pid, atomic_load(&shared->namespace[host]));
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", shared->pid, atomic_load(&shared->namespace[host]));
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	CHECK(fd >= 0 && host_enter(fd) == 0);
@@ -274,8 +274,8 @@ static int tell(enum command command, unsigned value)
 	struct order order = {command, value};
 	int result = -1;
 
-	CHECK(send(orders, &order, sizeof order, MSG_NOSIGNAL) == sizeof order);
-	CHECK(recv(orders, &result, sizeof result, 0) == sizeof result);
+	CHECK(send(orders, &order, sizeof(order), MSG_NOSIGNAL) == sizeof(order));
+	CHECK(recv(orders, &result, sizeof(result), 0) == sizeof(result));
 	CHECK(result >= 0);
 	return result;
 }

@@ -135,7 +135,7 @@ static struct size size_now(void)
 	while (readdir(directory))
 		size.fds++;
 	closedir(directory);
-	while (fgets(text, sizeof text, status))
+	while (fgets(text, sizeof(text), status))
 		sscanf(text, "VmRSS: %ld", &size.kib);
 	fclose(status);
 	return size;
@@ -280,7 +280,7 @@ uint16_t tcp_port_of(ptl_handle_ni_t interface)
 
 	if (interface == PTL_INVALID_HANDLE)
 		return 0;
-	CHECK_OK(PtlNicInfo(interface, text, sizeof text));
+	CHECK_OK(PtlNicInfo(interface, text, sizeof(text)));
 	at = strstr(text, "at 127.0.0.1:");
 	return at ? (uint16_t)atoi(at + strlen("at 127.0.0.1:")) : 0;
 }
@@ -310,8 +310,8 @@ void run_attack_at(const char *name, attack *once, enum trace trace)
 	exchange_ids();
 	uint16_t port = tcp_port_of(ni);
 
-	gather(&port, sizeof port, victims.port);
-	memcpy(victims.id, id_of, sizeof victims.id);
+	gather(&port, sizeof(port), victims.port);
+	memcpy(victims.id, id_of, sizeof(victims.id));
 	CHECK(over_transport("node") || (victims.port[TARGET] != 0 && victims.port[TALKER] != 0));
 	attack_name = name;
 	due_trace = trace;

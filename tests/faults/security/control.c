@@ -25,13 +25,13 @@ static bool post(const struct victims *victims, unsigned again)
 	if (fd < 0)
 		fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	CHECK(fd >= 0);
-	noise_fill(bytes, sizeof bytes);
+	noise_fill(bytes, sizeof(bytes));
 	/* Wake-ups, noise, and what begins like a control message of the other one's. */
 	if (again % 5 == 0)
 		memcpy(bytes, &(uint32_t){0x506f3374u}, 4);
 	if (again % 10 == 0)
 		memcpy(bytes + 4, &(uint16_t){1}, 2);
-	return sendto(fd, bytes, again % 3 ? noise() % sizeof bytes : 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+	return sendto(fd, bytes, again % 3 ? noise() % sizeof(bytes) : 1, MSG_DONTWAIT | MSG_NOSIGNAL,
 		      (const struct sockaddr *)&name, length) >= 0;
 }
 

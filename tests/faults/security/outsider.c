@@ -68,11 +68,11 @@ int tcp_connect(uint16_t port)
 
 	if (fd < 0)
 		return -1;
-	if (connect(fd, (struct sockaddr *)&name, sizeof name) == 0)
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) == 0)
 		return fd;
 	struct pollfd wait = {.fd = fd, .events = POLLOUT};
 	int error = 0;
-	socklen_t size = sizeof error;
+	socklen_t size = sizeof(error);
 
 	/* A full backlog leaves it hanging, which is also an attack. */
 	if (poll(&wait, 1, 100) >= 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0)
@@ -127,7 +127,7 @@ static bool open_endpoint(struct outsider *me)
 {
 	struct sockaddr_in name = name_of(port_of_pid(me->pid, me->attempt));
 
-	memcpy(me->info->src_addr, &name, sizeof name);
+	memcpy(me->info->src_addr, &name, sizeof(name));
 	if (fi_endpoint(me->domain, me->info, &me->ep, NULL))
 		return false;
 	succeed(fi_ep_bind(me->ep, &me->av->fid, 0), "fi_ep_bind");
@@ -149,7 +149,7 @@ struct outsider *outsider_open(uint32_t pid)
 {
 	struct fi_cq_attr queue = {.format = FI_CQ_FORMAT_MSG, .size = 4096};
 	struct fi_av_attr table = {.type = FI_AV_TABLE};
-	struct outsider *me = memory(sizeof *me);
+	struct outsider *me = memory(sizeof(*me));
 
 	me->pid = pid;
 	find_provider(me);
@@ -319,13 +319,13 @@ struct wire_message outsider_meet(struct outsider *me, fi_addr_t to, ptl_process
 size_t tcp_record_greeting(void *bytes, size_t size)
 {
 	struct sockaddr_in name = name_of(0);
-	socklen_t length = sizeof name;
+	socklen_t length = sizeof(name);
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), fd = -1;
 	struct outsider *me = outsider_open(own_pid(200));
 	uint64_t deadline = now_ns() + SAY_NS * 5;
 	ssize_t count = -1;
 
-	CHECK_EQUAL(bind(listener, (struct sockaddr *)&name, sizeof name), 0);
+	CHECK_EQUAL(bind(listener, (struct sockaddr *)&name, sizeof(name)), 0);
 	CHECK_EQUAL(listen(listener, 1), 0);
 	CHECK_EQUAL(getsockname(listener, (struct sockaddr *)&name, &length), 0);
 	fi_addr_t to = outsider_towards(me, ntohs(name.sin_port));

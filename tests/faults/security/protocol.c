@@ -62,9 +62,9 @@ static bool send_random(const struct victims *victims, unsigned again)
 {
 	struct hostile *hostiles = hostile(victims);
 	uint8_t bytes[2048];
-	size_t length = noise() % sizeof bytes;
+	size_t length = noise() % sizeof(bytes);
 
-	noise_fill(bytes, sizeof bytes);
+	noise_fill(bytes, sizeof(bytes));
 	if (again % 4) {
 		bytes[0] = again % 8 < 4 ? WIRE_MAGIC : WIRE_MAGIC_COMPACT;
 		bytes[1] = WIRE_VERSION;

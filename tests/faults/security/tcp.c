@@ -24,8 +24,8 @@ static bool send_noise(const struct victims *victims, unsigned again)
 	uint8_t bytes[4096];
 	int fd = tcp_connect(victims->port[again % 2 ? TARGET : TALKER]);
 
-	noise_fill(bytes, sizeof bytes);
-	bool said = say(fd, bytes, noise() % sizeof bytes);
+	noise_fill(bytes, sizeof(bytes));
+	bool said = say(fd, bytes, noise() % sizeof(bytes));
 
 	hang_up(fd);
 	return said;
@@ -71,7 +71,7 @@ static bool drip(const struct victims *victims, unsigned again)
 	static size_t length;
 
 	if (length == 0)
-		length = tcp_record_greeting(greeting, sizeof greeting);
+		length = tcp_record_greeting(greeting, sizeof(greeting));
 	int *fd = &fds[again % SLOW];
 	size_t at = again / SLOW % length;
 
@@ -95,7 +95,7 @@ static bool replay(const struct victims *victims, unsigned again)
 {
 	static uint8_t greeting[4096];
 	static size_t length;
-	uint8_t bytes[sizeof greeting];
+	uint8_t bytes[sizeof(greeting)];
 
 	/* Over net each of these costs the target a descriptor for good: see docs/security.md. */
 	if (over_transport("ofi:net") && again > ATTACK_SILENT) {
@@ -103,7 +103,7 @@ static bool replay(const struct victims *victims, unsigned again)
 		return false;
 	}
 	if (length == 0)
-		length = tcp_record_greeting(greeting, sizeof greeting);
+		length = tcp_record_greeting(greeting, sizeof(greeting));
 	CHECK(length > 0);
 	int fd = tcp_connect(victims->port[again % 4 ? TARGET : TALKER]);
 

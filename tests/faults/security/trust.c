@@ -27,9 +27,9 @@ static void networks_are_refused_where_user_ids_must_be_proven(void)
 					       "ofi:shm", "ofi:verbs", "ofi:anything"};
 	char expected[128];
 
-	for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
+	for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
 		CHECK_EQUAL(open_requiring(networks[i]), PTL_IFACE_INVALID);
-		snprintf(expected, sizeof expected,
+		snprintf(expected, sizeof(expected),
 			 "PTL_REQUIRE_VERIFIED_UID is set, but PTL_TRANSPORT=%s cannot prove user ids", networks[i]);
 		if (!strstr(PtlNicErrorText(), expected))
 			FAIL("\"%s\" does not say: %s", PtlNicErrorText(), expected);
@@ -42,11 +42,11 @@ static void what_proves_user_ids_opens(void)
 	static const char *const local[] = {"self", "node", "auto"};
 	char text[4096];
 
-	for (size_t i = 0; i < sizeof local / sizeof local[0]; i++) {
+	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++) {
 		if (i == 2)
 			unsetenv("PTL_IFACE");
 		CHECK_OK(open_requiring(local[i]));
-		CHECK_OK(PtlNicInfo(ni, text, sizeof text));
+		CHECK_OK(PtlNicInfo(ni, text, sizeof(text)));
 		CHECK(!strstr(text, "transport ofi"));
 		put_to_myself();
 		CHECK_OK(PtlNIFini(ni));
@@ -114,7 +114,7 @@ static void check_random(uint64_t *keys)
 	}
 	CHECK_EQUAL(ever, UINT64_MAX);
 	CHECK_EQUAL(always, 0);
-	qsort(keys, KEYS, sizeof keys[0], compare);
+	qsort(keys, KEYS, sizeof(keys[0]), compare);
 	for (int i = 1; i < KEYS; i++)
 		CHECK(keys[i] - keys[i - 1] > UINT64_C(1) << 32);
 }
@@ -177,8 +177,8 @@ static void keys_are_random_and_end_with_their_operation(void)
 
 	if (my_rank == 0)
 		CHECK_OK(PtlGetId(ni, &mine));
-	gather(&mine, sizeof mine, id_of);
-	gather(&port, sizeof port, ports);
+	gather(&mine, sizeof(mine), id_of);
+	gather(&port, sizeof(port), ports);
 	if (my_rank == 0)
 		offer_long_puts(id_of[1]);
 	else

@@ -139,7 +139,7 @@ static const char *info(void)
 {
 	static char text[4096];
 
-	CHECK(PtlNicInfo(ni, text, sizeof text));
+	CHECK(PtlNicInfo(ni, text, sizeof(text)));
 	return text;
 }
 
@@ -240,7 +240,7 @@ static void exchange(void)
 {
 	static const size_t lengths[] = {1, 200, 5000, AREA};
 
-	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		for (unsigned k = 0; k < size; k++)
 			exchange_with((rank + k) % size, lengths[i]);
 		barrier();
@@ -421,7 +421,7 @@ static const char *place(void)
 	static char text[128];
 
 	EXPECT(line);
-	snprintf(text, sizeof text, ", %.*s", (int)strcspn(line, "\n"), line);
+	snprintf(text, sizeof(text), ", %.*s", (int)strcspn(line, "\n"), line);
 	return text;
 }
 
@@ -442,7 +442,7 @@ int main(int count, char **arguments)
 	const char *what = count > 1 ? arguments[1] : "";
 	const char *addresses = getenv("PTL_ADDRESSES");
 
-	areas = calloc(RANKS_MAX, sizeof *areas);
+	areas = calloc(RANKS_MAX, sizeof(*areas));
 	EXPECT(areas);
 	published = addresses && strcmp(addresses, "published") == 0;
 	if (strcmp(what, "ready") == 0) {

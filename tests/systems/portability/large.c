@@ -25,7 +25,7 @@ static long available_kib(void)
 	FILE *file = fopen("/proc/meminfo", "r");
 
 	CHECK(file != NULL);
-	while (fgets(line, sizeof line, file))
+	while (fgets(line, sizeof(line), file))
 		sscanf(line, "MemAvailable: %ld", &kib);
 	fclose(file);
 	return kib;
@@ -36,8 +36,8 @@ static void need_memory(void)
 	static char reason[128];
 	long available = am_initiator() ? available_kib() : 0, all[MAX_PROCESSES] = {0};
 
-	gather(&available, sizeof available, all);
-	snprintf(reason, sizeof reason, "needs %ld MiB of memory, %ld are free", NEEDED_KIB >> 10, all[0] >> 10);
+	gather(&available, sizeof(available), all);
+	snprintf(reason, sizeof(reason), "needs %ld MiB of memory, %ld are free", NEEDED_KIB >> 10, all[0] >> 10);
 	if (all[0] < NEEDED_KIB)
 		skip_test(reason);
 }
@@ -51,7 +51,7 @@ static int make_period(void)
 	uint64_t *words = mmap(NULL, PERIOD, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	CHECK(words != MAP_FAILED);
-	for (size_t i = 0; i < PERIOD / sizeof *words; i++)
+	for (size_t i = 0; i < PERIOD / sizeof(*words); i++)
 		words[i] = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
 	munmap(words, PERIOD);
 	return fd;
@@ -156,7 +156,7 @@ static void a_get_of_5_gib_arrives_whole(void)
 static void offsets_beyond_4_gib_are_where_they_should_be(void)
 {
 	static const size_t offsets[] = {4 * GIB - 4, 4 * GIB, 4 * GIB + 4099, 5 * GIB};
-	enum { OFFSETS = sizeof offsets / sizeof offsets[0], BYTES = 8, FAR = 12345 };
+	enum { OFFSETS = sizeof(offsets) / sizeof(offsets[0]), BYTES = 8, FAR = 12345 };
 	uint8_t *to = map_destination();
 	ptl_handle_eq_t eq = new_eq(8);
 

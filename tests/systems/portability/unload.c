@@ -90,7 +90,7 @@ static void use(void)
 	ptl_handle_ni_t ni = open_interface();
 	static uint64_t from = 42, to;
 	const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
-	ptl_md_t md = {.start = &to, .length = sizeof to, .threshold = 1, .options = PTL_MD_OP_PUT};
+	ptl_md_t md = {.start = &to, .length = sizeof(to), .threshold = 1, .options = PTL_MD_OP_PUT};
 	ptl_process_id_t self;
 	ptl_handle_me_t me;
 	ptl_handle_md_t handle;
@@ -138,7 +138,7 @@ static struct belongings belongings(void)
 	FILE *status = fopen("/proc/self/status", "r");
 
 	CHECK(status != NULL);
-	while (fgets(line, sizeof line, status))
+	while (fgets(line, sizeof(line), status))
 		sscanf(line, "VmSize: %ld", &have.mapped);
 	fclose(status);
 	return have;

@@ -176,7 +176,7 @@ static void for_each(void (*act)(const struct example *, void *), void *context)
 		for (unsigned compact = 0; compact < (operation < WIRE_COMPACT_COUNT ? 2 : 1); compact++)
 			for (unsigned shape = 0; shape < SHAPES; shape++) {
 				make(&example, operation, compact, shape);
-				snprintf(name_of_line, sizeof name_of_line, "%s %s %s", wire_operation_name(operation),
+				snprintf(name_of_line, sizeof(name_of_line), "%s %s %s", wire_operation_name(operation),
 					 compact ? "compact" : "full", shape_names[shape]);
 				act(&example, context);
 			}
@@ -279,13 +279,13 @@ static void read_line(const struct example *example, void *from)
 	size_t name_length = strlen(name_of_line), length = 0;
 
 	do
-		if (!fgets(line, sizeof line, from))
+		if (!fgets(line, sizeof(line), from))
 			complain("there is no such line");
 	while (line[0] == '#');
 	line[strcspn(line, "\n")] = 0;
 	if (strncmp(line, name_of_line, name_length) != 0 || line[name_length] != ' ')
 		complain("the line begins with \"%.40s\"", line);
-	for (const char *at = line + name_length + 1; *at && length < sizeof message; at += 2)
+	for (const char *at = line + name_length + 1; *at && length < sizeof(message); at += 2)
 		message[length++] = (uint8_t)(digit(at[0]) << 4 | digit(at[1]));
 	int rc = wire_decode(message, length, &read);
 
@@ -313,7 +313,7 @@ static void compare_recorded(FILE *recorded)
 
 	write_all(written);
 	fclose(written);
-	snprintf(name_of_line, sizeof name_of_line, "recorded");
+	snprintf(name_of_line, sizeof(name_of_line), "recorded");
 	for (size_t i = 0; i < length; i++)
 		if (fgetc(recorded) != text[i])
 			complain("byte %zu of the file is not what this build writes", i);

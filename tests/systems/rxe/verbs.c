@@ -125,7 +125,7 @@ static size_t pinned(void)
 	unsigned long kib = 0;
 	FILE *status = fopen("/proc/self/status", "r");
 	CHECK(status != NULL);
-	while (fgets(line, sizeof line, status))
+	while (fgets(line, sizeof(line), status))
 		if (sscanf(line, "VmPin: %lu kB", &kib) == 1)
 			break;
 	fclose(status);
