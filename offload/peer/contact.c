@@ -76,7 +76,8 @@ static struct wire_message introduction(const struct nic *nic, struct peer *peer
 	};
 }
 
-static uint64_t mix(uint64_t value)
+/* The last step of splitmix64: every bit of the value changes about half of the bits of the result. */
+static uint64_t hash_step(uint64_t value)
 {
 	value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9u;
 	value = (value ^ value >> 27) * 0x94D049BB133111EBu;
@@ -95,7 +96,7 @@ static uint16_t new_tag(struct nic *nic)
 		left = (uint8_t)(nic->contact.tags_given >> 8);
 		right = (uint8_t)nic->contact.tags_given++;
 		for (unsigned round = 0; round < 6; round++) {
-			uint8_t next = left ^ (uint8_t)mix(nic->contact.tag_key ^ (round << 8 | right));
+			uint8_t next = left ^ (uint8_t)hash_step(nic->contact.tag_key ^ (round << 8 | right));
 
 			left = right;
 			right = next;
