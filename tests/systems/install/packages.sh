@@ -34,7 +34,9 @@ completion()
 {
 	bash -c '. /usr/share/bash-completion/completions/ptlbench
 		COMP_WORDS=(ptlbench put-l) COMP_CWORD=1; _ptlbench; [ "${COMPREPLY[*]}" = put-latency ] || exit 1
-		COMP_WORDS=(ptlbench put-latency --siz) COMP_CWORD=2; _ptlbench; [ "${COMPREPLY[*]}" = --sizes ]'
+		COMP_WORDS=(ptlbench put-latency --siz) COMP_CWORD=2; _ptlbench; [ "${COMPREPLY[*]}" = --sizes ] || exit 1
+		. /usr/share/bash-completion/completions/ptlstat
+		COMP_WORDS=(ptlstat --q) COMP_CWORD=1; _ptlstat; [ "${COMPREPLY[*]}" = --queues ]'
 }
 
 nothing_left()
@@ -57,7 +59,7 @@ else
 	check "the first program builds and runs with them" first_program
 	check "an old program's headers are there" sh -c 'echo "#include <portals/p30.h>" | cc -fsyntax-only -xc -'
 	check "ptlbench and its manual page are there" sh -c 'ptlbench --version && test -s /usr/share/man/man1/ptlbench.1.gz'
-	check "bash completes tests and options of ptlbench" completion
+	check "bash completes tests and options of ptlbench and ptlstat" completion
 	# shellcheck disable=SC2086
 	check "packages are purged" dpkg -P $names
 	check "nothing of them is left" nothing_left
