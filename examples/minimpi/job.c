@@ -25,7 +25,9 @@ static void find_ranks(void)
 		else
 			PORTALS(PtlGetId(job.ni, &job.peers[i].id));
 	}
-	job.window = JOB_SENT / size < 4 ? 4 : JOB_SENT / size;
+	const unsigned share = JOB_SENT / size < 4 ? 4 : JOB_SENT / size;
+	job.window[LANE_COLLECTIVE] = share / 4;
+	job.window[LANE_PROGRAM] = share - share / 4;
 }
 
 /*

@@ -25,20 +25,30 @@ enum {
 #define JOB_SENT   16384u /* messages that no receiver has answered yet, to all ranks together */
 #define JOB_MOVED  4096u  /* puts and gets of windows */
 
-struct peer {
-	ptl_process_id_t id;
+/*
+ * Messages that have no receive yet may wait for one as long as the program likes, and collective operations must go on
+ * meanwhile.  So theirs do not queue behind those of the program.
+ */
+enum lane_of { LANE_PROGRAM, LANE_COLLECTIVE, LANES };
+
+struct lane {
 	unsigned unanswered;     /* messages whose ACK, or whose fetching, has yet to come */
 	MPI_Request first, last; /* sends that wait until there are fewer, in their order */
-	bool dead;               /* its process ended: whatever is under way with it fails */
+};
+
+struct peer {
+	ptl_process_id_t id;
+	struct lane lanes[LANES];
+	bool dead; /* its process ended: whatever is under way with it fails */
 };
 
 struct job {
 	ptl_handle_ni_t ni;
 	int rank, size;
 	enum { JOB_BEFORE, JOB_OPEN, JOB_CLOSING, JOB_CLOSED } state;
-	int threads;        /* MPI_THREAD_* */
-	struct peer *peers; /* by rank in MPI_COMM_WORLD */
-	unsigned window;    /* most unanswered messages to one peer */
+	int threads;            /* MPI_THREAD_* */
+	struct peer *peers;     /* by rank in MPI_COMM_WORLD */
+	unsigned window[LANES]; /* most unanswered messages to one peer */
 };
 extern struct job job;
 

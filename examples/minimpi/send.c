@@ -9,7 +9,8 @@
  *             ends the send.  Its threshold is 2: the put, and one of these two
  *
  * A synchronous send is a long one of any length: it ends when its receive has met it.  So is a short one when all slots
- * are taken.  To a peer that owes `job.window` answers nothing more is sent until it has given one.
+ * are taken.  To a peer that owes `job.window` answers nothing more is sent until it has given one; messages of collective
+ * operations have a window of their own.
  */
 #include "send.h"
 
@@ -29,26 +30,28 @@ static struct slots {
 	ptl_handle_md_t md;
 	unsigned free[SLOTS], free_count; /* the last freed first: its memory is in the cache */
 	struct peer *peer[SLOTS];
+	enum lane_of lane[SLOTS];
 	char (*bytes)[UNEXPECTED_SHORT];
 } slots;
 
 static void send_one(MPI_Request request);
 
-static void send_waiting(struct peer *peer)
+static enum lane_of lane_of(const struct minimpi_request *request)
 {
-	while (peer->first && peer->unanswered < job.window) {
-		MPI_Request request = peer->first;
-		peer->first = request->next;
-		send_one(request);
-	}
+	return request->context == request->comm->context ? LANE_PROGRAM : LANE_COLLECTIVE;
 }
 
-static void answered(struct peer *peer)
+static void answered(struct peer *peer, enum lane_of which)
 {
+	struct lane *lane = &peer->lanes[which];
 	if (peer->dead)
 		return;
-	peer->unanswered--;
-	send_waiting(peer);
+	lane->unanswered--;
+	while (lane->first && lane->unanswered < job.window[which]) {
+		MPI_Request request = lane->first;
+		lane->first = request->next;
+		send_one(request);
+	}
 }
 
 /* ---- short ---- */
@@ -62,7 +65,7 @@ static void free_slot(uint64_t offset)
 		return; /* its peer has died */
 	slots.peer[slot] = NULL;
 	slots.free[slots.free_count++] = slot;
-	answered(peer);
+	answered(peer, slots.lane[slot]);
 }
 
 static void hear_slot_put(struct listener *self, const ptl_event_t *event)
@@ -84,6 +87,7 @@ static void send_short(MPI_Request request)
 	const unsigned slot = slots.free[--slots.free_count];
 	const ptl_size_t offset = (ptl_size_t)slot * UNEXPECTED_SHORT;
 	slots.peer[slot] = request->peer;
+	slots.lane[slot] = lane_of(request);
 	if (request->bytes)
 		memcpy(slots.bytes[slot], request->bytes, request->length);
 	else
@@ -121,9 +125,10 @@ static void open_slots(void)
 static void end_long(MPI_Request request, ptl_ni_fail_t failure)
 {
 	struct peer *peer = request->peer;
+	const enum lane_of lane = lane_of(request);
 	request_not_under_way(request);
 	request_complete(request, failure == PTL_NI_OK ? MPI_SUCCESS : MPI_ERR_OTHER);
-	answered(peer);
+	answered(peer, lane);
 }
 
 /* Of a put that failed no answer comes: what is left of the threshold has to be given up. */
@@ -162,7 +167,7 @@ static void send_long(MPI_Request request)
 
 static void send_one(MPI_Request request)
 {
-	request->peer->unanswered++;
+	request->peer->lanes[lane_of(request)].unanswered++;
 	if (request->length <= UNEXPECTED_SHORT && request->kind == REQUEST_SEND && slots.free_count > 0)
 		send_short(request);
 	else
@@ -171,27 +176,35 @@ static void send_one(MPI_Request request)
 
 void send_start(MPI_Request request)
 {
-	struct peer *peer = request->peer;
-	if (peer->dead) {
+	const enum lane_of which = lane_of(request);
+	struct lane *lane = &request->peer->lanes[which];
+	if (request->peer->dead) {
 		request_complete(request, MPI_ERR_OTHER);
-	} else if (peer->first || peer->unanswered == job.window) {
+	} else if (lane->first || lane->unanswered == job.window[which]) {
 		request->next = NULL;
-		*(peer->first ? &peer->last->next : &peer->first) = request;
-		peer->last = request;
+		*(lane->first ? &lane->last->next : &lane->first) = request;
+		lane->last = request;
 	} else {
 		send_one(request);
 	}
+}
+
+static void fail_waiting(struct lane *lane)
+{
+	MPI_Request next;
+	for (MPI_Request request = lane->first; request; request = next) {
+		next = request->next;
+		request_complete(request, MPI_ERR_OTHER);
+	}
+	lane->first = NULL;
 }
 
 void send_fail(struct peer *peer)
 {
 	MPI_Request request, next;
 	peer->dead = true;
-	for (request = peer->first; request; request = next) {
-		next = request->next;
-		request_complete(request, MPI_ERR_OTHER);
-	}
-	peer->first = NULL;
+	for (int i = 0; i < LANES; i++)
+		fail_waiting(&peer->lanes[i]);
 	for (unsigned slot = 0; slot < SLOTS; slot++) {
 		if (slots.peer[slot] != peer)
 			continue;
@@ -208,8 +221,9 @@ void send_fail(struct peer *peer)
 bool send_idle(void)
 {
 	for (int i = 0; i < job.size; i++)
-		if (!job.peers[i].dead && (job.peers[i].unanswered > 0 || job.peers[i].first))
-			return false;
+		for (int k = 0; k < LANES && !job.peers[i].dead; k++)
+			if (job.peers[i].lanes[k].unanswered > 0) /* if any waits, a whole window is unanswered */
+				return false;
 	return true;
 }
 

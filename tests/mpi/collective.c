@@ -18,6 +18,30 @@ static void a_barrier_waits_for_all(void)
 	MPI_Barrier(MPI_COMM_SELF);
 }
 
+/* Whatever waits for its receive, collective operations go on: MPI lets the receives be posted after them. */
+static void collectives_pass_synchronous_sends_without_receives(void)
+{
+	const int many = 20000 / size; /* to each rank more than minimpi lets be unanswered */
+	const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+	int *got = ints((size_t)many, -1), *sent = ints((size_t)many, 0), sum = -1;
+	MPI_Request *requests = bytes((size_t)many * sizeof(MPI_Request));
+	for (int i = 0; i < many; i++) {
+		sent[i] = i;
+		MPI_Issend(&sent[i], 1, MPI_INT, next, 3, MPI_COMM_WORLD, &requests[i]);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	CHECK(sum == size * (size - 1) / 2);
+	for (int i = 0; i < many; i++) {
+		MPI_Recv(&got[i], 1, MPI_INT, before, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		CHECK(got[i] == i);
+	}
+	MPI_Waitall(many, requests, MPI_STATUSES_IGNORE);
+	free(got);
+	free(sent);
+	free(requests);
+}
+
 static void bcast_from_every_root(void)
 {
 	for (int root = 0; root < size; root++) {
@@ -138,6 +162,7 @@ static void alltoall_of_different_lengths(void)
 
 const struct test collective_tests[] = {
 	TEST(a_barrier_waits_for_all),
+	TEST(collectives_pass_synchronous_sends_without_receives),
 	TEST(bcast_from_every_root),
 	TEST(gathers_and_scatters),
 	TEST(gathers_and_scatters_of_different_lengths),
