@@ -11,6 +11,7 @@
 #include "am_exchange.h"
 #include "measure.h"
 #include "output.h"
+#include "sizes.h"
 
 #define PAUSE_MOST_US 1000.0
 
@@ -101,11 +102,8 @@ static void measure_size(struct session *session, uint64_t size)
 int am(struct session *session)
 {
 	uint64_t sizes[SIZES_MAX] = {16, AM_SHORT_BYTES, 1024, 4096, 65536};
-	size_t count = 5;
+	size_t count = sizes_choose(&session->load, sizes, 5, 1);
 
-	if (session->load.sizes_given)
-		count = size_list_from_1(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2,
-					 sizes, SIZES_MAX);
 	output_fact("RTT/2",
 		    "half of a request and its reply of the same size; beyond put: less put-latency, in turns");
 	output_fact("messages",

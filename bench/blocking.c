@@ -9,6 +9,7 @@
 #include "machine.h"
 #include "output.h"
 #include "setups.h"
+#include "sizes.h"
 
 static const struct {
 	const char *initiator, *target;
@@ -70,11 +71,8 @@ int blocking(const struct options *options)
 	struct peers pairs[SETUPS];
 	const struct options own = setups_share(options, 1); /* a setup of these has a row of its own */
 	const struct session session = {.options = options, .load = options->load};
-	size_t count = 3;
+	size_t count = sizes_choose(&options->load, sizes, 3, 0);
 
-	if (options->load.sizes_given)
-		count = size_list(options->load.size_min, options->load.size_max, options->load.quick ? 4 : 2, sizes,
-				  SIZES_MAX);
 	setups_open(pairs, setups, SETUPS, &own);
 	machine_facts();
 	output_fact("latency", "half a round trip of puts, one receive descriptor for all; medians of turns");

@@ -13,6 +13,7 @@
 #include "fail.h"
 #include "measure.h"
 #include "output.h"
+#include "sizes.h"
 #include "stage_rows.h"
 
 #define BUFFER_BYTES ((uint64_t)64 << 20) /* bytes of all buffers of a side, unless one is longer */
@@ -155,11 +156,8 @@ int buffer_reuse(struct session *session)
 {
 	static const uint32_t percents[] = {100, 75, 50, 25, 1};
 	uint64_t sizes[SIZES_MAX] = {64, 4096, 65536};
-	size_t count = 3;
+	size_t count = sizes_choose(&session->load, sizes, 3, 1);
 
-	if (session->load.sizes_given)
-		count = size_list_from_1(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2,
-					 sizes, SIZES_MAX);
 	output_fact("scheme 1", "both sides use so many buffers in turn");
 	output_fact("scheme 2", "so many of a hundred messages use one buffer, each of the others another one of all");
 	stage_rows_open(session, columns, sizeof(columns) / sizeof(columns[0]));

@@ -15,6 +15,7 @@
 #include "fail.h"
 #include "measure.h"
 #include "output.h"
+#include "sizes.h"
 #include "stage_rows.h"
 
 #define COMPUTE_NS 20e6
@@ -249,14 +250,10 @@ static void measure_operation(struct session *session, enum exchange_id exchange
 int bypass(struct session *session)
 {
 	uint64_t sizes[SIZES_MAX] = {8, 64 << 10, 1 << 20};
-	size_t count = 3;
+	size_t count = sizes_choose(&session->load, sizes, 3, 0);
 	uint32_t trials = session->load.iterations ? session->load.iterations : session->load.quick ? 5 : 20;
 	struct usage before[2];
 	char mode[32] = "";
-
-	if (session->load.sizes_given)
-		count = size_list(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2, sizes,
-				  SIZES_MAX);
 	info_line(session->info, "mode", mode, sizeof(mode));
 	output_fact("target", "computes for %.0f ms without calling Portals", COMPUTE_NS / 1e6);
 	output_fact("complete", "PtlPut to ACK (the target's PUT_END is earlier), PtlGet to REPLY_END; medians");

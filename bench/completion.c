@@ -12,6 +12,7 @@
 #include "base/arch.h"
 #include "measure.h"
 #include "output.h"
+#include "sizes.h"
 #include "stage_rows.h"
 
 /* run.variant; logp.c knows that the first two are PtlEQWait and PtlEQGet */
@@ -127,11 +128,8 @@ static void measure_notices(struct session *session, uint64_t size)
 int completion(struct session *session)
 {
 	uint64_t sizes[SIZES_MAX] = {8, 1024, 65536};
-	size_t count = 3;
+	size_t count = sizes_choose(&session->load, sizes, 3, 1);
 
-	if (session->load.sizes_given)
-		count = size_list_from_1(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2,
-					 sizes, SIZES_MAX);
 	output_fact("PtlEQWait, PtlEQGet, last byte",
 		    "half a round trip of puts, each side learning of the other's so");
 	output_fact("ACK", "from PtlPut to the ACK event: there and back");

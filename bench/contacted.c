@@ -7,6 +7,7 @@
 
 #include "machine.h"
 #include "output.h"
+#include "sizes.h"
 #include "slaves.h"
 #include "stats.h"
 
@@ -62,14 +63,10 @@ int contacted_peers(const struct options *options)
 {
 	const unsigned most = options->load.quick ? PEERS_QUICK : PEERS_MOST;
 	uint64_t sizes[SIZES_MAX] = {8, 65536};
-	size_t count = 2;
+	size_t count = sizes_choose(&options->load, sizes, 2, 0);
 	unsigned known = 0;
 	struct slaves slaves;
 	struct session master;
-
-	if (options->load.sizes_given)
-		count = size_list(options->load.size_min, options->load.size_max, options->load.quick ? 4 : 2, sizes,
-				  SIZES_MAX);
 	slaves_fork(&slaves, most, options);
 	session_open_alone(&master, options, PTL_PID_ANY);
 	machine_facts();

@@ -9,6 +9,7 @@
 #include "machine.h"
 #include "output.h"
 #include "setups.h"
+#include "sizes.h"
 
 enum protocol { PROTOCOL_SHORT, PROTOCOL_LONG, PROTOCOLS };
 
@@ -60,7 +61,7 @@ static void find_crossovers(const struct session *session, const struct peers pa
 {
 	const struct workload *load = &session->load;
 	uint64_t sizes[SIZES_MAX], last_short = 0;
-	size_t count = size_list_from_1(load->size_min, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
+	size_t count = sizes_choose(load, sizes, 0, 1);
 	bool crossed = false;
 
 	for (size_t i = 0; i < count && !crossed; i++) {

@@ -8,6 +8,7 @@
 
 #include "examples/remote_memory/rm.h"
 #include "rm_exchange.h"
+#include "sizes.h"
 #include "stage_rows.h"
 
 #define MESSAGE_LIMIT 16384 /* the greatest protocol message; what is longer goes in several */
@@ -61,11 +62,10 @@ static bool measure(struct session *session, uint64_t size)
 int driver(struct session *session)
 {
 	const struct workload *load = &session->load;
-	const unsigned factor = load->quick ? 8 : 2;
 	uint64_t sizes[SIZES_MAX], before = 0, crossed = 0; /* the greatest at which short was quicker, and the next */
-	size_t count = load->sizes_given ? size_list_from_1(load->size_min, load->size_max, factor, sizes, SIZES_MAX)
-					 : size_list_from_1(4, 1 << 20, factor, sizes, SIZES_MAX);
+	size_t count = size_list(4, 1 << 20, load->quick ? 8 : 2, sizes, SIZES_MAX);
 
+	count = sizes_choose(load, sizes, count, 1);
 	output_fact("latency", "half a round trip; MB/s: a message's bytes by it");
 	output_fact("first", "a receive posted ahead, a send that is waited for, and waiting for what has come");
 	output_fact("second",

@@ -8,6 +8,7 @@
 
 #include "measure.h"
 #include "output.h"
+#include "sizes.h"
 #include "stage_rows.h"
 
 /* run.variant; run.size is a fragment's length, run.window the number of fragments. */
@@ -137,11 +138,8 @@ int fragments(struct session *session)
 {
 	uint64_t sizes[SIZES_MAX] = {4096, 65536, 1 << 20};
 	const unsigned factor = session->load.quick ? 8 : 2;
-	size_t count = 3;
+	size_t count = sizes_choose(&session->load, sizes, 3, 1);
 
-	if (session->load.sizes_given)
-		count = size_list_from_1(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2,
-					 sizes, SIZES_MAX);
 	output_fact("one by one", "each fragment is put when an empty put back has confirmed the one before");
 	output_fact("pipelined", "all are put at once, one empty put back confirms them; to whole: to one fragment");
 	output_fact("model", "the first fragment's time, and for each other one the gap between fragments of a stream");

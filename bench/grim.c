@@ -10,6 +10,7 @@
 
 #include "examples/remote_memory/rm.h"
 #include "rm_exchange.h"
+#include "sizes.h"
 #include "stage_rows.h"
 
 static const struct column columns[] = {
@@ -79,10 +80,9 @@ int grim(struct session *session)
 {
 	const struct workload *load = &session->load;
 	uint64_t sizes[SIZES_MAX];
-	size_t count = load->sizes_given
-			       ? size_list_from_1(load->size_min, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX)
-			       : size_list_from_1(4, 2 << 20, load->quick ? 16 : 2, sizes, SIZES_MAX);
+	size_t count = size_list(4, 2 << 20, load->quick ? 16 : 2, sizes, SIZES_MAX);
 
+	count = sizes_choose(load, sizes, count, 1);
 	output_fact("AM",
 		    "half a round trip of active messages, of fragments of %zu bytes, put together by the receiver",
 		    rm_defaults.fragment);

@@ -11,6 +11,7 @@
 #include "fail.h"
 #include "measure.h"
 #include "output.h"
+#include "sizes.h"
 #include "stage_rows.h"
 
 static struct {
@@ -90,7 +91,7 @@ int host_overhead(struct session *session)
 {
 	const struct workload *load = &session->load;
 	uint64_t sizes[SIZES_MAX];
-	size_t count = size_list(load->size_min, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
+	size_t count = sizes_choose(load, sizes, 0, 0);
 
 	output_fact("post", "PtlPut, without START and SEND events");
 	output_fact("take",
@@ -140,11 +141,8 @@ int availability(struct session *session)
 {
 	static const double shares[] = {0.25, 0.5, 0.75, 1, 1.5, 2, 4, 8};
 	uint64_t sizes[SIZES_MAX] = {4096, 65536, 1 << 20};
-	size_t count = 3;
+	size_t count = sizes_choose(&session->load, sizes, 3, 1);
 
-	if (session->load.sizes_given)
-		count = size_list_from_1(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2,
-					 sizes, SIZES_MAX);
 	output_fact("computing", "of both hosts between the posting of a window and waiting for the other's");
 	output_fact("available", "share of the time that the host computed; MB/s: both directions, MB = 10^6 bytes");
 	stage_rows_open(session, availability_columns, sizeof(availability_columns) / sizeof(availability_columns[0]));

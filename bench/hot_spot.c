@@ -7,6 +7,7 @@
 
 #include "machine.h"
 #include "output.h"
+#include "sizes.h"
 #include "slaves.h"
 #include "stats.h"
 
@@ -53,13 +54,9 @@ static void measure_size(struct session *master, const struct slaves *slaves, ui
 int hot_spot(const struct options *options)
 {
 	uint64_t sizes[SIZES_MAX] = {8, 4096, 65536};
-	size_t count = 3;
+	size_t count = sizes_choose(&options->load, sizes, 3, 0);
 	struct slaves slaves;
 	struct session master;
-
-	if (options->load.sizes_given)
-		count = size_list(options->load.size_min, options->load.size_max, options->load.quick ? 4 : 2, sizes,
-				  SIZES_MAX);
 	slaves_fork(&slaves, SLAVES_MOST, options);
 	session_open_alone(&master, options, PTL_PID_ANY);
 	machine_facts();

@@ -13,6 +13,7 @@
 #include "output.h"
 #include "pingpong.h"
 #include "raw.h"
+#include "sizes.h"
 #include "stage_rows.h"
 
 enum step { POST, SEND, WAIT_SENT, WAIT_PONG, TOTAL, STEPS };
@@ -200,11 +201,8 @@ static void measure_size(struct session *session, uint64_t size)
 int initiator_timing(struct session *session)
 {
 	uint64_t sizes[SIZES_MAX] = {0, 8};
-	size_t count = 2;
+	size_t count = sizes_choose(&session->load, sizes, 2, 0);
 
-	if (session->load.sizes_given)
-		count = size_list(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2, sizes,
-				  SIZES_MAX);
 	output_fact("Operation", "of the initiator, in each iteration of a ping-pong; %.0f ns of each are the clock's",
 		    clock_ns());
 	output_fact("mean", "of the middle eight tenths; one call: the median where PtlMEMDAttach posts the receive");

@@ -11,6 +11,7 @@
 #include "machine.h"
 #include "output.h"
 #include "setups.h"
+#include "sizes.h"
 
 enum way { WITH_HEADER, EXPOSED, AUTOMATIC, WAYS };
 
@@ -56,9 +57,9 @@ int injection(const struct options *options)
 	const struct session session = {.options = options, .load = *load};
 	struct peers pairs[WAYS];
 	uint64_t sizes[SIZES_MAX];
-	size_t count = size_list_from_1(load->sizes_given ? load->size_min : 8, load->size_max, load->quick ? 4 : 2,
-					sizes, SIZES_MAX);
+	size_t count = size_list(8, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
 
+	count = sizes_choose(load, sizes, count, 1);
 	setups_open(pairs, setups, WAYS, &own);
 	machine_facts();
 	output_fact("latency",

@@ -14,6 +14,7 @@
 #include "output.h"
 #include "pingpong.h"
 #include "raw.h"
+#include "sizes.h"
 #include "slots.h"
 #include "stage_rows.h"
 
@@ -217,11 +218,8 @@ static void measure_size(struct session *session, uint64_t size)
 int logp(struct session *session)
 {
 	uint64_t sizes[SIZES_MAX] = {16, 1024};
-	size_t count = 2;
+	size_t count = sizes_choose(&session->load, sizes, 2, 1);
 
-	if (session->load.sizes_given)
-		count = size_list_from_1(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2,
-					 sizes, SIZES_MAX);
 	output_fact("RTT/2",
 		    "half a round trip of puts, one receive descriptor for all; beyond raw: less that of --raw");
 	output_fact("o_s, o_r",

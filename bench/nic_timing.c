@@ -10,6 +10,7 @@
 #include "bare_matcher.h"
 #include "measure.h"
 #include "output.h"
+#include "sizes.h"
 
 static const struct column columns[] = {
 	{"Size", "bytes", 0},         {"Depth", "entries_in_front", 0},  {"side", "side", -10},
@@ -80,10 +81,8 @@ int nic_timing(struct session *session)
 	const struct workload *load = &session->load;
 	const bool depths_given = session->options->given & OPTION_BIT(DEPTHS);
 	uint64_t sizes[SIZES_MAX] = {0, 64};
-	size_t count = 2;
+	size_t count = sizes_choose(load, sizes, 2, 0);
 
-	if (load->sizes_given)
-		count = size_list(load->size_min, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
 	output_fact("stages",
 		    "of a ping-pong of puts, each receive attached inside the iteration; clock: what of the mean is "
 		    "the clock's; share: of the messages' total");

@@ -8,6 +8,7 @@
 #include "fail.h"
 #include "measure.h"
 #include "output.h"
+#include "sizes.h"
 #include "stage_rows.h"
 
 #define SEGMENTS_MOST 64
@@ -112,12 +113,8 @@ static void measure_segments(struct session *session, uint64_t size, uint32_t se
 int segments(struct session *session)
 {
 	uint64_t sizes[SIZES_MAX] = {64, 4096, 65536};
-	size_t count = 3;
+	size_t count = sizes_choose(&session->load, sizes, 3, 0);
 	uint32_t most = SEGMENTS_MOST, factor = session->load.quick ? 8 : 2;
-
-	if (session->load.sizes_given)
-		count = size_list(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2, sizes,
-				  SIZES_MAX);
 	if (session->limits.max_md_iovecs < (int)most)
 		most = (uint32_t)session->limits.max_md_iovecs;
 	output_fact("latency", "half a round trip of puts; one receive descriptor for all");

@@ -5,6 +5,7 @@
 
 #include "output.h"
 #include "raw.h"
+#include "sizes.h"
 #include "stage_rows.h"
 
 /* Columns in their order; those without a title are for machines. */
@@ -130,7 +131,7 @@ static void fill_table(struct session *session, enum exchange_id exchange, const
 	const struct workload *load = &session->load;
 	uint64_t sizes[SIZES_MAX];
 	uint32_t windows = load->window_count ? load->window_count : 1;
-	size_t count = size_list(load->size_min, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
+	size_t count = sizes_choose(load, sizes, 0, 0);
 	struct usage before[2];
 
 	measure_usage(session, before);

@@ -9,6 +9,7 @@
 
 #include "measure.h"
 #include "output.h"
+#include "sizes.h"
 #include "splitc_exchange.h"
 
 /* And what Portals does for the same. */
@@ -102,11 +103,8 @@ static void measure_bulk(struct session *session, uint64_t size)
 int splitc(struct session *session)
 {
 	uint64_t sizes[SIZES_MAX] = {4096, 65536};
-	size_t count = 2;
+	size_t count = sizes_choose(&session->load, sizes, 2, 1);
 
-	if (session->load.sizes_given)
-		count = size_list_from_1(session->load.size_min, session->load.size_max, session->load.quick ? 4 : 2,
-					 sizes, SIZES_MAX);
 	output_fact("read, write",
 		    "one after the other, there and back; Portals: get-latency, and a put until its ACK");
 	output_fact("get, put, store",

@@ -53,10 +53,4 @@ struct plan plan_batches(double iteration, double budget, uint32_t iterations, s
 /* min, then powers of `factor` times it (from 1 if it is 0), then max; returns how many were stored. */
 size_t size_list(uint64_t min, uint64_t max, unsigned factor, uint64_t *sizes, size_t room);
 
-/* The same without 0, for what needs a byte. */
-static inline size_t size_list_from_1(uint64_t min, uint64_t max, unsigned factor, uint64_t *sizes, size_t room)
-{
-	return size_list(min ? min : 1, max ? max : 1, factor, sizes, room);
-}
-
 #endif
