@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who wakes a receiver, and when: the attention of a segment (transports/node/node_queue.c, node.c, node_meet.c) between two
- * senders and a process with two threads: one that sleeps for the engine, and one that drives now and then.
+ * When a receiver is woken: the attention of a segment (transports/node/node_queue.c, node.c, node_meet.c) between two senders
+ * and a receiving process with two threads.  One thread sleeps for the engine, the other drives now and then.
  *
  *     -DHOST_POLLED=1 attention is HOST_POLLED, not AWAKE, unless ASLEEP: the thread that sleeps is the NIC thread, and
- *                     waits in a lease while the other drives; 0: it is a host in PtlEQWait, and waits for nobody (host mode)
- *     -DTICK=0        a lease is not ended by a timer when the host has stopped to drive, but by wake-ups alone; then
- *                     whoever woke a sleeper looks later, too, whether that was of use, which the code does not do
- *     -DFALLS_ASLEEP=1  a sender wakes no more than once for what it has deferred, for it sleeps itself then
- *     -DWATCHED=0     no pidfd: the death of a sender wakes nobody
- *     -DMESSAGES=n    of sender 1, which lives; sender 0 has one
- *     -DDRIVES=n      of the host
- *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
+ *                     waits in a lease while the other drives; 0: it is a host in PtlEQWait, without a lease (host mode)
+ *     -DTICK=0        wake-ups alone end a lease, no timer does when the host has stopped driving; then a sender that has
+ *                     woken a sleeper checks later, too, whether its record was consumed, which the code does not do
+ *     -DFALLS_ASLEEP=1  a sender wakes at most once for a deferred record, because it sleeps itself then
+ *     -DWATCHED=0     no pidfd: the death of a sender causes no wake-up
+ *     -DMESSAGES=n    messages of sender 1, which lives; sender 0 has one
+ *     -DDRIVES=n      drives of the host
+ *     -DMUTANT_...    one error, see run.sh; verification has to fail
  *
  * Modelled: reserve(), publish(), alert(), node_wake_deferred(); node_consume(), node_recover(), node_attend(), node_poll(),
- * node_arm(), the control messages as what makes the wait descriptor readable (a wake-up that is refused finds others unread), reap() and
- * let_go(); rearm_sleeper() and nic_wake() of the engine.  One sender may die at every step.  Not modelled: room, records of
- * several lines, forgetting a peer (node_queue.pml); ownership is a lock (own.pml), and who sleeps is fixed (sleepers.pml).
+ * node_arm(); control messages, which make the wait descriptor readable (the socket refuses a wake-up only if others are unread
+ * there); reap() and let_go(); rearm_sleeper() and nic_wake() of the engine.  One sender may die at every step.  Not modelled:
+ * room, records of several lines, forgetting a peer (node_queue.pml).  Ownership is a lock (see own.pml), and the same thread
+ * sleeps always (see sleepers.pml).
  *
- * Claimed, whenever nobody can do anything any more (process `rest`): everything before the tail has been consumed or
- * passed over; without pidfds, everything of senders that live.
+ * Claimed, whenever no process can take a step any more (process `rest`): the receiver has consumed or passed over everything
+ * before the tail; without pidfds, everything of senders that live.
  *
- * Memory.  The store that publishes and the stores of attention are buffered; read-modify-writes of the tail, system
- * calls and, on the receiver's side, the fence and the release of ownership flush those of their process.
+ * Memory.  The store that publishes and the stores of attention are buffered.  Read-modify-writes of the tail, system
+ * calls and, on the receiver's side, the fence and the release of ownership flush the buffers of their process.
  */
 #ifndef HOST_POLLED
 #define HOST_POLLED 1
@@ -52,7 +53,7 @@
 #define ASLEEP(attention)        ((attention) % 2 == 1)
 
 byte attention, attention_buffer; /* buffer: value + 1, or 0 */
-byte tail, head;                  /* head: read by senders only to see what was consumed */
+byte tail, head;                  /* head: senders read it only to see what was consumed */
 bool published[LINES];
 byte publish_buffer[SENDERS]; /* position + 1, or 0 */
 byte winner[LINES];
@@ -86,7 +87,7 @@ end:	do
 
 bool wake;                /* there are unread wake-ups */
 bool dead[SENDERS];
-bool death_known[SENDERS]; /* and let go: its pidfd is watched no more */
+bool death_known[SENDERS]; /* the receiver has let it go and watches its pidfd no more */
 
 #define DEATH_UNREAD(s) (WATCHED && dead[s] && !death_known[s])
 #define READABLE        (wake || DEATH_UNREAD(0) || DEATH_UNREAD(1))
@@ -94,8 +95,8 @@ bool death_known[SENDERS]; /* and let go: its pidfd is watched no more */
 /* --- senders --- */
 
 #ifdef MUTANT_WOKEN_BY_ONE_FOR_ALL
-byte woken_by_somebody;
-#define WOKEN_FROM woken_by_somebody
+byte woken_from_any;
+#define WOKEN_FROM woken_from_any
 #else
 #define WOKEN_FROM woken_from
 #endif
@@ -111,7 +112,7 @@ byte woken_by_somebody;
 #define DEFERS HOST_POLLED
 #endif
 
-/* The outcome is in `wakes`: it asks the kernel to wake the receiver next, if it lives. */
+/* The outcome is in `wakes`: the sender asks the kernel next to wake the receiver, if the sender lives. */
 inline look_at_attention()
 {
 #ifndef MUTANT_ATTENTION_LOADED_FIRST
@@ -134,7 +135,7 @@ inline look_at_attention()
 	position = 0
 }
 
-/* Now and then, after what it deferred has become late. */
+/* Runs now and then, when a deferred record has become late. */
 inline wake_deferred(s)
 {
 	do
@@ -177,7 +178,7 @@ proctype sender(byte me)
 #if MESSAGES > 1
 			if
 			:: wake_deferred(me)
-			:: true /* goes on sending */
+			:: true /* it sends the next one first */
 			fi
 #endif
 		od;
@@ -187,7 +188,7 @@ proctype sender(byte me)
 	}
 }
 
-/* Sender 0 dies in the end at the latest. */
+/* Sender 0 dies at any step, in the end at the latest. */
 active proctype killer()
 {
 	skip;
@@ -198,7 +199,7 @@ active proctype killer()
 
 bool owned;
 byte h, epoch;             /* private */
-bool nic_asleep, nic_doorbell; /* the thread that sleeps, whoever it is */
+bool nic_asleep, nic_doorbell; /* of the thread that sleeps: the NIC thread, or the host in PtlEQWait */
 bool host_done;
 
 #define STUCK (h < tail && !published[h])
@@ -261,7 +262,7 @@ inline recover()
 
 #define ATTENDS_ASLEEP ASLEEP((attention_buffer -> attention_buffer - 1 : attention))
 
-/* One poll: some of what is there, perhaps the control messages. */
+/* One poll consumes some of the records, and perhaps reads the control messages. */
 inline drive()
 {
 	atomic {
@@ -310,12 +311,12 @@ inline arm()
 
 /* --- its threads --- */
 
-/* Until there is nothing to do, or hosts poll; owner on entry, not on return.  The outcome is in `asleep`. */
+/* Drives until there is nothing to do, or hosts poll.  Owner on entry, not on return.  The outcome is in `asleep`. */
 inline serve()
 {
 	do
 	:: h < tail && published[h] || READABLE || STUCK && dead[winner[h]] -> drive()
-	:: h == tail && !READABLE -> /* if a line is missing, it polls until that is there or its sender has died */
+	:: h == tail && !READABLE -> /* while a line is missing, it polls until the line is there or its sender has died */
 		arm();
 		if
 		:: armed -> nic_asleep = true; asleep = true; release(); break
@@ -343,7 +344,7 @@ end_lease:		READABLE || TICK && host_done
 	od
 }
 
-/* Whoever sleeps may go on only if it is armed again. */
+/* The sleeper may go on sleeping only if it is armed again. */
 inline rearm_sleeper()
 {
 	if

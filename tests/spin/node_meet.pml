@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How two processes of one node meet by control messages that may be lost (transports/node/node_meet.c), while one of them, or both,
- * begin anew as another incarnation under the same name at any moment.
+ * How two processes of one node connect by control messages that may be lost (transports/node/node_meet.c), while each of them
+ * may restart at any moment as another incarnation under the same name.
  *
- *     -DRESTARTS=n    of each side
- *     -DLOSSES=n      control messages that are lost besides those that find a full socket or nobody with that name
- *     -DWATCHED=0     no pidfd: the end of an incarnation is learnt from its successor's control messages only
- *     -DRENEWS=n      of each side besides, which keeps its name and what is in its socket (transports/node/node_renew.c);
- *                     with WATCHED=0 only, for the process does not end
+ *     -DRESTARTS=n    restarts of each side
+ *     -DLOSSES=n      control messages that are lost, besides those that find a full socket or a name that is not bound
+ *     -DWATCHED=0     no pidfd: a side learns of the end of an incarnation from the control messages of its successor only
+ *     -DRENEWS=n      renewals of each side: another incarnation that keeps name and socket, with the messages in it
+ *                     (transports/node/node_renew.c); with WATCHED=0 only, because the process does not end
  *     -DFORGETS=n     times that a side gives up a peer that lives; then records may be dropped until the peer notices
- *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
+ *     -DMUTANT_...    one error, see run.sh; verification has to fail
  *
  * Modelled: node_connect(), write_to_peer(), read_introduction() with is_over(), handle_connect() and advance(), let_go(), reap(),
- * node_nobody_there(), node_number_give(); records that carry a number instead of an identity; and the greetings that go with the
- * segments, of which the tag counts: take_greeting(), node_report_connected(), and the engine's two tags, which are in every record.
- * Each of these is one step.  Not modelled: what proves identity and uid, other versions and users, the DISCONNECT (a process leaves without it), segments that
- * cannot be mapped, numbers that are used again when all others were.  Time: a side asks again to connect when all control messages have been read,
- * and CONNECTS times besides.
+ * node_nobody_there(), node_number_give(); records that carry a number instead of an identity; the greetings that go with the
+ * segments, of which only the tag matters here: take_greeting(), node_report_connected(), and the engine's two tags, which are in
+ * every record.  Each of these is one step.  Not modelled: the proof of identity and uid, other versions and users, DISCONNECT (a
+ * process leaves without it), segments that cannot be mapped, reuse of numbers.  Time: a side sends a connection request again
+ * when all control messages have been read, and CONNECTS times besides.
  *
- * Claimed: nobody appends to the queue of a living incarnation that has not mapped its own segment; every record is
- * attributed to the incarnation that sent it, and none is dropped, neither by the transport nor by the engine, which drops what
- * has not both its tags (but see FORGETS); and whenever neither side can do anything any more
- * (process `rest`), both sides are OPEN, to each other's last incarnation, and both engines know both tags; which takes neither more than ENOUGH connection requests
- * nor more than ENOUGH numbers.
+ * Claimed: a side appends to the queue of a living incarnation only if that incarnation has mapped the side's own segment; every
+ * record is attributed to the incarnation that sent it; no record is dropped, neither by the transport nor by the engine, which
+ * drops a record unless both tags are right (but see FORGETS); and whenever neither side can take a step any more (process
+ * `rest`), both sides are OPEN to each other's last incarnation and both engines know both tags, after at most ENOUGH connection
+ * requests and ENOUGH numbers.
  */
 #ifndef RESTARTS
 #define RESTARTS 1
@@ -54,16 +54,16 @@ mtype = { CONNECT, INTRODUCTION };
 byte incarnation[2] = 1;
 bool bound[2];
 byte losses, forgets;
-byte repeats; /* of connection requests, since something happened that may need some */
+byte repeats; /* of connection requests, since the last step that may need some */
 
 /* What each side knows of the other: struct node_peer. */
 byte meeting[2], known[2]; /* known: its incarnation; 0: none */
 byte segment[2];           /* the incarnation whose segment is mapped; 0: none */
-byte sender[2];            /* by which it knows us */
-byte number[2], numbers[2]; /* by which we know it; how many were given */
+byte sender[2];            /* the number by which it knows us */
+byte number[2], numbers[2]; /* the number by which we know it; how many were given */
 byte ours[2], theirs[2];    /* tags of the greetings; 0: none */
 byte tags[2];               /* how many were given, by all incarnations */
-bool unreported[2];         /* theirs is news to the engine */
+bool unreported[2];         /* the engine does not know `theirs` yet */
 
 /* What the engine knows: the tags of a conversation. */
 byte local_tag[2], remote_tag[2];
@@ -97,7 +97,7 @@ inline consume()
 	source = 0; target = 0
 }
 
-/* All that it has appended is consumed before. */
+/* Everything that the peer has appended is consumed before. */
 inline let_go()
 {
 #ifndef MUTANT_LET_GO_AT_ONCE
@@ -132,7 +132,7 @@ inline number_peer()
 	fi
 }
 
-/* Wherever the number goes: a peer that repeats the number has our tag. */
+/* The tag goes with the number, so that a peer that repeats the number has our tag. */
 #ifdef MUTANT_TAG_WITH_SEGMENT_ONLY
 #define TOLD_TAG (with_segment -> ours[me] : 0)
 #else
@@ -186,7 +186,7 @@ inline append()
 	:: segment[me] == incarnation[OTHER] && bound[OTHER] ->
 		assert(FORGETS > 0 || segment[OTHER] == incarnation[me]);
 		queue[OTHER]!sender[me], incarnation[me], local_tag[me], remote_tag[me]
-	:: else /* to a segment that nobody looks at */
+	:: else /* to a segment that no process reads */
 	fi
 }
 

@@ -2,26 +2,26 @@
 /*
  * The queue of a receiving NIC (transports/node/node_queue.c): two senders append records of one or two lines to four slots.
  *
- *     -DRECORDS=n     each sender appends at most so many
- *     -DLINES=n       of all records together, about: how many laps
- *     -DDEATHS=n      senders that die, at any step, at the latest in the end; the others live
- *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
+ *     -DRECORDS=n     records of a sender, at most
+ *     -DLINES=n       lines of all records together, about: how many laps
+ *     -DDEATHS=n      senders that die, at any step, in the end at the latest; the others live
+ *     -DMUTANT_...    one error, see run.sh; verification has to fail
  *
- * Modelled: reserve(), look_at_head(), append_lines(), publish(); consume_one(), copy_record(), node_recover(), and that a
- * peer is let go (node_meet.c).  Not modelled: the fair share, and the tail that is mended (honest peers have no need of
- * it); slabs, which are free when the head has passed, as lines are; who wakes the receiver (node_attention.pml).
- * STUCK_NS is any time at all.  A sender that finds no room may try again, or leave it for ever; after a record
- * it may turn to another receiver, and its intent with it.
+ * Modelled: reserve(), look_at_head(), append_lines(), publish(); consume_one(), copy_record(), node_recover(), and that the
+ * receiver lets a peer go (node_meet.c).  Not modelled: the fair share; repair of the tail, which honest peers do not need;
+ * slabs, which are free when the head has passed, as lines are; wake-ups of the receiver (node_attention.pml).  STUCK_NS is
+ * any time at all.  A sender that finds no room may try again or give up; after a record it may append to the queue of another
+ * receiver, and its intent moves there.
  *
- * Claimed: what a sender has appended is delivered once, in its order, whole and unmixed, even if it died afterwards; no
- * line is passed over but one that a dead sender has not published; no honest peer is found corrupt; and whenever nobody
- * can do anything any more (process `rest`), the receiver has come to the tail: neither a dead sender's line, nor the
- * intent of a living one that has turned away, stops it.
+ * Claimed: a record that was appended is delivered once, in its sender's order, whole and unmixed, even if the sender died
+ * afterwards; the receiver passes over no line but one that a dead sender has not published; it finds no honest peer corrupt;
+ * and whenever no process can take a step any more (process `rest`), the receiver has reached the tail: neither the line of a
+ * dead sender nor the intent of a living one that appends elsewhere stops it.
  *
- * Memory.  Stores are buffered in their thread until they are flushed at any time in any order, as in own.pml; what has
- * release semantics flushes the earlier ones first, and so does death, before a pidfd tells of it.  Loads happen in order.
- * Two buffers are left out, because nothing happens between such a store and what flushes it that would tell a late store
- * from a slow sender: of an intent, and of a body whose line is published by a release store.
+ * Memory.  Stores are buffered in their thread and flushed at any time in any order, as in own.pml.  An operation with
+ * release semantics flushes the earlier ones first, and so does death, before a pidfd reports it.  Loads happen in order.
+ * Two stores have no buffer: of an intent, and of a body whose line is published by a release store.  No step between the
+ * store and its flush could tell a late store from a slow sender.
  */
 #ifndef RECORDS
 #define RECORDS 2
@@ -49,7 +49,7 @@ byte sequence[SLOTS], body[SLOTS];
 byte intent[SENDERS];
 byte tail, head;
 
-/* Of the two lines that sender s is writing; 0: nothing.  With a body goes its slot. */
+/* Of the two lines that sender s is writing; 0: nothing.  The value of a body contains its slot. */
 #define TWO(s, line) (2 * (s) + (line))
 byte sequence_buffer[2 * SENDERS], body_buffer[2 * SENDERS];
 byte intent_buffer[SENDERS]; /* value + 1, or 0 */
@@ -126,8 +126,8 @@ end:	do
 
 /* --- what is claimed --- */
 
-bool killed[SENDERS], dead[SENDERS]; /* dead: its pidfd tells */
-bool forgotten[SENDERS];             /* by the receiver: it drops what comes from there */
+bool killed[SENDERS], dead[SENDERS]; /* dead: its pidfd is readable */
+bool forgotten[SENDERS];             /* by the receiver, which drops records from there */
 byte winner[SLOTS];                  /* of the line that is there or will be */
 byte appended[SENDERS], delivered[SENDERS];
 
@@ -145,7 +145,7 @@ inline store_intent(s, value)
 
 #define FITS(position) ((position) + k - head_seen >= 0 && (position) + k - head_seen <= SLOTS)
 
-/* The tail first: a head that is read later cannot be further behind it than the queue is long. */
+/* It reads the tail first: a head that is read later is at most the length of the queue behind it. */
 inline has_room()
 {
 	atomic { fits = FITS(tail); tail_seen = tail };
@@ -210,7 +210,7 @@ inline reserve(s)
 #endif
 }
 
-/* The body is seen in time, and until then nobody looks at it: whether earlier makes no difference. */
+/* The receiver reads a body after its line is published, so an earlier flush makes no difference. */
 inline publish(s, line, lines, number)
 {
 	atomic {
@@ -227,7 +227,7 @@ inline publish(s, line, lines, number)
 inline publish_second(s)
 {
 #ifdef MUTANT_SEQUENCE_IN_FIRST_LINE_ONLY
-	/* It has user data there, which may look like anything. */
+	/* The second line has user data in its place, which may look like any number. */
 	atomic {
 		sequence_buffer[TWO(s, 1)] = SEQUENCE(position + 1, 1);
 		body_buffer[TWO(s, 1)] = SLOT_AT(position + 1) * 64 + BODY(s, appended[s], 1)
@@ -274,7 +274,7 @@ proctype sender(byte me)
 			:: won ->
 				publish_lines(me);
 				if
-				:: atomic { skip; store_intent(me, ELSEWHERE) } /* it appends to another's queue */
+				:: atomic { skip; store_intent(me, ELSEWHERE) } /* it appends to the queue of another receiver */
 				:: true
 				fi;
 				atomic { won = false; k = 0; position = 0 }
@@ -291,7 +291,7 @@ proctype sender(byte me)
 	}
 }
 
-/* They die in the end at the latest: there may be nothing left to die of. */
+/* They die in the end at the latest: a sender that has ended can still die. */
 active proctype killer()
 {
 	skip;
@@ -305,7 +305,7 @@ active proctype killer()
 
 /* --- the receiver --- */
 
-byte h; /* its own head; `head` follows */
+byte h; /* its private head; `head` follows */
 
 #define PUBLISHED (sequence[SLOT_AT(h)] != 0 && POSITION_OF(sequence[SLOT_AT(h)]) == h)
 #define COVERS(s) (intent[s] != ELSEWHERE && h >= POSITION_OF(intent[s]) && \
@@ -319,7 +319,7 @@ inline deliver(from)
 	delivered[from]++
 }
 
-/* Before the next record, or after some. */
+/* The head is published before the next record, or after several. */
 inline publish_head()
 {
 	if
@@ -328,7 +328,7 @@ inline publish_head()
 	fi
 }
 
-/* Only to have fewer states: nobody looks at it again. */
+/* No process reads it again; clearing it only makes fewer states. */
 inline clear(position)
 {
 	sequence[SLOT_AT(position)] = 0;
@@ -357,7 +357,7 @@ inline copy(position)
 	second = 0
 }
 
-/* A line without number was left by a sender that died before it had published its first. */
+/* A line without a number is of a sender that died before it had published the first line of its record. */
 inline consume_one()
 {
 	atomic {
@@ -394,7 +394,7 @@ inline consume_one()
 #define PUBLISHED_MEANWHILE PUBLISHED
 #endif
 
-/* Repeated until a line has come or one is passed over; failing passes change nothing, and are left out. */
+/* Repeated until a line has come or one is passed over.  Attempts that fail change nothing and are left out. */
 inline recover()
 {
 #ifndef MUTANT_RECOVER_NEVER
@@ -426,7 +426,7 @@ inline recover()
 #endif
 }
 
-/* A peer that has died is forgotten when everything that may be its own has been consumed. */
+/* The receiver forgets a dead peer when it has consumed everything that may be of that peer. */
 #ifdef MUTANT_FORGOTTEN_AT_ONCE
 #define NOTHING_FROM_IT true
 #else

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One long message copied by two processes (transports/node/node_split.c, and who ends a read in node_read.c): its reader
- * takes chunks from the front, the helper, from whom the message comes, writes chunks from the back.
+ * One long message copied by two processes (transports/node/node_split.c; node_read.c ends a read): the reader takes chunks
+ * from the front; the helper, which is the sender of the message, writes chunks from the back.
  *
  *     -DGENERATIONS=n  how often the claim is used
- *     -DMUTANT_...     one thing wrong, see run.sh; verification has to fail
+ *     -DMUTANT_...     one error, see run.sh; verification has to fail
  *
  * Modelled: the three words of a claim; node_split_open(), node_split_take(), node_split_close(), node_split_result(),
- * node_read_settle(); take_from_back(), help_with(), tell_reader(); and a reader that sleeps until the last chunk is there
- * (node_arm(), node_attend()).  Two processes help, each with any of the generations.  They read what they were asked
- * late or never, do something else instead of the next chunk, stop between taking and writing for any time or for ever, fail
- * to write; one dies at any step.  A read may fail: then it takes all that is left, and waits as ever.  Not modelled:
- * what chunks there are and what a helper checks; the queue, by which one is told (node_queue.pml, node_attention.pml).
+ * node_read_settle(); take_from_back(), help_with(), tell_reader(); and a reader that sleeps until the last chunk is written
+ * (node_arm(), node_attend()).  Two processes help, each with any of the generations.  A helper reads the request late or
+ * never, does something else instead of the next chunk, stops between taking and writing for some time or for good, or fails
+ * to write; one helper dies at any step.  A read may fail: then the reader takes all chunks that are left, and waits as
+ * usual.  Not modelled: the sizes of chunks and what a helper checks; the queue that carries requests (node_queue.pml,
+ * node_attention.pml).
  *
  * Claimed: no chunk is written after the reader has ended that generation; none is written twice, unless the read has
- * failed; a generation that ended well has all of them; a helper takes nothing of a generation that has ended; and
- * whenever nobody can do anything any more (process `rest`), the reader is through, unless a living helper has stopped
- * over a chunk.
+ * failed; a generation that ended well has all of its chunks; a helper takes nothing of a generation that has ended; and
+ * whenever no process can take a step any more (process `rest`), the reader has ended all generations, unless a living helper
+ * has stopped over a chunk.
  *
- * Memory.  What a helper writes is seen late, at the latest when a release store, which flushes it, is seen.  `done` and
- * the reader's going to sleep are buffered where they are not sequentially consistent.  The claim's opening is published
- * with the record that asks for help, and needs no buffer.
+ * Memory.  A helper's writes become visible late, at the latest with a release store, which flushes them.  `done` and the
+ * reader's store of `asleep` are buffered where they are not sequentially consistent.  The record that asks for help publishes
+ * the opened claim, which needs no buffer.
  */
 #ifndef GENERATIONS
 #define GENERATIONS 2
@@ -39,11 +40,11 @@ bool asleep, doorbell;                               /* the reader's attention, 
 
 /* --- buffers --- */
 
-byte written[HELPERS];                  /* 1 + a chunk that is not seen yet */
+byte written[HELPERS];                  /* 1 + a chunk that is not visible yet */
 byte buffered_generation, buffered_done; /* of `done`; 0: nothing */
 bool asleep_buffered;
 
-bool copied[CHUNKS]; /* is at the destination, of this generation */
+bool copied[CHUNKS]; /* the chunk of this generation is at the destination */
 
 inline flush_chunk(h)
 {
@@ -104,7 +105,7 @@ inline take()
 	chunk = CHUNKS - back + 1
 }
 
-/* 1 + a chunk in `chunk`; 0: there is none. */
+/* The outcome is in `chunk`: 1 + a chunk, or 0 for none. */
 inline take_from_back()
 {
 #ifdef MUTANT_TAKEN_BY_STORE
@@ -124,7 +125,7 @@ inline take_from_back()
 		seen = false
 	}
 #else
-	atomic { /* the compare-and-swap that succeeds, or the load after which none is tried */
+	atomic { /* the compare-and-swap that succeeds, or a load that shows that there is nothing to take */
 		if
 		:: SAME_GENERATION && !FULL -> take()
 		:: else
@@ -141,7 +142,7 @@ inline write_chunk(h)
 inline count_done(h)
 {
 	atomic {
-		skip; /* a guard: an "else" that comes first would mean the other options too */
+		skip; /* a guard: an "else" at the beginning would be about the caller's other options too */
 #ifndef MUTANT_DONE_RELAXED
 		flush_chunk(h);
 #endif
@@ -160,7 +161,7 @@ inline tell_reader()
 {
 #ifndef MUTANT_READER_NOT_TOLD
 	if
-	:: ends_generation == mine && FULL -> /* else the reader has something to take yet */
+	:: ends_generation == mine && FULL -> /* else the reader still has chunks to take */
 		if
 		:: asleep -> doorbell = true
 		:: else
@@ -172,7 +173,7 @@ inline tell_reader()
 #endif
 }
 
-/* Part of the chunk at most was written. */
+/* At most a part of the chunk was written. */
 inline fail_to_write(h)
 {
 #ifdef MUTANT_FAILED_AFTER_DONE
@@ -205,7 +206,7 @@ end_stopped:		false
 		:: fail_to_write(h); tell_reader(); break
 		fi;
 		chunk = 0
-	:: break /* nobody waits here any more, or the help was forgotten for newer ones */
+	:: break /* the reader has ended the generation, or newer requests have replaced this one */
 	od;
 	atomic { chunk = 0; count = 0; mine = 0 }
 }
@@ -267,7 +268,7 @@ inline read_chunk(chunk)
 	copied[chunk] = true
 }
 
-/* Until everything is taken. */
+/* Copies until all chunks are taken. */
 inline copy_front()
 {
 	do
@@ -276,7 +277,7 @@ inline copy_front()
 #ifdef MUTANT_FAILED_READ_TAKES_NOTHING
 	:: atomic { !FULL -> broken = true; break }
 #else
-	:: atomic { !FULL -> broken = true; front = CHUNKS - back } /* it has failed */
+	:: atomic { !FULL -> broken = true; front = CHUNKS - back } /* the read has failed */
 #endif
 	:: FULL -> break
 	od
@@ -288,7 +289,7 @@ inline copy_front()
 #define ALL_DONE (chunks_done == back)
 #endif
 
-/* Going to sleep, and until the doorbell is written to. */
+/* The reader goes to sleep until the doorbell is written to. */
 inline sleep()
 {
 #ifdef MUTANT_ASLEEP_AFTER_LOOKING
@@ -321,7 +322,7 @@ inline wait_for_helper()
 #ifdef MUTANT_ENDED_BY_TIMEOUT
 	:: true -> broken = true; break
 #endif
-	:: dead[with] -> broken = true; break /* the rest of it cannot be had any more */
+	:: dead[with] -> broken = true; break /* the rest of the message is lost */
 	:: !ALL_DONE && !dead[with] -> sleep()
 	od
 }

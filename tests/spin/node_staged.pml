@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Long messages that are copied through the source's slabs (transports/node/node_pull.c, and who ends a read in node_copy.c):
- * their reader asks for a stretch at a time, the source copies it piece by piece into slabs, the reader out of them.
+ * Long messages that are copied through the source's slabs (transports/node/node_pull.c; node_copy.c ends a read): the reader
+ * asks for a stretch at a time, the source copies it piece by piece into slabs, and the reader copies the pieces out of them.
  *
- *     -DCROSS=0        the reader cannot read the source's memory, so there is nothing to lose patience for
- *     -DREADS=n        how many messages are under way at a time
- *     -DMESSAGES=n     how many there are in all
- *     -DMUTANT_...     one thing wrong, see run.sh; verification has to fail
+ *     -DCROSS=0        the reader cannot read the source's memory, so it has nothing to do instead of waiting
+ *     -DREADS=n        messages under way at a time
+ *     -DMESSAGES=n     messages in all
+ *     -DMUTANT_...     one error, see run.sh; verification has to fail
  *
  * Modelled: node_read(), node_pull_ask(), node_pulled_piece(), node_read_alone(), node_read_end(), node_copies_peer_lost();
- * node_pull_asked(), send_piece(), send_refusal(), and which slabs are free.  The source computes (and refuses what is
- * optional), does something else for any time, stops for ever or dies at any step; the reader finds no room in its
- * queue, loses patience whenever it may, and fails by itself.  Not modelled: the queues (node_queue.pml), who wakes whom
- * (node_attention.pml), help (node_split.pml), what a misbehaving peer says.
+ * node_pull_asked(), send_piece(), send_refusal(), and which slabs are free.  The source computes (and refuses optional
+ * requests), does something else for any time, stops for good or dies at any step.  The reader finds no room in the source's
+ * queue, times out at any moment when it may, and fails by itself.  Not modelled: the queues (node_queue.pml), wake-ups
+ * (node_attention.pml), help (node_split.pml), malformed messages of a peer.
  *
- * Claimed: a message that ended well has all of its bytes, each written once, and the right ones; it ends once; nothing is
- * written to its memory when it has ended; the source copies nothing that it has deregistered, keeps no more requests than
- * there are reads, and gives no peer more than AHEAD slabs; no honest piece is taken for a lie; and whenever nobody can do
- * anything any more (process `rest`), all messages have ended, unless the source has stopped and nobody can do without it.
+ * Claimed: a message that ended well has all of its bytes, each written once and right; it ends once; nothing is written to
+ * its memory after it has ended; the source copies nothing that it has deregistered, keeps at most as many requests as
+ * there are reads, and gives a peer at most AHEAD slabs; the reader refuses no piece of an honest source; and whenever no process
+ * can take a step any more (process `rest`), all messages have ended, unless the source has stopped and CROSS is 0.
  *
- * Memory.  What the source writes into a slab is seen late, at the latest when the record that names it is published (a
- * release store).  The reader's head is a release store behind its copy.
+ * Memory.  The source's writes into a slab become visible late, at the latest with the release store that publishes the
+ * record that names the slab.  The reader stores its head, with release, after its copy.
  */
 #ifndef CROSS
 #define CROSS 1
@@ -75,7 +75,7 @@ active proctype killer()
 {
 	if
 	:: dead = true
-	:: stops = true /* and dies no more: that would be to die later */
+	:: stops = true /* it does not die later: that would be the case of a late death */
 	:: true
 	fi
 }
@@ -87,7 +87,7 @@ typedef request {
 	byte generation, message, at, until;
 };
 request requests[READS];
-byte surplus; /* requests for reads that have another */
+byte surplus; /* requests for a read that has another request already */
 
 #define IN_USE (used[0] + used[1] + used[2])
 #ifdef MUTANT_AHEAD_NOT_BOUNDED
@@ -211,11 +211,11 @@ typedef reading {
 	bool alone;
 };
 reading reads[READS];
-bool lost; /* the reader has learnt that the source is dead */
+bool lost; /* the reader knows that the source is dead */
 
 #define MESSAGE(r) reads[r].message
 
-/* A piece, from wherever. */
+/* Copies a piece, out of a slab or from the source's memory. */
 inline copy(r, value)
 {
 	assert(!ended[MESSAGE(r)]);
@@ -312,7 +312,7 @@ inline advance(r)
 	fi
 }
 
-/* Without room for the request it is blocked. */
+/* A read is blocked without room for its request. */
 #define ADVANCES(r) (reads[r].state == READY && (nfull(asked) || reads[r].alone || CROSS))
 
 #ifdef MUTANT_GENERATION_NOT_COMPARED
@@ -348,7 +348,7 @@ inline take_piece(r)
 	fi
 }
 
-/* The head moves on: the slab is the source's again. */
+/* The head passes the record: the source may use the slab again. */
 inline free_slab()
 {
 	if
@@ -413,7 +413,7 @@ end:	do
 	:: atomic { IMPATIENT(1) -> read_alone(1) }
 #endif
 #ifndef MUTANT_DEATH_NOT_TOLD
-	/* When what it had sent is consumed. */
+	/* After everything that the source has sent is consumed. */
 	:: atomic { dead && empty(pulled) && !lost -> lost = true; lose(0);
 #if READS > 1
 		lose(1)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ownership word of offload/own.c: two hosts that call, the NIC thread, and who closes the interface.
+ * The ownership word of offload/own.c: two hosts that call, the NIC thread, and a thread that closes the interface.
  *
  *     (nothing)       shared mode: the NIC thread takes ownership now and then, as hosts do
- *     -DDEDICATED     it keeps ownership, and sleeps with it (SLEEPING)
- *     -DCLAIM         host 1 wants the engine itself, as fork does: a claim
- *     -DMUTANT_...    one thing wrong, see the list in run.sh; verification has to fail
+ *     -DDEDICATED     the NIC thread keeps ownership, and sleeps with it (SLEEPING)
+ *     -DCLAIM         host 1 needs ownership itself, as fork does: a claim
+ *     -DMUTANT_...    one error, see the list in run.sh; verification has to fail
  *
  * Claimed: one owner at a time; every command runs exactly once, on the arguments its caller wrote and on the engine
  * as the previous owner left it; every caller returns, with its own result or because the interface is closed (no
  * invalid end state: all processes end); FREE never comes with a command; the NIC thread never falls asleep over a
- * command, and is woken at most once for each sleep.  Whoever gives back has served at most PATIENCE times those who
- * waited; after the first time (PTL_SPIN is over at any moment) it may hand on, and in the end it does.
+ * command, and is woken at most once for each sleep.  An owner that gives back serves the waiting commands at most PATIENCE
+ * times; after the first time (PTL_SPIN may be over at any moment) it may hand ownership on, and in the end it does.
  *
- * Memory.  Stores are buffered in their thread until they are flushed at any time, in any order: weaker than x86,
- * where they leave in order.  An operation with release semantics, and a system call, flushes those of its thread
- * first; a relaxed or acquire one does not.  Read-modify-writes act on memory.  So what release (and x86) forbids is
- * covered, and what acquire forbids is not: loads happen in program order.  `own` needs no buffer: nothing but
- * read-modify-writes ever changes it.
+ * Memory.  Stores are buffered in their thread and flushed at any time, in any order: weaker than x86, where they
+ * leave in order.  An operation with release semantics, and a system call, flushes the buffer of its thread first; a
+ * relaxed or acquire operation does not.  Read-modify-writes act on memory.  So the model covers what release (and x86)
+ * forbids, but not what acquire forbids: loads happen in program order.  `own` needs no buffer: only read-modify-writes
+ * change it.
  */
 #define HOSTS 2
 #ifdef DEDICATED
@@ -36,8 +36,8 @@
 mtype = { FREE, HOST, THREAD, SLEEPING, DEAD };
 
 /*
- * The word: state and newest command; command c + 1 belongs to thread c and lives on its stack: reused at every call.  The
- * NIC thread's is a claim.
+ * The word: state and newest command.  Command c + 1 belongs to thread c and is on its stack, which every call uses again.
+ * The command of the NIC thread is a claim.
  */
 mtype own = FREE;
 byte head;
@@ -59,7 +59,7 @@ byte waiting;
 #define RESULT(c) (HOSTS + (c))
 #define NEXT(c) (2 * HOSTS + (c))
 #define STATE(c) (2 * HOSTS + THREADS + (c))
-#define ENGINE (2 * HOSTS + 2 * THREADS) /* all that owners read and write: how often it was touched */
+#define ENGINE (2 * HOSTS + 2 * THREADS) /* stands for all that owners read and write: how often it was touched */
 #define PLACES (2 * HOSTS + 2 * THREADS + 1)
 
 byte memory[PLACES];
@@ -111,7 +111,7 @@ end:	do
 	od
 }
 
-/* What of a read-modify-write the mutants weaken. */
+/* The release semantics of read-modify-writes, which mutants weaken. */
 #ifdef MUTANT_PUSH_RELAXED
 #define PUSH_RELEASE(t) skip
 #else
@@ -139,7 +139,7 @@ byte owners;         /* threads that believe to own */
 byte touched;        /* true value of ENGINE */
 byte asked[HOSTS];   /* argument of the command under way */
 bool ran[HOSTS];     /* it has run */
-bool wake_due;       /* the NIC thread sleeps and nobody has undertaken to wake it */
+bool wake_due;       /* the NIC thread sleeps and no host is about to wake it */
 bool early;          /* the interface is closed while hosts still call */
 
 #define FREE_MEANS_EMPTY assert(own != FREE || (head == 0 && waiting == 0))
@@ -265,7 +265,7 @@ inline tell_granted(t, c)
 	}
 }
 
-/* The state changes under those who push; the backlog goes along. */
+/* The state changes while others push; the new owner has the backlog, too. */
 inline hand_on(t, owner)
 {
 	atomic { owners--; shift(chosen) };
@@ -277,7 +277,7 @@ inline hand_on(t, owner)
 	tell_granted(t, chosen)
 }
 
-/* Those who wait now.  In `lost`: one of them wanted the engine, and has it. */
+/* Serves the commands that wait now.  `lost`: one of them was a claim, and ownership is handed on. */
 inline serve(t, owner)
 {
 	take_waiting(t, owner);
@@ -327,7 +327,7 @@ inline await(c)
 {
 	if
 	:: LOAD(c, STATE(c)) == DONE || LOAD(c, STATE(c)) == GRANTED
-	:: true -> /* patience is over */
+	:: true -> /* it has polled for long enough */
 #ifdef MUTANT_AWAIT_BY_STORE
 		atomic { flush_all(c); memory[STATE(c)] = SLEEPER };
 #else
@@ -357,7 +357,7 @@ inline await(c)
 	fi
 }
 
-/* True in `pushed` if the word was still what the caller had seen. */
+/* `pushed` is true if the word was still as the caller had seen it. */
 inline push(c)
 {
 	atomic { store(c, NEXT(c), seen_head) };
@@ -383,7 +383,7 @@ inline push(c)
 	};
 	if
 	:: wakes ->
-#ifndef MUTANT_PUSH_WAKES_NOBODY
+#ifndef MUTANT_PUSH_WITHOUT_WAKE_UP
 		doorbell = true;
 #endif
 		wakes = false
@@ -482,7 +482,7 @@ inline sleep_as_owner()
 	fi
 }
 
-/* Waits for ownership in its turn. */
+/* The NIC thread waits for its turn to own. */
 inline claim()
 {
 	do
@@ -544,7 +544,10 @@ proctype nic()
 
 #endif
 
-/* nic_close(): stops the NIC thread, then nic_reap().  Either while hosts call, or to let a sleeping NIC thread end. */
+/*
+ * nic_close() stops the NIC thread, then calls nic_reap(): while hosts call, or after their last calls, when the NIC thread may
+ * sleep.
+ */
 active proctype closer()
 {
 	early || returned == HOSTS;
@@ -554,7 +557,7 @@ active proctype closer()
 #ifdef MUTANT_REAP_BY_STORE
 	atomic { own = DEAD; head = 0 };
 #else
-	/* It claims first, as others do, so that it need not wait for a word that is FREE; that is not followed here. */
+	/* The code claims first, as hosts do, and need not wait until the word is FREE; the model leaves that out. */
 	atomic { own == FREE && head == 0 -> own = DEAD };
 #endif
 	dead = true;

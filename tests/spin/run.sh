@@ -118,11 +118,11 @@ job fails own -DCLAIM -DMUTANT_HAND_ON_RELAXED
 for mutant in HAND_ON_RELAXED HAND_ON_BY_STORE SUCCESSOR_NOT_WOKEN; do
 	job fails own -DDEDICATED -DCLAIM -DMUTANT_$mutant
 done
-for mutant in PUSH_RELAXED COMPLETE_RELAXED PUSH_WAKES_NOBODY PUSH_STAYS_ASLEEP SLEEP_BY_STORE WAKE_BY_STORE; do
+for mutant in PUSH_RELAXED COMPLETE_RELAXED PUSH_WITHOUT_WAKE_UP PUSH_STAYS_ASLEEP SLEEP_BY_STORE WAKE_BY_STORE; do
 	job fails own -DDEDICATED -DMUTANT_$mutant
 done
 
-# --- who sleeps, who takes over ---
+# --- which thread sleeps, which takes over ---
 
 job holds sleepers -DNIC=0 -DMESSAGES=2 -DOTHERS=2
 job holds sleepers -DNIC=0 -DHOSTS=3 -DMESSAGES=2
@@ -140,12 +140,12 @@ job holds sleepers -DNIC=1 -DHOSTS=1 -DLOOP=1 -DTIMER=1
 job holds sleepers -DNIC=2 -DHOSTS=1 -DLOOP=1 -DMESSAGES=3
 
 for mutant in ENTER_BLIND ENTER_BLIND_AFTER_DRIVE SLEEP_UNARMED NO_REARMING REARMING_FAILS_SILENTLY \
-	EVENTS_NOT_PASSED_ON SLEEPER_NOT_WOKEN ROLE_NOT_HANDED_ON PUT_TELLS_NOBODY; do
+	EVENTS_NOT_PASSED_ON SLEEPER_NOT_WOKEN ROLE_NOT_HANDED_ON PUT_WITHOUT_REARMING; do
 	job fails sleepers -DNIC=0 -DMESSAGES=2 -DOTHERS=2 -DMUTANT_$mutant
 done
 job fails sleepers -DNIC=0 -DHOSTS=3 -DMESSAGES=2 -DMUTANT_ROLE_PASSED_ON_BY_SLEEPER_ONLY
 job fails sleepers -DNIC=0 -DHOSTS=3 -DMESSAGES=2 -DMUTANT_CLAIM_FORGOTTEN
-job fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_EARLIER_TIMER_WAKES_NOBODY
+job fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_EARLIER_TIMER_WITHOUT_WAKE_UP
 job fails sleepers -DNIC=0 -DTIMER=1 -DMUTANT_ARM_FORGETS_WHAT_TIMERS_DID
 job fails sleepers -DNIC=2 -DTIMER=1 -DMUTANT_ARM_FORGETS_WHAT_TIMERS_DID
 job fails sleepers -DNIC=2 -DMESSAGES=2 -DOTHERS=1 -DMUTANT_EVENTS_NOT_PASSED_ON
@@ -154,13 +154,13 @@ for mutant in POST_ANNOUNCES_NOTHING ARMED_WITHOUT_OWNERSHIP REST_NOT_ANNOUNCED;
 done
 job fails sleepers -DNIC=2 -DHOSTS=1 -DLOOP=1 -DMESSAGES=3 -DMUTANT_ARMED_WITHOUT_OWNERSHIP
 job fails sleepers -DNIC=1 -DHOSTS=1 -DTIMER=1 -DMUTANT_ONE_BELIEF
-for mutant in ATTACH_WAKES_NOBODY ATTACH_WAKES_ONE; do
+for mutant in ATTACH_WITHOUT_WAKE_UP ATTACH_WAKES_ONE; do
 	job fails sleepers -DNIC=1 -DHOSTS=1 -DLATE=1 -DMUTANT_$mutant
 done
 for mutant in NO_FENCE_IN_GO_DEEP NO_FENCE_IN_END_DEEP DEEP_BLINDLY DEEP_NEVER_ENDED DEEP_ENDED_WITHOUT_WAKE; do
 	job fails sleepers -DNIC=1 -DBUFFERS=1 -DMUTANT_$mutant
 done
-job fails sleepers -DNIC=1 -DHOSTS=1 -DMESSAGES=0 -DSTOP=1 -DBUFFERS=1 -DMUTANT_STOP_WAKES_NOBODY
+job fails sleepers -DNIC=1 -DHOSTS=1 -DMESSAGES=0 -DSTOP=1 -DBUFFERS=1 -DMUTANT_STOP_WITHOUT_WAKE_UP
 
 # --- the node transport: its queue ---
 
@@ -172,7 +172,7 @@ for mutant in PUBLISH_RELAXED INTENT_RELAXED RESERVE_RELAXED INTENT_AFTER_RESERV
 	job fails node_queue -DMUTANT_$mutant
 done
 
-# --- who wakes a receiver, and when ---
+# --- when a receiver is woken ---
 
 job holds node_attention -DFALLS_ASLEEP=1
 job holds node_attention -DHOST_POLLED=0
@@ -211,7 +211,7 @@ for mutant in SLAB_FREE_AT_ONCE AHEAD_NOT_BOUNDED PUBLISH_RELAXED HEAD_BEFORE_CO
 	job fails node_staged -DCROSS=0 -DREADS=2 -DMUTANT_$mutant
 done
 
-# --- how processes of a node meet ---
+# --- how processes of a node connect ---
 
 job holds node_meet
 job holds node_meet -DWATCHED=0 -DLOSSES=2 -DCONNECTS=2

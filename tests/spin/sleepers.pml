@@ -1,40 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who sleeps for the engine, and who takes over: waiting hosts (offload/wait.c), the NIC thread (offload/thread.c),
- * arming (offload/own.c) and waking (offload/doorbell.c).
+ * Which thread sleeps for the engine, and which takes over: waiting hosts (offload/wait.c), the NIC thread
+ * (offload/thread.c), arming (offload/own.c) and waking (offload/doorbell.c).
  *
- * Hosts wait for events of two queues, each once and each with a deadline or without; then they compute for ever.
- * Messages arrive for either queue at any time.  Other threads take an event that somebody was woken for, drive once,
- * or put to their own process.  A timer, set by some drive, posts an event when it is due (a put that found nobody).
- * Ownership is a lock here, and what is done under it takes one step: own.pml is about the word.
+ * Hosts wait for events of two queues, each once and each with a deadline or without; then they compute and call no more.
+ * Messages arrive for either queue at any time.  Other threads take an event for which a waiter was woken, drive once, or
+ * put to their own process.  A timer, set by some drive, posts an event when it is due (a put to a process that does not
+ * exist).  Ownership is a lock here, and a critical section is one step: own.pml models the word.
  *
  *     -DNIC=0|1|2     no NIC thread (host mode), shared mode, dedicated mode
  *     -DHOSTS=1|2|3   threads in PtlEQWait
  *     -DMESSAGES=n    that arrive from elsewhere
- *     -DOTHERS=n      things that other threads do
+ *     -DOTHERS=n      actions of other threads
  *     -DTIMER=1       there is a timer
- *     -DLATE=1        the network's transport is attached when somebody may be asleep already
+ *     -DLATE=1        the network's transport is attached when a thread may be asleep already
  *     -DSTOP=1        the NIC thread is told to end (shared mode)
  *     -DLOOP=1        a thread sleeps in an epoll of its own, on the first queue's descriptor (offload/event_fd.c)
  *     -DBUFFERS=1     stores to `lease` and `sleeper` are buffered, see below
- *     -DMUTANT_...    one thing wrong, see run.sh; verification has to fail
+ *     -DMUTANT_...    one error, see run.sh; verification has to fail
  *
- * Claimed, whenever nobody can do anything any more (process `rest`): no message is pending in a transport and no
+ * Claimed, whenever no process can take a step any more (process `rest`): no message is pending in a transport and no
  * timer is due, unless there is no NIC thread and no host waits; no waiter is blocked over an unread event of its
- * queues; if any is blocked, one of them sleeps for the engine, and `sleeper` says so; the NIC thread is parked
- * without a timer only while that is so; there is nothing in a queue whose descriptor somebody sleeps on.  Messages may come
- * last, so this says that there is always somebody who will
- * be woken by them.
+ * queues; if waiters are blocked, one of them sleeps for the engine, and `sleeper` is true; the NIC thread is parked
+ * without a timer only while `sleeper` is true; a queue is empty while a thread sleeps on its descriptor.  A message may
+ * be the last step, so the claim includes that a message always wakes a thread.
  *
- * Endless repetition is no rest, so what can only repeat is cut off: a tick after which the NIC thread would park
- * again without having changed anything does not happen, and whoever finds nothing to do may always sleep.
+ * A process that repeats steps for ever never comes to rest, so the model cuts repetitions off: the NIC thread does not
+ * tick where it would park again without a change, and a thread that finds nothing to do may always sleep.
  *
- * Memory.  With BUFFERS a store to `lease` is seen by others after the next fence, system call or read-modify-write of
- * the NIC thread, or earlier.  A store to `sleeper` is seen by the one thread that reads it without being the owner,
- * the NIC thread in lease(), after the next fence of the host that stored it, or earlier: neither the store's being
- * sequentially consistent nor the release of ownership, which both flush it on x86, is relied on.  All else that is
- * read without ownership is changed by read-modify-writes, or is a futex, which the kernel compares under its lock, or
- * only delays something for a while.
+ * Memory.  With BUFFERS other threads see a store to `lease` after the next fence, system call or read-modify-write of
+ * the NIC thread, or earlier.  One thread reads `sleeper` without ownership, the NIC thread in lease(); it sees a store
+ * after the next fence of the host that stored it, or earlier.  The model does not rely on the store's sequential
+ * consistency or on the release of ownership, which both flush it on x86.  Everything else that is read without
+ * ownership is changed by read-modify-writes, or is a futex, which the kernel compares under its lock, or delays
+ * something only for a while.
  */
 #ifndef NIC
 #define NIC 1
@@ -70,11 +69,11 @@
 /* --- the engine --- */
 
 bool owned;               /* by the NIC thread for more than one step */
-bool needs_rearm;           /* since it was taken something happened that arm() has to be asked about */
+bool needs_rearm;           /* since ownership was taken something happened that needs another arm() */
 byte pending[2];          /* in the transport, by the queue they are for */
-bool armed, readable;     /* the transport's descriptor: it will tell of what comes; it tells */
+bool armed, readable;     /* the transport's descriptor: becomes readable by the next arrival; is readable */
 byte unread[2];           /* events */
-bool timer, due, was_set; /* there is one; its time has come; it was set once */
+bool timer, due, was_set; /* a timer is set; its time has come; it was set once */
 #if LATE
 bool attached;
 #else
@@ -83,8 +82,8 @@ bool attached;
 #define NOTHING_PENDING (!attached || pending[0] + pending[1] == 0)
 
 #if LOOP
-bool announced = true;    /* the first queue's descriptor is readable; at first it is */
-bool polled;              /* the loop drives, and looks at that queue next */
+bool announced = true;    /* the first queue's descriptor is readable, as it is at first */
+bool polled;              /* the loop drives, and polls that queue next */
 #endif
 
 bool sleeper;             /* a host sleeps for the engine */
@@ -93,44 +92,44 @@ bool host_believes;       /* the host that sleeps knows of the timer */
 #ifdef MUTANT_ONE_BELIEF
 #define nic_believes host_believes
 #else
-bool nic_believes;        /* the NIC thread that sleeps does */
+bool nic_believes;        /* the NIC thread that sleeps knows of the timer */
 #endif
 bool host_doorbell, nic_doorbell; /* eventfds */
 
 byte hosts_waiting;
 bool host_drove;          /* host_drives has moved since the NIC thread looked */
-mtype = { TICKING, DEEP }; /* OUT is the same as TICKING to all who look */
+mtype = { TICKING, DEEP }; /* readers treat OUT as TICKING */
 mtype lease = TICKING;
-bool parked;              /* waits for its doorbell without a timer */
+bool parked;              /* the NIC thread waits for its doorbell without a timer */
 #if STOP
 bool stop, nic_ended;
 #else
 #define stop false
 #endif
 #if BUFFERS
-mtype lease_buffer;       /* stored by the NIC thread, not seen by others yet; 0: nothing */
-bool sleeper_seen;        /* what the NIC thread can see of `sleeper` without owning */
+mtype lease_buffer;       /* stored by the NIC thread, not visible to others yet; 0: nothing */
+bool sleeper_seen;        /* `sleeper` as the NIC thread sees it without ownership */
 #else
 #define sleeper_seen sleeper
 #endif
 
 /* struct waiter, by host */
 bool registered[3], role[3], notified[3];
-bool fresh[3];   /* notified by this owner: not yet collected */
+bool fresh[3];   /* notified by this owner, not collected yet */
 bool blocked[3]; /* in futex_wait(woken) */
 bool claimed[3];
-#define NOBODY 3
-byte looking = NOBODY; /* the host that drives and looks at its queues next */
+#define NONE 3
+byte looking = NONE; /* the host that drives and polls its queues next */
 
 /*
- * Guard of a command, which is one atomic step.  Only the NIC thread owns for longer; it lets commands in where it
- * drains, and what they leave to be settled and woken is its business then.
+ * Guard of a command, which is one atomic step.  Only the NIC thread owns for longer.  It admits commands where it drains;
+ * then the NIC thread rearms and wakes for them.
  */
 #if NIC == 1
 bool draining, served;
 #define OWN (!owned || draining)
 #else
-bool served; /* dedicated mode: a command since the NIC thread drained last */
+bool served; /* dedicated mode: a command ran after the NIC thread drained last */
 #define OWN true
 #endif
 
@@ -138,7 +137,7 @@ bool served; /* dedicated mode: a command since the NIC thread drained last */
 
 #define SLUMBERS(h, q) (registered[h] && !notified[h] && WAITS(h, q))
 #define WAITER(h, q) :: SLUMBERS(h, q) && !LEFT_TO_LOOKER(q) -> notified[h] = true; fresh[h] = true
-#define LEFT_TO_LOOKER(q) (looking != NOBODY && !claimed[looking % 3] && WAITS(looking, q))
+#define LEFT_TO_LOOKER(q) (looking != NONE && !claimed[looking % 3] && WAITS(looking, q))
 
 inline notify(q)
 {
@@ -194,10 +193,10 @@ inline wake_sleeper()
 	wake_owed = false
 }
 
-/* Both may be asleep, and both do not know of a descriptor that is new. */
+/* A host and the NIC thread may be asleep, and neither waits on a descriptor that is new. */
 inline wake_all()
 {
-#if defined(MUTANT_ATTACH_WAKES_NOBODY)
+#if defined(MUTANT_ATTACH_WITHOUT_WAKE_UP)
 	skip
 #elif defined(MUTANT_ATTACH_WAKES_ONE)
 	wake_owed = true;
@@ -219,7 +218,7 @@ inline wake_one(h)
 
 #define TO_WAKE (wake[0] || wake[1] || wake[2])
 
-/* After the critical section. */
+/* Runs after the critical section. */
 inline wake_up()
 {
 	if
@@ -241,7 +240,7 @@ inline run_timer()
 	post(0)
 }
 
-/* One message, or all of them, or some. */
+/* Delivers one message, or several, or all. */
 inline drive()
 {
 	needs_rearm = true;
@@ -254,22 +253,22 @@ inline drive()
 	od;
 #if TIMER
 	if
-	:: timer && due -> run_timer() /* every so many drives */
+	:: timer && due -> run_timer() /* not at every drive */
 	:: !was_set -> timer = true; was_set = true
 	:: true
 	fi
 #endif
 }
 
-/* `h` looks at its queues next, or is NOBODY. */
+/* `h` polls its queues next, or is NONE. */
 inline drive_and_look(h)
 {
 	looking = h;
 	drive();
-	looking = NOBODY
+	looking = NONE
 }
 
-/* The outcome is in `armed`; then the thread may sleep, if it wakes by `timer`. */
+/* The outcome is in `armed`: the thread may sleep, if `timer` wakes it, too. */
 inline arm()
 {
 	armed = false;
@@ -284,7 +283,7 @@ inline arm()
 	fi
 }
 
-#ifdef MUTANT_EARLIER_TIMER_WAKES_NOBODY
+#ifdef MUTANT_EARLIER_TIMER_WITHOUT_WAKE_UP
 #define EARLIER_TIMER false
 #else
 #define EARLIER_TIMER (timer && !(sleeper -> host_believes : nic_believes))
@@ -310,11 +309,11 @@ inline rearm_sleeper()
 	fi
 }
 
-/* The end of a critical section; what it has to wake up is woken later. */
+/* The end of a critical section; wake_up() follows after it. */
 inline give_back()
 {
 #if NIC == 2
-	served = true; /* it was the NIC thread that ran it, woken if it slept */
+	served = true; /* the NIC thread ran the command, and was woken if it slept */
 	needs_rearm = false;
 	if
 	:: nic_asleep -> nic_asleep = false; nic_doorbell = true
@@ -361,7 +360,7 @@ inline drive_once(h)
 #endif
 }
 
-/* Of a host that drives: `again` if it must not sleep yet. */
+/* For a host that drives; `again` if it must not sleep yet. */
 inline become_sleeper(h)
 {
 	drive_and_look(h);
@@ -412,7 +411,7 @@ inline wait_enter(h)
 
 #define WAKES_UP(h) (registered[h] && notified[h])
 
-/* If nobody sleeps for the engine, one of those who are blocked has to; one that is about to wake up will. */
+/* Without a sleeper one of the blocked waiters becomes it, unless a waiter is about to wake up, which will see to it. */
 inline hand_on()
 {
 	if
@@ -443,7 +442,7 @@ inline pass_on(h)
 #endif
 }
 
-/* Others who are blocked are the leaving host's business, until it sleeps again or returns. */
+/* The leaving host is responsible for the other blocked waiters until it sleeps again or returns. */
 inline wait_leave(h)
 {
 	registered[h] = false;
@@ -505,7 +504,7 @@ inline block(h)
 	:: again -> again = false
 	:: else ->
 		if
-		:: late = true /* it will be its deadline that wakes it, unless something else does before */
+		:: late = true /* its deadline wakes it, unless something else does before */
 		:: true
 		fi;
 		if
@@ -514,7 +513,7 @@ inline block(h)
 end_sleeper:		watches && readable || host_doorbell || until && due || late;
 			host_doorbell = false
 		:: else ->
-			atomic { blocked[h] = !notified[h] }; /* every notified waiter that is no sleeper was woken */
+			atomic { blocked[h] = !notified[h] }; /* each notified waiter but the sleeper was woken */
 end_blocked:		!blocked[h] || late
 		fi;
 		atomic { OWN; wait_leave(h); give_back(); late = false; until = false; watches = false };
@@ -565,16 +564,16 @@ proctype host(byte me)
 		drive_once(me);
 		if
 		:: work -> work = false
-		:: !work -> atomic { take(me); break } /* it was its deadline */
+		:: !work -> atomic { take(me); break } /* its deadline has passed */
 		:: !work -> block(me)
-		:: !work /* looks again */
+		:: !work /* it polls again */
 		fi
 	od;
 	leave_in_order(me);
 	hosts_waiting--
 }
 
-/* Threads that never wait.  PtlEQGet takes an event that somebody was woken for, or drives. */
+/* Threads that never wait.  PtlEQGet takes an event for which a waiter was woken, or drives. */
 #if OTHERS
 active proctype others()
 {
@@ -587,16 +586,16 @@ active proctype others()
 	:: atomic { acts < OTHERS && unread[0] > 0 -> unread[0]--; acts++ }
 	:: atomic { acts < OTHERS && unread[1] > 0 -> unread[1]--; acts++ }
 	:: atomic { acts < OTHERS -> acts++; host_drove = (NIC == 1) };
-		drive_once(NOBODY);
+		drive_once(NONE);
 		work = false
-	:: atomic { /* a put to this process itself: in the transport, but no descriptor tells */
+	:: atomic { /* a put to this process itself: in the transport, but no descriptor becomes readable */
 			acts < OTHERS && OWN;
 			acts++;
 			if
 			:: pending[0]++
 			:: pending[1]++
 			fi;
-#ifndef MUTANT_PUT_TELLS_NOBODY
+#ifndef MUTANT_PUT_WITHOUT_REARMING
 			needs_rearm = true;
 #endif
 			give_back()
@@ -607,12 +606,12 @@ active proctype others()
 #endif
 
 /*
- * A loop on the first queue: PtlEQGet; then it sleeps, or if there was an event perhaps not.  LOOP times it is something
- * else that wakes it.
+ * A loop on the first queue: PtlEQGet, then sleep; after an event the loop may call again instead.  LOOP times something else
+ * wakes it.
  */
 #if LOOP
 
-/* Finds nothing, says the queue.  Under ownership, so that nothing comes between that and the descriptor. */
+/* The queue was empty.  Under ownership, so that no event is posted before the descriptor is reset. */
 inline look_at_announced()
 {
 #ifdef MUTANT_ARMED_WITHOUT_OWNERSHIP
@@ -879,7 +878,7 @@ end_parked:		nic_doorbell;
 end_ticking:		hosts_waiting == 0 || host_drove || sleeper_seen || stop || nic_doorbell;
 			nic_doorbell = false;
 			if
-			:: hosts_waiting == 0 -> break /* a peer writes to the late doorbell */
+			:: hosts_waiting == 0 -> break /* a peer has written to the late doorbell */
 			:: true
 			fi
 		fi;
@@ -923,7 +922,7 @@ active proctype nic()
 active proctype stopper()
 {
 	stop = true;
-#ifndef MUTANT_STOP_WAKES_NOBODY
+#ifndef MUTANT_STOP_WITHOUT_WAKE_UP
 	nic_doorbell = true
 #endif
 }
