@@ -366,6 +366,8 @@ group_clients()
 
 group_layers()
 {
+	need mpirun=openmpi-bin "/usr/lib/*/openmpi/include/mpi.h=libopenmpi-dev" ||
+		skip "programs of MPI compared with Open MPI" "no libopenmpi-dev"
 	suite release layers
 	[ $nightly = no ] || suite address layers
 	[ $nightly = no ] || suite thread layers

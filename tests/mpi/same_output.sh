@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # usage: same_output.sh MINIMPIRUN PROGRAM SOURCE
-# Runs a program of examples/minimpi with 1, 2 and 4 ranks over node and with 2 over ofi:tcp: it must succeed and print the same
+# Runs a program of examples/minimpi with 1, 2 and 4 ranks over node and with 2 and 4 over ofi:tcp: it must succeed and print the same
 # each time, and the same as SOURCE compiled by mpicc and started by mpirun with 2 and 4 ranks.  Where these are not installed
 # or do not work the comparison with them is skipped (exit status 77), after all others.
 set -u
@@ -34,9 +34,11 @@ skip() # REASON
 one=$(run node 1) || exit 1
 two=$(run node 2) || exit 1
 four=$(run node 4) || exit 1
-tcp=$(run ofi:tcp 2) || exit 1
+two_tcp=$(run ofi:tcp 2) || exit 1
+four_tcp=$(run ofi:tcp 4) || exit 1
 echo "$two"
-compare "ofi:tcp, 2 ranks," "$tcp" "$two"
+compare "ofi:tcp, 2 ranks," "$two_tcp" "$two"
+compare "ofi:tcp, 4 ranks," "$four_tcp" "$four"
 case $source in
 */ring.c) ;; # its result is its number of ranks
 *)

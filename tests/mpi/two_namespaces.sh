@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# usage: two_namespaces.sh PROGRAM...
-# Runs each program of MPI as two ranks over ofi:tcp, each rank in a network namespace of its own.  Namespaces need root and ip:
-# otherwise it is skipped (exit status 77).
+# usage: two_namespaces.sh [--like MINIMPIRUN] PROGRAM...
+# Runs each program of MPI as two ranks over ofi:tcp, each rank in a network namespace of its own; with --like it must print what
+# it prints as two ranks that MINIMPIRUN starts here, over node.  Namespaces need root and ip: otherwise it is skipped (exit status
+# 77).
 set -eu
+minimpirun=""
+if [ "$1" = --like ]; then
+	minimpirun=$2
+	shift 2
+fi
 
 skip() # REASON
 {
@@ -36,12 +42,24 @@ start() # RANK PROGRAM
 {
 	exec ip netns exec "$name-$1" env PTL_TRANSPORT=ofi:tcp PTL_IFACE="$name" PTL_MY_RID="$1" PTL_NIDMAP="$nids" PTL_PIDMAP=4301:4302 "$2"
 }
-for program; do
-	(start 1 "$program") &
+run() # PROGRAM
+{
+	local other status=0
+	(start 1 "$1") &
 	other=$!
-	status=0
-	(start 0 "$program") || status=$?
+	(start 0 "$1") || status=$?
 	[ $status -eq 0 ] || kill $other 2>/dev/null || :
 	wait $other || status=$?
-	[ $status -eq 0 ] || { echo "$program: status $status"; exit 1; }
+	[ $status -eq 0 ] || echo "$1: status $status"
+	return $status
+}
+
+for program; do
+	if [ -z "$minimpirun" ]; then
+		run "$program"
+		continue
+	fi
+	printed=$(run "$program") || { echo "$printed"; exit 1; }
+	expected=$(PTL_TRANSPORT=node "$minimpirun" -n 2 --fork "$program")
+	[ "$printed" = "$expected" ] || { echo "$program printed: $printed"; echo "expected: $expected"; exit 1; }
 done

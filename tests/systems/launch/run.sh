@@ -60,6 +60,14 @@ comes_late() # N COMMAND...
 	rm -f "$stage/sign" && mkfifo "$stage/sign" && is_done "$@" late "$stage/sign"
 }
 
+# One job, not N: its first rank alone prints a line with PATTERN.
+says_once() # PATTERN COMMAND...
+{
+	local pattern=$1
+	shift
+	run "$@" && [ "$(grep -c "$pattern" "$stage/out")" -eq 1 ]
+}
+
 # N processes, each of which believes that it is alone.
 alone() # N COMMAND...
 {
@@ -150,6 +158,20 @@ first_put_tests() # COMMAND...
 	done
 }
 
+# Tests of examples/minimpi and a program that its compiler script makes: the same binaries as without a launcher.
+mpi_tests() # NAME COMMAND...; the command is to be followed by -n and the program
+{
+	local name=$1 ranks
+	shift
+	[ -x "$build/examples/minimpi/minimpicc" ] || { skip "$name: programs of MPI" "examples were not built"; return; }
+	check "$name: minimpicc makes a program" "$build/examples/minimpi/minimpicc" -O2 -o "$stage/mpi-ring" \
+		../../../examples/minimpi/programs/ring.c
+	for ranks in 2 4; do
+		check "$name -n $ranks, a program of MPI" says_once "^$ranks ranks, token " "$@" -n $ranks "$stage/mpi-ring"
+	done
+	check "$name -n 4, each call of MPI" says_once "^[0-9]* passed, 0 failed, 0 skipped" "$@" -n 4 "$build/tests/mpi-test"
+}
+
 mpirun_tests()
 {
 	local transport ranks late what launcher=(mpirun --oversubscribe -x PTL_IFACE)
@@ -177,6 +199,7 @@ mpirun_tests()
 	check "mpirun: efa is refused for other reasons" fails_with "efa: not available" \
 		"${launcher[@]}" -x PTL_TRANSPORT=ofi:efa -n 2 "$job" ready
 	published_tests mpirun "${launcher[@]}"
+	mpi_tests mpirun "${launcher[@]}"
 	bench_tests
 }
 
@@ -242,6 +265,7 @@ slurm_tests()
 	done
 	check "srun: rank and local rank" each_says ", local rank RANK of 2, by its launcher" 2 srun --mpi=pmix -n 2 "$job" exchange
 	published_tests srun srun --mpi=pmix
+	mpi_tests srun srun --mpi=pmix
 	check "srun, ranks that come one after the other" goes_round 3 srun --mpi=pmix -n 3 bash -c "$late" "$ring"
 	for manager in none pmi2; do
 		check "srun --mpi=$manager is an error, not N jobs of one" \
