@@ -184,8 +184,8 @@ int breakdown(struct session *session)
 		    "medians of bursts",
 		    AM_BURST);
 	output_fact("VIA", "%% of overhead in tables 3 and 4 of the document on VIA, us in its table 5");
-	output_fact("target", "of a Split-C get takes no part; where its NIC thread sleeps between the bursts, "
-			      "PtlGetRegion includes waking it");
+	output_fact("target",
+		    "of a Split-C get takes no part but by its NIC thread, which a read before each burst wakes");
 	output_fact("1 KiB in a stream",
 		    "memory copy: each of another place; not explained: of what the layer takes beyond a "
 		    "put; below 0: both overlap");
