@@ -12,6 +12,7 @@
 #include "measure.h"
 #include "output.h"
 #include "sizes.h"
+#include "stage_rows.h"
 
 #define PAUSE_MOST_US 1000.0
 
@@ -85,17 +86,19 @@ static void measure_size(struct session *session, uint64_t size)
 		double overhead[2];
 		measure_overhead(session, size, am_variant(flow, kind),
 				 fmin(10 * half + 4 * AM_BURST * gap, PAUSE_MOST_US), overhead);
-		output_row((union cell[]){{(double)size},
-					  {.text = kinds[kind]},
-					  {.text = flows[flow]},
-					  {half},
-					  {half - us[PUT]},
-					  {kind == AM_KIND_BULK ? NAN : half - overhead[INITIATOR] - overhead[TARGET]},
-					  {overhead[INITIATOR]},
-					  {overhead[TARGET]},
-					  {gap},
-					  {(double)size / gap},
-					  {(double)size / us[PUT_STREAM]}});
+		stage_row(session,
+			  (union cell[]){{(double)size},
+					 {.text = kinds[kind]},
+					 {.text = flows[flow]},
+					 {half},
+					 {half - us[PUT]},
+					 {kind == AM_KIND_BULK ? NAN : half - overhead[INITIATOR] - overhead[TARGET]},
+					 {overhead[INITIATOR]},
+					 {overhead[TARGET]},
+					 {gap},
+					 {(double)size / gap},
+					 {(double)size / us[PUT_STREAM]}},
+			  &(struct run){.exchange = EXCHANGE_AM, .size = size, .variant = am_variant(flow, kind)});
 	}
 }
 
@@ -118,8 +121,9 @@ int am(struct session *session)
 	output_fact("flow control",
 		    "8 credits for each peer; as many for short, medium and bulk apart; or no credits: what finds no "
 		    "room is fetched");
-	output_table(columns, sizeof(columns) / sizeof(columns[0]));
+	stage_rows_open(session, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < count; i++)
 		measure_size(session, sizes[i]);
+	stage_rows_close(session);
 	return 0;
 }

@@ -20,6 +20,10 @@ enum { UNDELIVERED, ECHO, ECHOED, COUNT };
 static am_bundle *bundle;
 static am_endpoint *endpoint;
 static unsigned arguments_of_run; /* of a short message */
+static struct {                   /* --check: what is taken, requests of a stream or replies to an echo */
+	const struct session *session;
+	uint64_t size, alike, taken;
+} checked;
 static struct {
 	struct samples send, receive;
 } overhead;
@@ -55,15 +59,22 @@ static void echo(am_token *token, const uint64_t arguments[AM_ARGUMENTS], void *
 		require(am_reply_bulk(token, ECHOED, data, length, 0, NULL, 0), "bulk reply");
 }
 
-static void take_nothing(am_token *token, const uint64_t arguments[AM_ARGUMENTS], void *data, size_t length)
+static void take(am_token *token, const uint64_t arguments[AM_ARGUMENTS], void *data, size_t length)
 {
 	uint64_t began = layer_clock_now();
 
 	(void)token;
-	(void)arguments;
-	(void)data;
 	(void)length;
 	layer_clock_add(LAYER_HANDLER, began);
+	if (checked.session->load.check)
+		payload_check(checked.session, data ? data : (const void *)arguments, checked.size,
+			      checked.taken++ / checked.alike);
+}
+
+/* How many messages follow each other that are alike, before all of them have been answered. */
+static uint32_t burst_of(const struct run *run)
+{
+	return run->exchange == EXCHANGE_AM_STREAM ? run->window : run->exchange == EXCHANGE_AM_OVERHEAD ? AM_BURST : 1;
 }
 
 static void am_prepare(struct session *session, const struct run *run)
@@ -73,12 +84,16 @@ static void am_prepare(struct session *session, const struct run *run)
 	options.flow = (enum am_flow)(run->variant % AM_FLOWS);
 	options.credits = AM_BURST;
 	arguments_of_run = (unsigned)(run->size + 7) / 8;
+	checked.session = session;
+	checked.size = run->size;
+	checked.alike = burst_of(run);
+	checked.taken = 0;
 	require(am_bundle_create(session->ni, &options, &bundle), "bundle");
 	require(am_endpoint_create(bundle, NUMBER, TAG, &endpoint), "endpoint");
 	require(am_handler_set(endpoint, UNDELIVERED, undelivered), "handler");
 	require(am_handler_set(endpoint, ECHO, echo), "handler");
-	require(am_handler_set(endpoint, ECHOED, take_nothing), "handler");
-	require(am_handler_set(endpoint, COUNT, take_nothing), "handler");
+	require(am_handler_set(endpoint, ECHOED, take), "handler");
+	require(am_handler_set(endpoint, COUNT, take), "handler");
 	require(am_segment_set(endpoint, session->sink, session->sink_size), "segment");
 	require(am_map(endpoint, 0, session->other, NUMBER, TAG), "map");
 }
@@ -92,11 +107,13 @@ static void am_finish(struct session *session, const struct run *run)
 
 static void request(struct session *session, const struct run *run, unsigned handler)
 {
-	const uint64_t arguments[AM_ARGUMENTS] = {0};
+	uint64_t arguments[AM_ARGUMENTS] = {0};
 	int rc;
 
 	switch ((enum am_kind)(run->variant / AM_FLOWS)) {
 	case AM_KIND_SHORT:
+		if (session->load.check)
+			memcpy(arguments, session->source, run->size);
 		rc = am_request(endpoint, 0, handler, arguments, arguments_of_run);
 		break;
 	case AM_KIND_MEDIUM:
@@ -131,6 +148,7 @@ static void await_requests(const struct session *session, uint64_t wanted)
 
 static void round_trip_initiate(struct session *session, const struct run *run, uint32_t iteration)
 {
+	payload_fill(session, session->source, run->size, iteration);
 	request(session, run, ECHO);
 	await_replies(session, iteration + 1);
 }
@@ -143,6 +161,7 @@ static void round_trip_serve(struct session *session, const struct run *run, uin
 
 static void stream_initiate(struct session *session, const struct run *run, uint32_t iteration)
 {
+	payload_fill(session, session->source, run->size, iteration);
 	for (uint32_t i = 0; i < run->window; i++)
 		request(session, run, COUNT);
 	await_replies(session, (uint64_t)(iteration + 1) * run->window);
@@ -156,6 +175,7 @@ static void stream_serve(struct session *session, const struct run *run, uint32_
 /* All replies have arrived when we begin to take them: run.depth says how long we keep from Portals meanwhile, ns. */
 static void overhead_initiate(struct session *session, const struct run *run, uint32_t iteration)
 {
+	payload_fill(session, session->source, run->size, iteration);
 	uint64_t start = monotonic_ns(), began;
 
 	for (int i = 0; i < AM_BURST; i++) {

@@ -16,6 +16,7 @@
 #include "measure.h"
 #include "output.h"
 #include "splitc_exchange.h"
+#include "stage_rows.h"
 
 #define PAUSE_MOST_US 1000.0
 #define BULK_BYTES    1024 /* table 5 */
@@ -71,12 +72,22 @@ static const struct column columns[] = {
 	{"% of overhead", "percent", 1}, {"VIA %", "via_percent", 1}, {"VIA us", "via_us", 1},
 };
 
-static void row(const char *layer, const char *part, const char *operation, double ns, double of, double via_percent,
-		double via_us)
+/* Layer, part and operation; with --nic-timing the stages of `run` if that is not NULL. */
+static void row(struct session *session, const char *const names[3], const struct run *run, double ns, double of,
+		double via_percent, double via_us)
 {
-	output_row((union cell[]){
-		{.text = layer}, {.text = part}, {.text = operation}, {ns}, {100 * ns / of}, {via_percent}, {via_us}});
+	stage_row(session,
+		  (union cell[]){{.text = names[0]},
+				 {.text = names[1]},
+				 {.text = names[2]},
+				 {ns},
+				 {100 * ns / of},
+				 {via_percent},
+				 {via_us}},
+		  run);
 }
+
+#define NAMES(layer, part, operation) ((const char *const[]){layer, part, operation})
 
 static void measure_parts(struct session *session, const struct breakdown *breakdown, double pause_us)
 {
@@ -100,12 +111,12 @@ static void measure_parts(struct session *session, const struct breakdown *break
 	for (size_t i = 0; i < breakdown->count; i++) {
 		const struct part *part = &breakdown->parts[i];
 		if (i == 0 || part->group != part[-1].group)
-			row(breakdown->layer, group_names[part->group], "", sum[part->group], all,
+			row(session, NAMES(breakdown->layer, group_names[part->group], ""), NULL, sum[part->group], all,
 			    breakdown->via_percent[part->group], NAN);
-		row(breakdown->layer, group_names[part->group], part->name, ns[part->part], all, part->via_percent,
-		    NAN);
+		row(session, NAMES(breakdown->layer, group_names[part->group], part->name), NULL, ns[part->part], all,
+		    part->via_percent, NAN);
 	}
-	row(breakdown->layer, "all", "", all, all, 100, NAN);
+	row(session, NAMES(breakdown->layer, "all", ""), &run, all, all, 100, NAN);
 }
 
 static char *new_block(void)
@@ -164,15 +175,15 @@ static struct stream measure_stream(struct session *session)
 }
 
 /* As there: what a message takes beyond a put, and what explains it, a copy and a short message back. */
-static void explain_stream(const struct stream *stream)
+static void explain_stream(struct session *session, const struct stream *stream)
 {
 	const char *const layer = "1 KiB in a stream", *const part = "beyond put";
 	const double beyond = stream->am - stream->put, copy = copy_ns();
 
-	row(layer, part, "memory copy", copy, beyond, NAN, 4);
-	row(layer, part, "short message back", stream->answer, beyond, NAN, 14.5);
-	row(layer, part, "not explained", beyond - copy - stream->answer, beyond, NAN, NAN);
-	row(layer, part, "all", beyond, beyond, NAN, 18.5);
+	row(session, NAMES(layer, part, "memory copy"), NULL, copy, beyond, NAN, 4);
+	row(session, NAMES(layer, part, "short message back"), NULL, stream->answer, beyond, NAN, 14.5);
+	row(session, NAMES(layer, part, "not explained"), NULL, beyond - copy - stream->answer, beyond, NAN, NAN);
+	row(session, NAMES(layer, part, "all"), NULL, beyond, beyond, NAN, 18.5);
 }
 
 int breakdown(struct session *session)
@@ -189,11 +200,12 @@ int breakdown(struct session *session)
 	output_fact("1 KiB in a stream",
 		    "memory copy: each of another place; not explained: of what the layer takes beyond a "
 		    "put; below 0: both overlap");
-	output_table(columns, sizeof(columns) / sizeof(columns[0]));
+	stage_rows_open(session, columns, sizeof(columns) / sizeof(columns[0]));
 	/* Replies have come by then; longer, and the NIC threads would sleep meanwhile. */
 	double pause_us = fmin(4 * AM_BURST * stream.am / 1e3, PAUSE_MOST_US);
 	for (size_t i = 0; i < sizeof(breakdowns) / sizeof(breakdowns[0]); i++)
 		measure_parts(session, &breakdowns[i], pause_us);
-	explain_stream(&stream);
+	explain_stream(session, &stream);
+	stage_rows_close(session);
 	return 0;
 }

@@ -41,8 +41,21 @@ static void completion_prepare(struct session *session, const struct run *run)
 /* The buffer is free again: the other side has answered our last message. */
 static void send_numbered(struct session *session, const struct run *run, uint32_t iteration)
 {
+	payload_fill(session, session->source, run->size - 1, iteration);
 	session->source[run->size - 1] = (char)(iteration + 1);
 	session_put(session, source_md, BITS_DATA);
+}
+
+/*
+ * --check.  The last byte says nothing of those before it, which another thread may write in any order.  Nor is a message here to be
+ * looked at that the next one follows at once, as behind an ACK; but the last of them is.
+ */
+static void check_numbered(const struct session *session, const struct run *run, uint32_t iteration)
+{
+	const bool stays = run->variant != NOTICE_ACK || iteration + 1 == run_iterations(run);
+
+	if (run->variant != NOTICE_BYTE && stays)
+		payload_check(session, session->sink, run->size - 1, iteration);
 }
 
 static void await_numbered(struct session *session, const struct run *run, uint32_t iteration)
@@ -54,11 +67,13 @@ static void await_numbered(struct session *session, const struct run *run, uint3
 	else
 		while (*last != (char)(iteration + 1))
 			cpu_pause();
+	check_numbered(session, run, iteration);
 }
 
 static void completion_initiate(struct session *session, const struct run *run, uint32_t iteration)
 {
 	if (run->variant == NOTICE_ACK) {
+		payload_fill(session, session->source, run->size - 1, iteration);
 		PTL(PtlPut(source_md, PTL_ACK_REQ, session->other, BENCH_PT_INDEX, 0, BITS_DATA, 0, 0));
 		session_wait(session, PTL_EVENT_ACK, iteration + 1);
 	} else {

@@ -20,6 +20,7 @@ static void ping_pong(struct session *master, const struct slaves *slaves, struc
 {
 	slaves_put(slaves, 0, source_md, (int64_t)round.size);
 	session_wait(master, PTL_EVENT_PUT_END, 1);
+	slaves_check(master, round.size);
 }
 
 /* A window of puts, the last of which is answered. */
@@ -87,7 +88,7 @@ int contacted_peers(const struct options *options)
 			measure_size(&master, &slaves, sizes[i], peers);
 	}
 	stage_rows_close(&master);
-	slaves_end(&slaves, &master);
+	slaves_end(&slaves);
 	PtlFini();
 	return 0;
 }

@@ -27,6 +27,7 @@ static void send_and_receive(struct session *master, const struct slaves *slaves
 	for (unsigned i = 0; i < round.active; i++)
 		slaves_put(slaves, i, note_md, (int64_t)round.size);
 	session_wait(master, PTL_EVENT_PUT_END, round.active);
+	slaves_check(master, round.size);
 }
 
 static const struct column columns[] = {
@@ -71,7 +72,7 @@ int hot_spot(const struct options *options)
 	for (size_t i = 0; i < count; i++)
 		measure_size(&master, &slaves, sizes[i]);
 	stage_rows_close(&master);
-	slaves_end(&slaves, &master);
+	slaves_end(&slaves);
 	PtlFini();
 	return 0;
 }

@@ -18,7 +18,7 @@
 #include "slots.h"
 #include "stage_rows.h"
 
-#define BURST 8 /* messages; so few never wait for room */
+#define BURST CHECKED_LEAST /* messages; so few never wait for room */
 
 static struct {
 	struct samples send, receive;
@@ -43,7 +43,7 @@ static void overhead_prepare(struct session *session, const struct run *run)
 {
 	if (run->variant == PORTALS) {
 		source_md = session_bind_silent(session, session->source, run->size);
-		entry = session_attach_sink(session, run->size);
+		entry = session_attach_sink(session, (session->load.check ? BURST : 1) * run->size);
 	} else if (run->variant == LIBFABRIC) {
 		raw_forget(raw_endpoint_for(session, run));
 		post_burst(session, run);
@@ -53,10 +53,13 @@ static void overhead_prepare(struct session *session, const struct run *run)
 	}
 }
 
-static void send_one(struct session *session, const struct run *run)
+/* With --check a burst's messages lie behind each other. */
+static void send_one(struct session *session, const struct run *run, int index)
 {
+	const uint64_t offset = session->load.check ? (uint64_t)index * run->size : 0;
+
 	if (run->variant == PORTALS)
-		session_put(session, source_md, BITS_DATA);
+		PTL(PtlPut(source_md, PTL_NO_ACK_REQ, session->other, BENCH_PT_INDEX, 0, BITS_DATA, offset, 0));
 	else if (run->variant == LIBFABRIC)
 		raw_send(raw_endpoint_for(session, run), session->source, raw_put_size(session, run));
 	else
@@ -66,7 +69,7 @@ static void send_one(struct session *session, const struct run *run)
 static void send_burst(struct session *session, const struct run *run)
 {
 	for (int i = 0; i < BURST; i++)
-		send_one(session, run);
+		send_one(session, run, i);
 }
 
 static void take_burst(struct session *session, const struct run *run, uint32_t iteration)
@@ -82,6 +85,19 @@ static void take_burst(struct session *session, const struct run *run, uint32_t 
 			slot_receive(&session->common->queue[session->peers.role], lines_received++, session->sink);
 }
 
+/* The raw transport's payloads are not ours to check. */
+static void fill_burst(const struct session *session, const struct run *run, uint32_t iteration)
+{
+	if (run->variant == PORTALS)
+		payload_fill(session, session->source, run->size, iteration);
+}
+
+static void check_burst(const struct session *session, const struct run *run, uint32_t iteration)
+{
+	for (int i = 0; run->variant == PORTALS && i < BURST; i++)
+		payload_check(session, session->sink + (size_t)i * run->size, run->size, iteration);
+}
+
 /* Lets the burst leave; none of it is host overhead of a call. */
 static void flush_burst(struct session *session, const struct run *run)
 {
@@ -95,6 +111,7 @@ static void flush_burst(struct session *session, const struct run *run)
  */
 static void overhead_initiate(struct session *session, const struct run *run, uint32_t iteration)
 {
+	fill_burst(session, run, iteration);
 	uint64_t start = monotonic_ns();
 	send_burst(session, run);
 	samples_add(&overhead.send, (double)(monotonic_ns() - start) / BURST);
@@ -104,6 +121,7 @@ static void overhead_initiate(struct session *session, const struct run *run, ui
 	start = monotonic_ns();
 	take_burst(session, run, iteration);
 	samples_add(&overhead.receive, (double)(monotonic_ns() - start) / BURST);
+	check_burst(session, run, iteration);
 	if (iteration + 1 < run_iterations(run))
 		post_burst(session, run);
 }
@@ -111,8 +129,10 @@ static void overhead_initiate(struct session *session, const struct run *run, ui
 static void overhead_serve(struct session *session, const struct run *run, uint32_t iteration)
 {
 	take_burst(session, run, iteration);
+	check_burst(session, run, iteration);
 	if (iteration + 1 < run_iterations(run))
 		post_burst(session, run);
+	fill_burst(session, run, iteration);
 	send_burst(session, run);
 	flush_burst(session, run);
 }

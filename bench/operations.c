@@ -73,6 +73,8 @@ static void sample(enum operation operation, uint64_t start, unsigned calls)
 
 static void operations_prepare(struct session *session, const struct run *run)
 {
+	payload_fill(session, session->source, run->size, 0);
+	payload_fill(session, session->sink, run->size, 1);
 	if (session->peers.role == INITIATOR)
 		return;
 	ptl_md_t sink = session_md(session, session->sink, run->size, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE);
@@ -177,6 +179,8 @@ static void time_posting(struct session *session)
 		PTL(PtlGet(get, session->other, BENCH_PT_INDEX, 0, BITS_DATA, 0));
 	sample(GET, start, BATCH);
 	session_wait(session, PTL_EVENT_REPLY_END, replies + BATCH);
+	payload_check(session, session->sink, MESSAGE_SIZE, 0);
+	payload_fill(session, session->sink, MESSAGE_SIZE, 1);
 	for (int i = 0; i < BATCH; i++)
 		session_put(session, put, BITS_PORT);
 	time_events(session);
@@ -226,13 +230,13 @@ static void operations_initiate(struct session *session, const struct run *run, 
 
 static void operations_finish(struct session *session, const struct run *run)
 {
-	(void)run;
 	if (session->peers.role == INITIATOR) {
 		session_forget(session);
 		get_say_done(session);
 	} else {
 		get_target_finish(session);
 		session_detach(session, sink_entry);
+		payload_check(session, session->sink, run->size, 0);
 	}
 }
 

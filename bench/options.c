@@ -317,7 +317,9 @@ static const struct option_row {
 	[OPTION_START_EVENTS] = {"--start-events", NULL, FLAG(load.start_events), "leave START events on"},
 	[OPTION_WAIT] = {"--wait", "CALL", VALUE(set_wait),
 			 "how events are awaited: eqwait (PtlEQWait) or eqget (a loop of PtlEQGet)"},
-	[OPTION_CHECK] = {"--check", NULL, FLAG(load.check), "verify the payload of every message (times include it)"},
+	[OPTION_CHECK] = {"--check", NULL, FLAG(load.check),
+			  "verify the payload of each message, or of a run's last where the next comes unasked (times "
+			  "include it)"},
 	[OPTION_NIC_TIMING] = {"--nic-timing", NULL, FLAG(load.nic_timing), "where the NIC's time went, at each size"},
 	[OPTION_UNPINNED] = {"--unpinned", NULL, FLAG(unpinned), "let the system choose the CPUs of both processes"},
 	[OPTION_ROWS] = {"--rows", "TEST,...", VALUE(set_rows), "compare: these of its tests only"},

@@ -18,7 +18,8 @@ static struct rm_notice incoming, outgoing;
 static struct rm_place sink_place;
 static uint64_t sink_address; /* the other's */
 static uint64_t handled;
-static char *copy_to; /* where the handler puts a message's bytes; NULL: nowhere */
+static char *copy_to;                   /* where the handler puts a message's bytes; NULL: nowhere */
+static const struct session *looked_at; /* where the handler checks a message's bytes; NULL: nowhere */
 
 struct run rm_run(uint64_t size, enum rm_manner manner, unsigned injection, uint64_t fragment)
 {
@@ -51,6 +52,8 @@ static void take(rm_domain *of, ptl_process_id_t from, void *data, size_t length
 {
 	(void)of;
 	(void)from;
+	if (looked_at)
+		payload_check(looked_at, data, length, handled);
 	if (copy_to)
 		memcpy(copy_to, data, length);
 	handled++;
@@ -94,6 +97,7 @@ static void rm_prepare(struct session *session, const struct run *run)
 	require(rm_handler_set(domain, TAKE, take), "handler");
 	handled = 0;
 	copy_to = manner_of(run) == RM_MANNER_SHORT ? session->sink : NULL;
+	looked_at = manner_of(run) == RM_MANNER_SHORT || manner_of(run) == RM_MANNER_MESSAGE ? session : NULL;
 	control_send(&session->peers, &address, sizeof(address));
 	control_receive(&session->peers, &sink_address, sizeof(sink_address));
 	sink_place = (struct rm_place){SINK, 0};
@@ -106,10 +110,11 @@ static void look_up(const struct session *session, const struct run *run)
 	require(rm_translate(domain, session->other, sink_address, run->size, 60000, &sink_place), "translation");
 }
 
-static void send(const struct session *session, const struct run *run)
+static void send(const struct session *session, const struct run *run, uint32_t iteration)
 {
 	const uint64_t request[] = {SOURCE, run->size};
 
+	payload_fill(session, session->source, run->size, iteration);
 	switch (manner_of(run)) {
 	case RM_MANNER_MESSAGE:
 	case RM_MANNER_SHORT:
@@ -148,6 +153,8 @@ static void receive(const struct session *session, const struct run *run, uint32
 	default:
 		await(&incoming);
 	}
+	if (!looked_at)
+		payload_check(session, session->sink, run->size, iteration);
 }
 
 /* Questions are answered by the interface: the last one's message says that there are no more. */
@@ -170,7 +177,7 @@ static void rm_initiate(struct session *session, const struct run *run, uint32_t
 		return;
 	}
 	expect(session, run);
-	send(session, run);
+	send(session, run, iteration);
 	receive(session, run, iteration);
 }
 
@@ -188,7 +195,7 @@ static void rm_serve(struct session *session, const struct run *run, uint32_t it
 	expect(session, run);
 	if (manner == RM_MANNER_LONG)
 		require(rm_notify(domain, SOURCE, RM_OUTGOING, &outgoing), "notice");
-	send(session, run);
+	send(session, run, iteration);
 	if (manner == RM_MANNER_LONG)
 		await(&outgoing);
 }

@@ -50,18 +50,46 @@ static void segments_prepare(struct session *session, const struct run *run)
 			       PTL_RETAIN);
 }
 
+/* Where byte `at` of the message is, in pieces or in one, and how many bytes from there on are together. */
+static size_t place(const struct run *run, bool in_pieces, size_t at, size_t *together)
+{
+	const size_t piece = run->size / run->depth;
+	const size_t which = in_pieces && piece ? at / piece < run->depth ? at / piece : run->depth - 1 : 0;
+
+	*together = (in_pieces && which + 1 < run->depth ? (which + 1) * piece : run->size) - at;
+	return at + which * GAP;
+}
+
+static void fill(const struct session *session, const struct run *run, uint32_t iteration)
+{
+	for (size_t at = 0, together; session->load.check && at < run->size; at += together) {
+		char *to = session->source + place(run, run->variant == FORM_GATHER, at, &together);
+		payload_fill_part(session, to, at, together, iteration);
+	}
+}
+
+static void check(const struct session *session, const struct run *run, uint32_t iteration)
+{
+	for (size_t at = 0, together; session->load.check && at < run->size; at += together) {
+		const char *from = session->sink + place(run, run->variant == FORM_SCATTER, at, &together);
+		payload_check_part(session, from, at, together, iteration);
+	}
+}
+
 static void segments_initiate(struct session *session, const struct run *run, uint32_t iteration)
 {
-	(void)run;
+	fill(session, run, iteration);
 	session_put(session, source_md, BITS_DATA);
 	session_wait(session, PTL_EVENT_SEND_END, iteration + 1);
 	session_wait(session, PTL_EVENT_PUT_END, iteration + 1);
+	check(session, run, iteration);
 }
 
 static void segments_serve(struct session *session, const struct run *run, uint32_t iteration)
 {
-	(void)run;
 	session_wait(session, PTL_EVENT_PUT_END, iteration + 1);
+	check(session, run, iteration);
+	fill(session, run, iteration);
 	session_put(session, source_md, BITS_DATA);
 	session_wait(session, PTL_EVENT_SEND_END, iteration + 1);
 }

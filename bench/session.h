@@ -12,7 +12,10 @@
 #include "peers.h"
 
 #define BENCH_PT_INDEX 17
-#define DEFAULT_PID    4242 /* of a listener that was not told otherwise; also its TCP port */
+
+/* With --check the sink has room for so many messages at least. */
+#define CHECKED_LEAST 8
+#define DEFAULT_PID   4242 /* of a listener that was not told otherwise; also its TCP port */
 
 /* Match bits. */
 enum { BITS_DATA = 1, BITS_DONE = 2, BITS_PORT = 3 };
@@ -110,5 +113,9 @@ void session_put(struct session *session, ptl_handle_md_t md, ptl_match_bits_t b
 /* With --check: payload number `serial`, and whether it arrived. */
 void payload_fill(const struct session *session, char *to, size_t size, uint64_t serial);
 void payload_check(const struct session *session, const char *from, size_t size, uint64_t serial);
+
+/* The same of `size` bytes of it from byte `first` on, of a message in segments. */
+void payload_fill_part(const struct session *session, char *to, size_t first, size_t size, uint64_t serial);
+void payload_check_part(const struct session *session, const char *from, size_t first, size_t size, uint64_t serial);
 
 #endif

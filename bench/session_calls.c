@@ -112,20 +112,31 @@ static char payload_byte(size_t at, uint64_t serial)
 	return (char)(at * 7 + (at >> 8) * 13 + serial * 31);
 }
 
-void payload_fill(const struct session *session, char *to, size_t size, uint64_t serial)
+void payload_fill_part(const struct session *session, char *to, size_t first, size_t size, uint64_t serial)
 {
 	if (!session->load.check)
 		return;
 	for (size_t at = 0; at < size; at++)
-		to[at] = payload_byte(at, serial);
+		to[at] = payload_byte(first + at, serial);
+}
+
+void payload_check_part(const struct session *session, const char *from, size_t first, size_t size, uint64_t serial)
+{
+	if (!session->load.check)
+		return;
+	for (size_t at = 0; at < size; at++)
+		if (from[at] != payload_byte(first + at, serial))
+			fail("message %llu, %zu bytes of it: byte %zu is 0x%02x, not 0x%02x",
+			     (unsigned long long)serial, size, first + at, (unsigned char)from[at],
+			     (unsigned char)payload_byte(first + at, serial));
+}
+
+void payload_fill(const struct session *session, char *to, size_t size, uint64_t serial)
+{
+	payload_fill_part(session, to, 0, size, serial);
 }
 
 void payload_check(const struct session *session, const char *from, size_t size, uint64_t serial)
 {
-	if (!session->load.check)
-		return;
-	for (size_t at = 0; at < size; at++)
-		if (from[at] != payload_byte(at, serial))
-			fail("message %llu of %zu bytes: byte %zu is 0x%02x, not 0x%02x", (unsigned long long)serial,
-			     size, at, (unsigned char)from[at], (unsigned char)payload_byte(at, serial));
+	payload_check_part(session, from, 0, size, serial);
 }

@@ -9,7 +9,12 @@
 
 #define BATCH 10
 
-/* What hdr_data of a put asks for: this, or 0 for nothing, or 1 more than the bytes of the answer. */
+/*
+ * What hdr_data of a put asks for: this, or 0 for nothing, or 1 more than the bytes of the answer; and the serial number of the
+ * payload of both above that.  All puts from one descriptor are alike, so that none has to be looked at before the next one comes.
+ */
+#define SERIAL_SHIFT 32
+static uint32_t serial_of_puts; /* the master's */
 #define THE_END    UINT64_MAX
 #define CLOCKS_ON  (UINT64_MAX - 1)
 #define CLOCKS_OFF (UINT64_MAX - 2)
@@ -34,12 +39,20 @@ static void serve(struct session *session, const struct peers *master)
 	ptl_handle_md_t md =
 		session_bind(session, session_md(session, session->source, session->source_size, 0), PTL_RETAIN);
 
-	for (uint64_t count = 1;; count++) {
+	for (uint64_t count = 1, serial = 0;; count++) {
 		session_wait(session, PTL_EVENT_PUT_END, count);
 		uint64_t wanted = session->event.hdr_data;
 		if (wanted == THE_END)
 			return;
-		if (wanted && !obey_clocks(session, master, wanted))
+		if (obey_clocks(session, master, wanted))
+			continue;
+		if (serial != wanted >> SERIAL_SHIFT) {
+			serial = wanted >> SERIAL_SHIFT;
+			payload_fill(session, session->source, session->load.size_max, serial);
+		}
+		payload_check(session, session->sink, session->event.mlength, serial);
+		wanted &= (UINT64_C(1) << SERIAL_SHIFT) - 1;
+		if (wanted)
 			PTL(PtlPutRegion(md, 0, wanted - 1, PTL_NO_ACK_REQ, session->other, BENCH_PT_INDEX, 0,
 					 BITS_DATA, 0, 0));
 	}
@@ -99,12 +112,26 @@ void slaves_meet(struct slaves *slaves, struct session *master)
 
 ptl_handle_md_t slaves_bind(struct session *master, uint64_t size)
 {
+	if (size > 0)
+		payload_fill(master, master->source, size, ++serial_of_puts);
 	return session_bind_silent(master, master->source, size);
 }
 
 void slaves_put(const struct slaves *slaves, unsigned index, ptl_handle_md_t md, int64_t answer)
 {
-	PTL(PtlPut(md, PTL_NO_ACK_REQ, slaves->ids[index], BENCH_PT_INDEX, 0, BITS_DATA, 0, (uint64_t)(answer + 1)));
+	PTL(PtlPut(md, PTL_NO_ACK_REQ, slaves->ids[index], BENCH_PT_INDEX, 0, BITS_DATA, 0,
+		   (uint64_t)serial_of_puts << SERIAL_SHIFT | (uint64_t)(answer + 1)));
+}
+
+void slaves_check(const struct session *master, uint64_t size)
+{
+	payload_check(master, master->sink, size, serial_of_puts);
+}
+
+/* What a slave does that is no answer. */
+static void slaves_order(const struct slaves *slaves, unsigned index, uint64_t what)
+{
+	PTL(PtlPut(slaves->note, PTL_NO_ACK_REQ, slaves->ids[index], BENCH_PT_INDEX, 0, BITS_DATA, 0, what));
 }
 
 /* One that need not answer in a round may be behind by so many, and no more than a queue has room for. */
@@ -149,12 +176,12 @@ static void time_stages(struct session *master, const struct slaves *slaves,
 			struct stage_times times[2])
 {
 	catch_up(master, slaves, round.active);
-	slaves_put(slaves, 0, slaves->note, (int64_t)(CLOCKS_ON - 1));
+	slaves_order(slaves, 0, CLOCKS_ON);
 	control_meet(&slaves->peers[0]);
 	PTL(PtlNicTimingSet(master->ni, 1));
 	time_batch(master, slaves, once, round);
 	stage_times_take(master->ni, &times[INITIATOR]);
-	slaves_put(slaves, 0, slaves->note, (int64_t)(CLOCKS_OFF - 1));
+	slaves_order(slaves, 0, CLOCKS_OFF);
 	control_receive(&slaves->peers[0], &times[TARGET], sizeof(times[TARGET]));
 }
 
@@ -169,12 +196,10 @@ void slaves_row(struct session *master, const struct slaves *slaves, const union
 	stage_row_with(master, cells, &run, times);
 }
 
-void slaves_end(struct slaves *slaves, struct session *master)
+void slaves_end(struct slaves *slaves)
 {
-	ptl_handle_md_t md = slaves_bind(master, 0);
-
 	for (unsigned i = 0; i < slaves->count; i++)
-		PTL(PtlPut(md, PTL_NO_ACK_REQ, slaves->ids[i], BENCH_PT_INDEX, 0, BITS_DATA, 0, THE_END));
+		slaves_order(slaves, i, THE_END);
 	for (unsigned i = 0; i < slaves->count; i++)
 		peers_part(&slaves->peers[i]);
 	for (unsigned i = 0; i < slaves->count; i++)

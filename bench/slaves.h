@@ -18,11 +18,14 @@ void slaves_fork(struct slaves *slaves, unsigned count, const struct options *op
 /* They and the master, whose interface is open by now, learn each other's addresses; it attaches a sink for answers. */
 void slaves_meet(struct slaves *slaves, struct session *master);
 
-/* A descriptor of so many bytes to send from without hearing of it. */
+/* A descriptor of so many bytes to send from without hearing of it.  Those bytes are new: none before it may be in use. */
 ptl_handle_md_t slaves_bind(struct session *master, uint64_t size);
 
 /* Puts the whole of `md` to one of them, which answers with `answer` bytes, or, if that is negative, not at all. */
 void slaves_put(const struct slaves *slaves, unsigned index, ptl_handle_md_t md, int64_t answer);
+
+/* With --check: all that is there now is answers of so many bytes. */
+void slaves_check(const struct session *master, uint64_t size);
 
 /* What is done again and again: with how many of them, with messages of which size. */
 struct round {
@@ -38,6 +41,6 @@ double slaves_time(struct session *master, const struct slaves *slaves,
 void slaves_row(struct session *master, const struct slaves *slaves, const union cell *cells,
 		void (*once)(struct session *, const struct slaves *, struct round), struct round round);
 
-void slaves_end(struct slaves *slaves, struct session *master);
+void slaves_end(struct slaves *slaves);
 
 #endif

@@ -11,6 +11,7 @@
 #include "output.h"
 #include "sizes.h"
 #include "splitc_exchange.h"
+#include "stage_rows.h"
 
 /* And what Portals does for the same. */
 static const struct {
@@ -77,19 +78,23 @@ static void measure_operation(struct session *session, size_t which, uint64_t si
 			 .variant = operations_of[which].variant}},
 	};
 
+	const struct run timed = all_series[0].run;
+
 	measure_row(session, all_series, exchange == EXCHANGE_COUNT ? 1 : 2);
 	struct summary ours = samples_summary(&all_series[0].samples);
 	double scale = 1e3 * window, us = ours.median / scale;
 	double portals = exchange == EXCHANGE_COUNT ? NAN : portals_us(&all_series[1], window);
-	output_row((union cell[]){{.text = operations_of[which].name},
-				  {(double)bytes},
-				  {us},
-				  {ours.p10 / scale},
-				  {ours.p90 / scale},
-				  {portals},
-				  {us - portals},
-				  {collective ? NAN : (double)bytes / us},
-				  {collective ? NAN : (double)bytes / portals}});
+	stage_row(session,
+		  (union cell[]){{.text = operations_of[which].name},
+				 {(double)bytes},
+				 {us},
+				 {ours.p10 / scale},
+				 {ours.p90 / scale},
+				 {portals},
+				 {us - portals},
+				 {collective ? NAN : (double)bytes / us},
+				 {collective ? NAN : (double)bytes / portals}},
+		  &timed);
 	samples_free(&all_series[0].samples);
 }
 
@@ -111,11 +116,12 @@ int splitc(struct session *session)
 		    "windows of them and sc_sync(), time for each; Portals: get-bandwidth, puts until their ACKs, and "
 		    "puts until they have left");
 	output_fact("all_store_sync, barrier", "of both processes; Portals: both put at once (bidirectional-latency)");
-	output_table(columns, sizeof(columns) / sizeof(columns[0]));
+	stage_rows_open(session, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < OPERATIONS && !session->load.sizes_given; i++)
 		if (!is_bulk(operations_of[i].operation))
 			measure_operation(session, i, sizeof(uint64_t));
 	for (size_t i = 0; i < count; i++)
 		measure_bulk(session, sizes[i]);
+	stage_rows_close(session);
 	return 0;
 }

@@ -13,11 +13,33 @@
 #include "pingpong.h"
 
 static sc_global there;
+static char *here; /* the same memory of this process */
 
 static void require(int rc, const char *what)
 {
 	if (rc < 0)
 		fail("Split-C: %s: %s (%s)", what, strerror(-rc), PtlNicErrorText());
+}
+
+/* What is read from the target, and what is not to be taken for it. */
+enum { THERE = 0, ELSE = 1 };
+
+static bool reads(const struct run *run)
+{
+	return run->variant == SPLITC_READ || run->variant == SPLITC_GET || run->variant == SPLITC_BULK_READ ||
+	       run->variant == SPLITC_BULK_GET;
+}
+
+/* Before an iteration of the initiator: what it writes, or something in the place of what it reads. */
+static void fill(const struct session *session, const struct run *run, uint32_t iteration)
+{
+	payload_fill(session, session->source, run->size, reads(run) ? ELSE : iteration);
+}
+
+static void check_read(const struct session *session, const struct run *run)
+{
+	if (reads(run))
+		payload_check(session, session->source, run->size, THERE);
 }
 
 static void splitc_prepare(struct session *session, const struct run *run)
@@ -27,14 +49,21 @@ static void splitc_prepare(struct session *session, const struct run *run)
 	const size_t bytes = run->size < sizeof(uint64_t) ? sizeof(uint64_t) : run->size;
 
 	require(sc_init(session->ni, rank, 2, ids, bytes + CACHE_LINE), "begin");
-	there = sc_at(1 - rank, sc_alloc(bytes));
+	here = sc_alloc(bytes);
+	there = sc_at(1 - rank, here);
+	payload_fill(session, here, run->size, THERE);
+	if (session->load.check)
+		control_meet(&session->peers); /* or it would be read before */
 }
 
+/* The target cannot tell one write from the next: the last one is looked at. */
 static void splitc_finish(struct session *session, const struct run *run)
 {
-	(void)session;
-	(void)run;
+	if (session->load.check)
+		require(sc_all_store_sync(), "last stores");
 	require(sc_barrier(), "last barrier");
+	if (session->peers.role == TARGET && !reads(run))
+		payload_check(session, here, run->size, run_iterations(run) - 1);
 	sc_end();
 }
 
@@ -72,10 +101,11 @@ static int do_one(const struct session *session, const struct run *run)
 
 static void splitc_initiate(struct session *session, const struct run *run, uint32_t iteration)
 {
-	(void)iteration;
+	fill(session, run, iteration);
 	for (uint32_t i = 0; i < run->window; i++)
 		require(do_one(session, run), "operation");
 	require(sc_sync(), "sc_sync");
+	check_read(session, run);
 }
 
 static void splitc_serve(struct session *session, const struct run *run, uint32_t iteration)
@@ -100,8 +130,8 @@ static void overhead_initiate(struct session *session, const struct run *run, ui
 {
 	uint64_t began;
 
-	(void)iteration;
-	wake_target(session);
+	wake_target(session); /* by a read of what is filled next */
+	fill(session, run, iteration);
 	for (uint32_t i = 0; i < run->window; i++) {
 		began = layer_clock_now();
 		require(do_one(session, run), "operation");
@@ -113,6 +143,7 @@ static void overhead_initiate(struct session *session, const struct run *run, ui
 	require(sc_sync(), "sc_sync");
 	layer_clock_add(LAYER_RECEIVE, began);
 	layer_clock_burst(run->window);
+	check_read(session, run);
 }
 
 /* What Portals takes for puts and stores: windows of puts until all are acknowledged, or until all have left. */
@@ -139,6 +170,7 @@ static void puts_initiate(struct session *session, const struct run *run, uint32
 	const bool acknowledged = run->variant == SPLITC_PUTS_ACKNOWLEDGED;
 	const uint64_t count = (uint64_t)(iteration + 1) * run->window;
 
+	payload_fill(session, session->source, run->size, iteration);
 	for (uint32_t i = 0; i < run->window; i++)
 		PTL(PtlPut(source_md, acknowledged ? PTL_ACK_REQ : PTL_NO_ACK_REQ, session->other, BENCH_PT_INDEX, 0,
 			   BITS_DATA, 0, 0));
@@ -149,9 +181,9 @@ static void puts_initiate(struct session *session, const struct run *run, uint32
 
 static void puts_finish(struct session *session, const struct run *run)
 {
-	(void)run;
 	if (session->peers.role == TARGET) {
 		session_detach(session, sink_me);
+		payload_check(session, session->sink, run->size, run_iterations(run) - 1);
 		return;
 	}
 	get_say_done(session);

@@ -13,6 +13,7 @@
 #include "measure.h"
 #include "output.h"
 #include "pingpong.h"
+#include "stage_rows.h"
 
 #define MESSAGE_SIZE 8
 
@@ -229,7 +230,7 @@ static void measure_depth(struct session *session, uint32_t depth, double first_
 			first_us[variant] = us[variant];
 		samples_free(&all_series[variant].samples);
 	}
-	output_row((union cell[COLUMN_COUNT]){
+	const union cell cells[COLUMN_COUNT] = {
 		[COLUMN_COUNT_WAITING] = {depth},
 		[COLUMN_MEDIAN] = {us[NOTHING_KEPT]},
 		[COLUMN_P10] = {summaries[NOTHING_KEPT].p10 / 2000},
@@ -240,7 +241,9 @@ static void measure_depth(struct session *session, uint32_t depth, double first_
 		[COLUMN_KEPT_P90] = {summaries[KEPT].p90 / 2000},
 		[COLUMN_KEPT_RATIO] = {us[KEPT] / first_us[KEPT]},
 		[COLUMN_BATCHES] = {(double)summaries[NOTHING_KEPT].count},
-	});
+	};
+	stage_row(session, cells,
+		  &(struct run){.exchange = EXCHANGE_PUT_UNEXPECTED, .size = MESSAGE_SIZE, .depth = depth});
 }
 
 int unexpected_depth(struct session *session)
@@ -255,13 +258,16 @@ int unexpected_depth(struct session *session)
 		    MESSAGE_SIZE);
 	output_fact("unexpected", "Portals keeps nothing of them: all go to the same bytes of a descriptor without an "
 				  "event queue, and no receive looks for them");
+	if (load->nic_timing)
+		output_fact("NIC timing", "where nothing is kept, of the unexpected messages too");
 	output_fact("kept",
 		    "the target keeps them in a list, and before it posts a receive it looks at each, as MPI has "
 		    "to; half a round trip has half of one such search");
-	output_table(columns, COLUMN_COUNT);
+	stage_rows_open(session, columns, COLUMN_COUNT);
 	measure_usage(session, before);
 	for (uint32_t i = 0; i < load->depth_count; i++)
 		measure_depth(session, load->depths[i], first_us);
 	measure_note_drivers(session, before);
+	stage_rows_close(session);
 	return 0;
 }
