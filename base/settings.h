@@ -55,9 +55,11 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	  "largest payload sent with its header, if both fit into a message of the transport; auto: what suits the "   \
 	  "provider")                                                                                                  \
 	X(tuning_file, "PTL_TUNING_FILE", string, "",                                                                  \
-	  "file that says which way long messages go within a node; what it does not say is measured with each peer")  \
+	  "file that says which way long messages go within a node, and what is short where PTL_SHORT_MAX does not; "  \
+	  "ptlbench crossover --save writes one")                                                                      \
 	X(tuning_save, "PTL_TUNING_SAVE", string, "",                                                                  \
-	  "where an interface writes such a file, of what it has measured, when it is closed")                         \
+	  "where an interface writes such a file, of what it has measured and of its PTL_SHORT_MAX, when it is "       \
+	  "closed; what else is there stays")                                                                          \
 	X(dialect, "PTL_DIALECT", dialect, "standard",                                                                 \
 	  "what events mean: standard, cray (SEND events on gets, UNLINK only on request, thresholds before the "      \
 	  "operation)")                                                                                                \

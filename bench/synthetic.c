@@ -207,6 +207,7 @@ static int claim(struct transport_config *config, struct transport **out)
 	synthetic.config = *config;
 	synthetic.transport.ops = &synthetic_ops;
 	synthetic.transport.limits.short_max = 4096;
+	synthetic.transport.limits.payload_max = config->settings->short_max;
 	synthetic.transport.limits.rma_chunk = 65536;
 	synthetic.transport.limits.rma_depth = 1;
 	synthetic.transport.limits.sleepable = true;

@@ -40,11 +40,10 @@ bool get_line(struct nic *nic, struct operation *op)
 	return true;
 }
 
-static inline bool is_usual(const struct nic *nic, const struct peer *peer, const struct descriptor *md,
-			    uint64_t mlength)
+static inline bool is_usual(const struct peer *peer, const struct descriptor *md, uint64_t mlength)
 {
-	return mlength <= peer->transport->limits.line_max - WIRE_COMPACT_SIZE && mlength <= nic->settings->short_max &&
-	       md->region.count == 1;
+	return mlength <= peer->transport->limits.line_max - WIRE_COMPACT_SIZE &&
+	       mlength <= peer->transport->limits.payload_max && md->region.count == 1;
 }
 
 /* The answer's words, with what they have no room for behind them.  False: they are refused, and nothing has happened. */
@@ -80,7 +79,7 @@ bool get_line_arrived(struct nic *nic, transport_address from, const void *bytes
 	match_begin(&search, &nic->objects.portals[get.pt_index], peer->id, get.match_bits);
 	struct descriptor *md = receive_find(&search, &access);
 
-	if (unlikely(!md || !is_usual(nic, peer, md, access.mlength)))
+	if (unlikely(!md || !is_usual(peer, md, access.mlength)))
 		return receive_decline(nic);
 	PROBE2(stage, &nic->timing, PTL_STAGE_MATCH);
 	match_end(&search); /* as in put_line_arrived() */

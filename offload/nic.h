@@ -31,6 +31,7 @@
 #include "offload/state/waiting.h"
 #include "offload/timing.h"
 #include "transports/transport.h"
+#include "transports/tuning.h"
 
 #define LOOPBACK_NET 127 /* first byte of addresses of the loopback */
 #define NIC_NEVER    UINT64_MAX
@@ -74,6 +75,7 @@ struct nic {
 	struct identity self;
 	ptl_ni_limits_t limits;
 	const struct settings *settings;
+	struct tuning tuning; /* PTL_TUNING_FILE */
 	enum nic_mode mode;
 	bool cray;      /* PTL_DIALECT */
 	uint32_t trace; /* PTL_DBG_*; set under ownership */

@@ -153,6 +153,7 @@ static int claim_any_pid(struct nic *nic, const struct choice *choice, struct tr
 static int claim_transports(struct nic *nic, ptl_pid_t pid, struct address_book *book)
 {
 	struct transport_config config = {.settings = nic->settings,
+					  .tuning = &nic->tuning,
 					  .iface = nic->self.iface,
 					  .nid = nic->self.id.nid,
 					  .pid = pid,
@@ -164,6 +165,8 @@ static int claim_transports(struct nic *nic, ptl_pid_t pid, struct address_book 
 	struct choice choice = {0};
 	int rc = choose_transports(nic, &choice);
 
+	if (*nic->settings->tuning_file)
+		tuning_read(&nic->tuning, nic->settings->tuning_file);
 	config.provider = *choice.provider ? choice.provider : NULL;
 	if (rc || (rc = (pid == PTL_PID_ANY ? claim_any_pid : claim_pid)(nic, &choice, &config)))
 		return rc;

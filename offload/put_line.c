@@ -22,7 +22,7 @@ bool put_line(struct nic *nic, const struct put_arguments *put)
 		return false;
 	/* Small enough for a few lines and for PTL_SHORT_MAX; in one piece; there will be no answer; indexes have one byte. */
 	if (put->length > peer->transport->limits.line_max - WIRE_LINE_HEADER ||
-	    put->length > nic->settings->short_max || md->region.count != 1 || (put->ack && md->eq) ||
+	    put->length > peer->transport->limits.payload_max || md->region.count != 1 || (put->ack && md->eq) ||
 	    put->pt_index >= UINT8_MAX || put->ac_index >= UINT8_MAX)
 		return false;
 	if (unlikely(timing_on(&nic->timing))) /* its stages are in put.c and peer.c */

@@ -57,6 +57,7 @@ static int self_claim(struct transport_config *config, struct transport **out)
 	self->transport.quiet = true;
 	self->transport.limits = (struct transport_limits){
 		.short_max = SELF_SHORT_MAX,
+		.payload_max = config->settings->short_max,
 		.rma_chunk = SELF_CHUNK,
 		.rma_depth = 1,
 		.verified_uid = true,

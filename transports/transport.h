@@ -21,6 +21,7 @@
 #include "base/settings.h"
 
 struct transport;
+struct tuning;
 
 /* A peer as its transport knows it; the number means nothing outside that transport. */
 typedef uint64_t transport_address;
@@ -44,6 +45,8 @@ enum memory_region_use {
 struct transport_limits {
 	size_t short_max;        /* greatest message of send(): header and payload together, bytes; at least 1024 */
 	size_t line_max;         /* greatest message of send_line(), bytes */
+	uint64_t payload_max;    /* greatest payload to be sent with its header; SETTING_AUTO: what fits (tuning.h) */
+	bool payload_tuned;      /* that is of the tuning file */
 	size_t behind_max;       /* greatest payload worth a send() to a peer that is behind(); 0: as all others */
 	size_t rma_chunk;        /* preferred size of one read, bytes */
 	size_t rma_depth;        /* reads worth having in flight for one message */
@@ -132,10 +135,11 @@ struct address_book {
 
 struct transport_config {
 	const struct settings *settings;
-	const char *provider;      /* part after "ofi:", or NULL for the best */
-	const char *iface;         /* device name, for messages to humans */
-	uint32_t nid, pid;         /* pid 0xffffffff: claim() chooses */
-	struct address_book *book; /* NULL: this process was not launched */
+	const struct tuning *tuning; /* NULL: there is none; lives as long as the transport */
+	const char *provider;        /* part after "ofi:", or NULL for the best */
+	const char *iface;           /* device name, for messages to humans */
+	uint32_t nid, pid;           /* pid 0xffffffff: claim() chooses */
+	struct address_book *book;   /* NULL: this process was not launched */
 	bool host_polled; /* hosts drive in turn with the NIC thread: at times none looks, though none sleeps */
 	unsigned
 		home; /* NUMA node, plus one, for memory that others write and we read; 0: the thread that touches it first decides */

@@ -194,9 +194,22 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 	return 0;
 }
 
+static uint64_t least_of(uint64_t one, uint64_t other)
+{
+	return one < other ? one : other;
+}
+
+/* For payload, behind so long a header. */
+static uint64_t room_of(const struct transport *transport, size_t header)
+{
+	return least_of(transport->limits.short_max - header, transport->limits.payload_max);
+}
+
 /* What every transport that may carry the message takes, if that is not decided yet. */
 static uint64_t least_room(const struct nic *nic, const struct peer *peer, enum wire_operation operation)
 {
+	const size_t header = wire_header_size(operation, false);
+	const uint64_t unopened = least_of(SHORT_BEFORE_OPENING - header, nic->settings->short_max);
 	uint64_t least = UINT64_MAX;
 
 	for (enum nic_path path = 0; path < NIC_TRANSPORTS; path++) {
@@ -204,22 +217,16 @@ static uint64_t least_room(const struct nic *nic, const struct peer *peer, enum 
 
 		if (!peer_reachable(nic, peer, path))
 			continue;
-		if (!transport)
-			least = SHORT_BEFORE_OPENING;
-		else if (transport->limits.short_max < least)
-			least = transport->limits.short_max;
+		least = least_of(least, transport ? room_of(transport, header) : unopened);
 	}
-	return (least < UINT64_MAX ? least : SHORT_BEFORE_OPENING) - wire_header_size(operation, false);
+	return least < UINT64_MAX ? least : unopened;
 }
 
 uint64_t peer_short_max(const struct nic *nic, const struct peer *peer, enum wire_operation operation)
 {
-	uint64_t room = likely(peer->state == PEER_READY)
-				? peer->transport->limits.short_max -
-					  wire_header_size(operation, in_compact_form(peer->transport, operation))
-				: least_room(nic, peer, operation);
-
-	return room < nic->settings->short_max ? room : nic->settings->short_max;
+	if (unlikely(peer->state != PEER_READY))
+		return least_room(nic, peer, operation);
+	return room_of(peer->transport, wire_header_size(operation, in_compact_form(peer->transport, operation)));
 }
 
 /* It has not consumed all that we sent it, or reads what we have announced. */
@@ -233,7 +240,7 @@ bool peer_far(const struct nic *nic, const struct peer *peer, enum wire_operatio
 	if (likely(length <= peer_short_max(nic, peer, operation)))
 		return false;
 	return peer->state != PEER_READY || length > peer->transport->limits.behind_max ||
-	       length > nic->settings->short_max || !is_behind(peer);
+	       length > peer->transport->limits.payload_max || !is_behind(peer);
 }
 
 static bool is_request(const struct wire_message *message)

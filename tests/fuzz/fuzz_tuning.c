@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target: whatever a tuning file says, node_tuning_read() takes all of it or nothing, and what it takes makes
+ * libFuzzer target: whatever a tuning file says, tuning_read() takes all of it or nothing, and what it takes makes
  * sense.  The input is the file; if it begins with '+', what follows is put behind the beginning of a file that is meant for
- * this machine, as node_tuning_write() writes it.
+ * this machine, as tuning_write() writes it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +10,11 @@
 
 #include "base/report.h"
 #include "tests/fuzz/input.h"
-#include "transports/node/node_copy.h"
-#include "transports/node/node_tuning.h"
+#include "transports/tuning.h"
 
 extern FILE *p3_out;
 
-static struct node_copies copies;
+static struct tuning tuning;
 static char path[] = "/dev/shm/portals3-fuzz-XXXXXX", beginning[1024];
 
 static void remove_file(void)
@@ -30,8 +29,8 @@ static void prepare(void)
 	REQUIRE(fd >= 0 && (p3_out = fopen("/dev/null", "w")));
 	close(fd);
 	atexit(remove_file);
-	copies.figures[0].way = NODE_SPLIT;
-	REQUIRE(node_tuning_write(&copies, path) == 0);
+	tuning.node[0].way = NODE_SPLIT;
+	REQUIRE(tuning_write(&tuning, path) == 0);
 	FILE *file = fopen(path, "r");
 
 	REQUIRE(file);
@@ -57,25 +56,30 @@ static void write_file(const uint8_t *bytes, size_t length)
 	fclose(file);
 }
 
-/* What was read, written and read again, is the same. */
+/* What was read, written and read again, is the same, but for classes that are to be measured, which have no row. */
 static void require_sense(void)
 {
-	struct node_copies again = {0};
-	bool any = false;
+	struct tuning again;
+	bool any = tuning.short_count > 0;
 
+	REQUIRE(tuning.short_count <= TUNING_SHORTS);
+	for (unsigned i = 0; i < tuning.short_count; i++)
+		REQUIRE(*tuning.shorts[i].transport && memchr(tuning.shorts[i].transport, '\0', TUNING_NAME_MAX));
 	for (unsigned class = 0; class < NODE_CLASSES; class ++) {
-		REQUIRE(copies.figures[class].way < NODE_WAYS);
-		REQUIRE(copies.fixed[class] == (copies.figures[class].way != NODE_UNCHOSEN));
-		any |= copies.fixed[class];
+		REQUIRE(tuning.node[class].way < NODE_WAYS);
+		any |= tuning.node[class].way != NODE_UNCHOSEN;
 	}
+	unlink(path); /* nothing to merge with */
+	REQUIRE(tuning_write(&tuning, path) == 0);
 	if (!any)
 		return;
-	REQUIRE(node_tuning_write(&copies, path) == 0);
-	node_tuning_read(&again, path);
+	tuning_read(&again, path);
+	REQUIRE(again.short_count == tuning.short_count);
+	REQUIRE(memcmp(again.shorts, tuning.shorts, sizeof(tuning.shorts)) == 0);
 	for (unsigned class = 0; class < NODE_CLASSES; class ++) {
-		REQUIRE(again.fixed[class] == copies.fixed[class]);
-		for (enum node_way way = NODE_ALONE; way < NODE_WAYS && copies.fixed[class]; way++)
-			REQUIRE(again.figures[class].ns[way] == copies.figures[class].ns[way]);
+		REQUIRE(again.node[class].way == tuning.node[class].way);
+		for (enum node_way way = NODE_ALONE; way < NODE_WAYS && tuning.node[class].way; way++)
+			REQUIRE(again.node[class].ns[way] == tuning.node[class].ns[way]);
 	}
 }
 
@@ -84,8 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 	if (!*beginning)
 		prepare();
 	write_file(bytes, length);
-	memset(&copies, 0, sizeof(copies));
-	node_tuning_read(&copies, path);
+	tuning_read(&tuning, path);
 	require_sense();
 	return 0;
 }

@@ -340,6 +340,7 @@ static int claim(struct transport_config *config, struct transport **out, bool s
 	scripted->transport.ops = &scripted_ops;
 	scripted->transport.limits = (struct transport_limits){
 		.short_max = script.terms.short_max,
+		.payload_max = config->settings->short_max,
 		.rma_chunk = script.terms.rma_chunk,
 		.rma_depth = script.terms.rma_depth,
 		.local_registration = script.terms.local_registration,

@@ -6,9 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "transports/node/node_choice.h"
-#include "transports/node/node_copy.h"
-#include "transports/node/node_tuning.h"
+#include "transports/tuning.h"
 
 #define PATIENT 1000000 /* ns that the source may take, so that this way is taken although the machine is busy */
 
@@ -24,18 +22,18 @@ static void forget(void)
 /* There is no test yet that could fail. */
 static void write_tuning(const char *way)
 {
-	static struct node_copies copies;
+	static struct tuning tuning;
 
 	for (unsigned class = 0; class < NODE_CLASSES; class ++) {
-		struct node_figures *figures = &copies.figures[class];
+		struct node_figures *figures = &tuning.node[class];
 
 		*figures = (struct node_figures){.ns = {[NODE_ALONE] = PATIENT}};
-		while (figures->way < NODE_WAYS && strcmp(node_way_names[figures->way], way) != 0)
+		while (figures->way < NODE_WAYS && strcmp(tuning_way_names[figures->way], way) != 0)
 			figures->way++;
 		if (figures->way == NODE_WAYS)
 			abort();
 	}
-	if (node_tuning_write(&copies, path))
+	if (tuning_write(&tuning, path))
 		abort();
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which way long messages go: learnt from a clock that is the test's, and told by files that may be good or bad. */
+/* Which way long messages go: learnt from a clock that is the test's, or fixed by a tuning file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,16 +7,11 @@
 
 #include <cmocka.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/report.h"
 #include "transports/node/node_choice.h"
 #include "transports/node/node_copy.h"
 #include "transports/node/node_tuning.h"
@@ -24,29 +19,18 @@
 #define LENGTH (64u << 10) /* of which all ways are possible */
 #define LEARNT 200         /* messages after which a choice is made, whatever happens */
 
-extern FILE *p3_out;
-
 static uint64_t now = 1; /* the monotonic clock, ns */
-static bool secure;
 static struct node node;
 static struct node_peer peer, other;
 static uint64_t costs[NODE_WAYS]; /* ns */
-static char folder[] = "/tmp/portals3-tuning-XXXXXX", path[64], *printed;
-static size_t printed_length;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-unsigned long __wrap_getauxval(unsigned long type);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 {
 	(void)clock;
 	*time = (struct timespec){(time_t)(now / 1000000000u), (long)(now % 1000000000u)};
 	return 0;
-}
-
-unsigned long __wrap_getauxval(unsigned long type)
-{
-	return type == AT_SECURE && secure;
 }
 
 static int begin(void **state)
@@ -57,8 +41,7 @@ static int begin(void **state)
 	peer = (struct node_peer){.cross_memory = true, .meeting = NODE_OPEN, .index = 3};
 	other = peer;
 	other.index = 7;
-	p3_out = open_memstream(&printed, &printed_length);
-	return !node.copies || !p3_out;
+	return !node.copies;
 }
 
 static int finish(void **state)
@@ -66,10 +49,6 @@ static int finish(void **state)
 	(void)state;
 	node_choice_free(node.copies);
 	free(node.copies);
-	fclose(p3_out);
-	free(printed);
-	p3_out = NULL;
-	unlink(path);
 	return 0;
 }
 
@@ -489,74 +468,16 @@ static void a_forgotten_peer_begins_anew(void **state)
 
 /* --- the file --- */
 
-static void write_text(const char *text)
+static void what_the_file_says_fixes_the_choice(void **state)
 {
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-	chmod(path, 0600);
-}
-
-static void read_it(void)
-{
-	memset(node.copies->figures, 0, sizeof(node.copies->figures));
-	memset(node.copies->fixed, 0, sizeof(node.copies->fixed));
-	node_tuning_read(node.copies, path);
-	fflush(p3_out);
-}
-
-static void expect_refusal(const char *why)
-{
-	long before = ftell(p3_out);
-
-	read_it();
-	if (!strstr(printed + before, why) || !strstr(printed + before, path))
-		fail_msg("\"%s\" instead of \"%s\"", printed + before, why);
-	for (unsigned class = 0; class < NODE_CLASSES; class ++)
-		assert_false(node.copies->fixed[class]);
-}
-
-/* What is written here, with one text in it replaced. */
-static void write_changed(const char *from, const char *to)
-{
-	char text[4096], changed[8192];
-	FILE *file = fopen(path, "r");
-
-	assert_non_null(file);
-	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-	fclose(file);
-	char *at = strstr(text, from);
-
-	assert_non_null(at);
-	snprintf(changed, sizeof(changed), "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-	write_text(changed);
-}
-
-static void write_some(void)
-{
-	node.copies->figures[2] = (struct node_figures){.ns = {0, 3000, 0, 2000}, .way = NODE_STAGED};
-	node.copies->figures[10] = (struct node_figures){.ns = {0, 0, UINT32_MAX, 0}, .way = NODE_SPLIT};
-	assert_int_equal(node_tuning_write(node.copies, path), 0);
-}
-
-static void what_was_written_is_read_and_fixes_the_choice(void **state)
-{
-	struct stat status;
+	struct tuning tuning = {0};
 	char text[1024];
 
 	(void)state;
-	assert_int_equal(node_tuning_write(node.copies, path), 0); /* nothing was learnt, nothing is written */
-	assert_int_equal(access(path, F_OK), -1);
-	write_some();
-	assert_int_equal(stat(path, &status), 0);
-	assert_int_equal(status.st_mode & 07777, 0600);
-	read_it();
-	assert_string_equal(printed, "");
+	tuning.node[2] = (struct node_figures){.ns = {0, 3000, 0, 2000}, .way = NODE_STAGED};
+	tuning.node[10] = (struct node_figures){.ns = {0, 0, UINT32_MAX, 0}, .way = NODE_SPLIT};
+	node_tuning_apply(node.copies, &tuning);
 	assert_true(node.copies->fixed[2] && node.copies->fixed[10] && !node.copies->fixed[3]);
-	assert_int_equal(node.copies->figures[2].ns[NODE_ALONE], 3000);
-	assert_int_equal(node.copies->figures[10].ns[NODE_SPLIT], UINT32_MAX);
 	set_costs(1, 2, 3);
 	assert_int_equal(learn(&peer, 16384), NODE_STAGED);
 	assert_int_equal(learn(&peer, 64u << 20), NODE_SPLIT);
@@ -564,130 +485,6 @@ static void what_was_written_is_read_and_fixes_the_choice(void **state)
 	assert_int_equal(node.copies->figures[2].ns[NODE_ALONE], 3000);
 	node_choice_describe(node.copies, text, sizeof(text));
 	assert_non_null(strstr(text, " 16K staged 3.0/-/2.0 (fixed), 64K cross-memory 0.0/0.0/0.0, 4M split "));
-}
-
-static void figures_of_other_machines_and_versions_are_left_alone(void **state)
-{
-	(void)state;
-	write_some();
-	write_changed("\"cpu\": \"", "\"cpu\": \"Another ");
-	expect_refusal("processor \"Another ");
-	write_some();
-	write_changed("\"version\": \"", "\"version\": \"9");
-	expect_refusal("version \"9");
-	write_some();
-	write_changed("tuning\": 1", "tuning\": 2");
-	expect_refusal("is 2, 1 is wanted");
-}
-
-static void whatever_makes_no_sense_is_told_with_its_line(void **state)
-{
-	static const struct {
-		const char *text, *why;
-	} bad[] = {
-		{"", "line 1: { is wanted"},
-		{"[]", "line 1: { is wanted"},
-		{"{\n\"node\" []}", "line 2: : is wanted"},
-		{"{\n\n\"nodes\": []}", "line 3: \"portals3-tuning\", \"version\""},
-		{"{\"cpu\": 3}", "a string is wanted"},
-		{"{\"cpu\": \"a\\\"b\"}", "without escapes"},
-		{"{\"cpu\": \"unfinished", "without escapes"},
-		{"{\"portals3-tuning\": -1}", "a number is wanted"},
-		{"{\"portals3-tuning\": 99999999999999999999}", "below 2^32"},
-		{"{\"portals3-tuning\": 1.5}", ", or } is wanted"},
-		{"{\"portals3-tuning\": 1} x", "something follows"},
-		{"{\"node\": [{\"from\": 5000, \"way\": \"split\"}]}", "power of two"},
-		{"{\"node\": [{\"from\": 4096, \"way\": \"pigeon\"}]}", "no such way"},
-		{"{\"node\": [{\"from\": 4096, \"to\": 1}]}", "\"from\", \"way\" or \"ns\""},
-		{"{\"node\": [{\"from\": 4096, \"ns\": {\"pigeon\": 1}}]}", "no such way"},
-		{"{\"node\": [{\"from\": 4096},]}", "{ is wanted"},
-		{"{\"node\": [{\"from\": 4096}}", ", or ] is wanted"},
-		{"{}", "is 0, 1 is wanted"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		write_text(bad[i].text);
-		expect_refusal(bad[i].why);
-	}
-}
-
-/* Whatever is cut off or changed by a byte is refused or read, but never more than that. */
-static void no_damage_to_a_file_does_any(void **state)
-{
-	char whole[4096], text[4096];
-
-	(void)state;
-	write_some();
-	FILE *file = fopen(path, "r");
-	size_t length = fread(whole, 1, sizeof(whole) - 1, file);
-
-	fclose(file);
-	for (size_t i = 0; i < length; i++) {
-		memcpy(text, whole, length);
-		text[length] = '\0';
-		text[i] = '\0';
-		write_text(text);
-		read_it();
-		memcpy(text, whole, length);
-		text[i] = (char)(text[i] ^ 1 << i % 7);
-		write_text(text);
-		read_it();
-	}
-}
-
-static void files_that_others_chose_or_can_change_are_not_read(void **state)
-{
-	char target[80], big[20000];
-
-	(void)state;
-	expect_refusal("No such file");
-	snprintf(target, sizeof(target), "%s.target", path);
-	write_some();
-	assert_int_equal(rename(path, target), 0);
-	assert_int_equal(symlink(target, path), 0);
-	expect_refusal("symbolic link");
-	write_some(); /* in place of the link */
-	assert_int_equal(unlink(target), 0);
-	read_it();
-	assert_true(node.copies->fixed[2]);
-	chmod(path, 0620);
-	expect_refusal("others than its reader may write it");
-	memset(big, ' ', sizeof(big));
-	big[sizeof(big) - 1] = '\0';
-	write_text(big);
-	expect_refusal("no file of at most");
-	unlink(path);
-	assert_int_equal(mkfifo(path, 0600), 0);
-	expect_refusal("no file of at most");
-	unlink(path);
-	write_some();
-	secure = true;
-	read_it();
-	assert_non_null(strstr(printed, "PTL_TUNING_FILE is ignored"));
-	assert_false(node.copies->fixed[2]);
-	unlink(path);
-	node.copies->figures[2].way = NODE_SPLIT;
-	node_tuning_write(node.copies, path);
-	secure = false;
-	assert_int_equal(access(path, F_OK), -1);
-}
-
-static void what_cannot_be_written_is_told_and_leaves_nothing(void **state)
-{
-	char nowhere[80];
-
-	(void)state;
-	snprintf(nowhere, sizeof(nowhere), "%s/no/folder", folder);
-	node.copies->figures[2].way = NODE_SPLIT;
-	assert_int_equal(node_tuning_write(node.copies, nowhere), -ENOENT);
-	assert_int_equal(mkdir(path, 0700), 0);
-	assert_true(node_tuning_write(node.copies, path) < 0);
-	fflush(p3_out);
-	assert_non_null(strstr(printed, "cannot be written"));
-	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(rmdir(folder), 0); /* it is empty */
-	assert_int_equal(mkdir(folder, 0700), 0);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, finish)
@@ -718,20 +515,8 @@ int main(void)
 		TEST(what_is_fixed_stays_so_though_the_source_never_comes),
 		TEST(nobody_is_waited_for_longer_than_a_millisecond),
 		TEST(a_forgotten_peer_begins_anew),
-		TEST(what_was_written_is_read_and_fixes_the_choice),
-		TEST(figures_of_other_machines_and_versions_are_left_alone),
-		TEST(whatever_makes_no_sense_is_told_with_its_line),
-		TEST(no_damage_to_a_file_does_any),
-		TEST(files_that_others_chose_or_can_change_are_not_read),
-		TEST(what_cannot_be_written_is_told_and_leaves_nothing),
+		TEST(what_the_file_says_fixes_the_choice),
 	};
 
-	if (!mkdtemp(folder))
-		return 1;
-	snprintf(path, sizeof(path), "%s/file", folder);
-	report_set_level(LOG_WARN);
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-
-	rmdir(folder);
-	return failed;
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,7 +169,7 @@ static int clear(void **state)
 	ofi.library = &library;
 	ofi.nid = 0x7f000001;
 	ofi.port = 17000;
-	ofi.short_setting = SETTING_AUTO;
+	ofi.base.limits.payload_max = SETTING_AUTO;
 	return 0;
 }
 
@@ -288,7 +288,7 @@ static void a_small_greatest_message_bounds_the_short_ones(void **state)
 	offers[0] = &narrow;
 	assert_non_null(found_for("narrow"));
 	assert_int_equal(ofi_choose_short_max(&ofi), 1000);
-	ofi.short_setting = 8 * MIB;
+	ofi.base.limits.payload_max = 8 * MIB;
 	assert_int_equal(ofi_choose_short_max(&ofi), 1000);
 }
 

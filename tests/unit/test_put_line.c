@@ -81,7 +81,8 @@ static bool behind(struct transport *transport, transport_address address)
 }
 
 static struct transport_ops ops;
-static struct transport transport = {.ops = &ops, .limits = {.short_max = 4096, .line_max = LINE_MAX, .compact = true}};
+static struct transport transport = {
+	.ops = &ops, .limits = {.short_max = 4096, .payload_max = UINT64_MAX, .line_max = LINE_MAX, .compact = true}};
 
 /* --- an engine that has met one peer, and has one descriptor for puts and to put from --- */
 
@@ -93,7 +94,7 @@ static int open_nic(void **state)
 	memset(&nic, 0, sizeof(nic));
 	memset(met, 0, sizeof(met));
 	memset(&settings, 0, sizeof(settings));
-	settings.short_max = 4096;
+	transport.limits.payload_max = 4096;
 	ops = (struct transport_ops){.name = "lines", .send_line = send_line};
 	transport.limits.line_max = LINE_MAX;
 	refusal = 0;
@@ -265,7 +266,7 @@ UNUSUAL_PUT(a_refusal_before, peer->refusals = 1)
 UNUSUAL_PUT(no_lines, ops.send_line = NULL)
 UNUSUAL_PUT(too_long, put->length = LINE_MAX - WIRE_LINE_HEADER + 1)
 UNUSUAL_PUT(too_long_for_this_transport, transport.limits.line_max = WIRE_LINE_HEADER + LENGTH - 1)
-UNUSUAL_PUT(longer_than_short_max, settings.short_max = LENGTH - 1)
+UNUSUAL_PUT(longer_than_short_max, transport.limits.payload_max = LENGTH - 1)
 UNUSUAL_PUT(pieces_to_send, md->region.count = 2)
 UNUSUAL_PUT(an_ack, put->ack = true)
 UNUSUAL_PUT(a_wide_pt_index, put->pt_index = UINT8_MAX)
@@ -427,7 +428,7 @@ static void a_peer_that_is_behind_gets_longer_messages_unannounced(void **state)
 
 	(void)state;
 	ops.behind = behind;
-	settings.short_max = UINT64_MAX;
+	transport.limits.payload_max = UINT64_MAX;
 	transport.limits.behind_max = 2 * transport.limits.short_max;
 	lags = false;
 	assert_false(peer_far(&nic, peer, WIRE_PUT, 1024));
@@ -435,9 +436,9 @@ static void a_peer_that_is_behind_gets_longer_messages_unannounced(void **state)
 	lags = true;
 	assert_false(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max));
 	assert_true(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max + 1));
-	settings.short_max = 4096;
+	transport.limits.payload_max = 4096;
 	assert_true(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max));
-	settings.short_max = UINT64_MAX;
+	transport.limits.payload_max = UINT64_MAX;
 	peer->state = PEER_UNKNOWN;
 	assert_true(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max));
 	peer->state = PEER_READY;
@@ -621,7 +622,7 @@ UNUSUAL_ARRIVAL(behind_another_answer, peer->responses.head = &op)
 UNUSUAL_ARRIVAL(after_a_refusal, peer->refusals = 1)
 UNUSUAL_ARRIVAL(without_lines, ops.send_line = NULL)
 UNUSUAL_ARRIVAL(with_an_answer_of_many_lines, transport.limits.line_max = WIRE_COMPACT_SIZE + LENGTH - 1)
-UNUSUAL_ARRIVAL(with_an_answer_beyond_short_max, settings.short_max = LENGTH - 1)
+UNUSUAL_ARRIVAL(with_an_answer_beyond_short_max, transport.limits.payload_max = LENGTH - 1)
 UNUSUAL_ARRIVAL(for_pieces, md->region.count = 2)
 
 static void any_other_get_is_left_alone(void **state)

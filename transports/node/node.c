@@ -23,6 +23,7 @@
 #include "transports/node/node_renew.h"
 #include "transports/node/node_segment.h"
 #include "transports/node/node_tuning.h"
+#include "transports/tuning.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -117,20 +118,21 @@ static int prepare(struct node *node, struct transport_config *config)
 		node->incarnation[0] = monotonic_ns();
 	if ((rc = node_segment_make(node)) || (rc = node_copies_open(node)))
 		return rc;
-	if (*config->settings->tuning_file)
-		node_tuning_read(node->copies, config->settings->tuning_file);
+	if (config->tuning)
+		node_tuning_apply(node->copies, config->tuning);
+	tuning_check("node", &node->base.limits);
 	node_share_queue(node);
 	node_attend(node, node->host_polled ? NODE_HOST_POLLED : NODE_AWAKE);
 	return 0;
 }
 
-static size_t short_max(const struct settings *settings)
+static size_t short_max(uint64_t payload)
 {
-	if (settings->short_max == SETTING_AUTO)
+	if (payload == SETTING_AUTO)
 		return SHORT_MAX;
-	if (settings->short_max > NODE_SLAB_SIZE - HEADER_ROOM)
+	if (payload > NODE_SLAB_SIZE - HEADER_ROOM)
 		return NODE_SLAB_SIZE;
-	return settings->short_max + HEADER_ROOM > SHORT_MAX ? settings->short_max + HEADER_ROOM : SHORT_MAX;
+	return payload + HEADER_ROOM > SHORT_MAX ? payload + HEADER_ROOM : SHORT_MAX;
 }
 
 static int node_transport_claim(struct transport_config *config, struct transport **out)
@@ -141,7 +143,6 @@ static int node_transport_claim(struct transport_config *config, struct transpor
 		return report_error(-ENOMEM, "no memory for the node transport");
 	node->base.ops = &transport_node;
 	node->base.limits = (struct transport_limits){
-		.short_max = short_max(config->settings),
 		.behind_max = NODE_SLAB_SIZE,
 		.line_max = NODE_MAX_RECORD,
 		.rma_chunk = SIZE_MAX, /* node_copy.c cuts by itself */
@@ -153,6 +154,8 @@ static int node_transport_claim(struct transport_config *config, struct transpor
 		.tells_gone = true,
 		.late_doorbell = true,
 	};
+	tuning_limit(config->tuning, config->settings->short_max, "node", &node->base.limits);
+	node->base.limits.short_max = short_max(node->base.limits.payload_max);
 	node->sink = config->sink;
 	node->owner = config->owner;
 	node->nid = config->nid;
@@ -182,7 +185,7 @@ static void node_close(struct transport *transport)
 	struct node *node = node_of(transport);
 
 	if (*node->tuning_save)
-		node_tuning_write(node->copies, node->tuning_save);
+		node_tuning_save(node->copies, &transport->limits, node->tuning_save);
 	node_copies_close(node);
 	node_attend(node, NODE_CLOSED);
 	node_disconnect(node);
@@ -439,17 +442,19 @@ static int node_describe(const struct transport *transport, char *text, size_t s
 	const struct node *node = (const struct node *)(const void *)transport;
 	const char *why = node->cross_memory_error;
 	uint32_t met = 0, cross = 0;
+	char limit[64];
 
+	tuning_describe_limit(&transport->limits, limit, sizeof(limit));
 	for (uint32_t i = 0; i < node->peer_count; i++) {
 		met += node->peers[i]->segment != NULL;
 		cross += node->peers[i]->cross_memory;
 	}
 	size_t used = (size_t)snprintf(
 		text, size,
-		"shared memory, %d lines, %d slabs of %d bytes, short %zu, %u peers, long messages %s%s%s%s; "
+		"shared memory, %d lines, %d slabs of %d bytes, short %zu%s, %u peers, long messages %s%s%s%s; "
 		"malformed %llu, passed over %llu, other users refused %llu, wakes %llu, "
 		"chunks written for readers %llu, renewed %llu",
-		NODE_SLOTS, NODE_SLABS, NODE_SLAB_SIZE, transport->limits.short_max, met,
+		NODE_SLOTS, NODE_SLABS, NODE_SLAB_SIZE, transport->limits.short_max, limit, met,
 		describe_long(node, met, cross), why ? " (cross-memory attach refused: " : "", why ? why : "",
 		why ? ")" : "", (unsigned long long)node->counters.malformed,
 		(unsigned long long)node->counters.skipped, (unsigned long long)node->counters.refused_uid,

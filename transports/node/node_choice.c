@@ -37,8 +37,6 @@
 #include "transports/node/node_copy.h"
 #include "transports/node/node_list.h"
 
-#define CLASS_SHIFT 12 /* log2 of the first class's shortest length */
-
 /* Counts of messages and ratios of times: nothing that a machine's speed changes. */
 #define ROW          4   /* messages that count in a row, if not more are under way: each is a quarter, none is all */
 #define ROUNDS       3   /* so that one that was disturbed, and another one, change nothing */
@@ -57,9 +55,6 @@
  */
 #define LATE_NS      20000
 #define MOST_PATIENT 1000000
-
-const char *const node_way_names[NODE_WAYS] = {
-	[NODE_UNCHOSEN] = "measured", [NODE_ALONE] = "cross-memory", [NODE_SPLIT] = "split", [NODE_STAGED] = "staged"};
 
 /* A class of lengths between two processes. */
 struct trial {
@@ -85,14 +80,9 @@ static unsigned class_of(uint64_t length)
 {
 	unsigned shift = 63 - (unsigned)__builtin_clzll(length | 1);
 
-	if (shift < CLASS_SHIFT)
+	if (shift < NODE_CLASS_SHIFT)
 		return 0;
-	return shift - CLASS_SHIFT < NODE_CLASSES ? shift - CLASS_SHIFT : NODE_CLASSES - 1;
-}
-
-uint64_t node_class_length(unsigned class)
-{
-	return UINT64_C(1) << (CLASS_SHIFT + class);
+	return shift - NODE_CLASS_SHIFT < NODE_CLASSES ? shift - NODE_CLASS_SHIFT : NODE_CLASSES - 1;
 }
 
 /* --- pairs --- */
@@ -411,7 +401,7 @@ static size_t describe_class(const struct node_figures *figures, unsigned class,
 {
 	uint64_t kib = node_class_length(class) >> 10;
 	size_t used = (size_t)snprintf(text, size, " %llu%c %s", (unsigned long long)(kib < 1024 ? kib : kib >> 10),
-				       kib < 1024 ? 'K' : 'M', node_way_names[figures->way]);
+				       kib < 1024 ? 'K' : 'M', tuning_way_names[figures->way]);
 
 	for (enum node_way way = NODE_ALONE; way < NODE_WAYS && used < size; way++) {
 		char separator = way == NODE_ALONE ? ' ' : '/';
@@ -425,8 +415,8 @@ static size_t describe_class(const struct node_figures *figures, unsigned class,
 
 int node_choice_describe(const struct node_copies *copies, char *text, size_t size)
 {
-	size_t used = (size_t)snprintf(text, size, "; ways chosen (us by %s/%s/%s):", node_way_names[NODE_ALONE],
-				       node_way_names[NODE_SPLIT], node_way_names[NODE_STAGED]);
+	size_t used = (size_t)snprintf(text, size, "; ways chosen (us by %s/%s/%s):", tuning_way_names[NODE_ALONE],
+				       tuning_way_names[NODE_SPLIT], tuning_way_names[NODE_STAGED]);
 	bool any = false;
 
 	for (unsigned class = 0; class < NODE_CLASSES && used < size; class ++) {

@@ -15,8 +15,5 @@ void node_choice_forget(struct node_copies *, const struct node_peer *);
 void node_choice_free(struct node_copies *);
 /* For humans; returns what snprintf() would. */
 int node_choice_describe(const struct node_copies *, char *text, size_t size);
-/* The shortest of a class. */
-uint64_t node_class_length(unsigned class);
-extern const char *const node_way_names[NODE_WAYS];
 
 #endif

@@ -4,6 +4,7 @@
 #define PORTALS_TRANSPORTS_NODE_COPY_H
 
 #include "transports/node/node.h"
+#include "transports/tuning.h"
 
 #define NODE_READS      NODE_CLAIMS /* a read and its claim have the same index */
 #define NODE_HELPS      64
@@ -14,23 +15,6 @@
 #define NODE_PEER_PULLS 4             /* of them that a reader waits for from one peer */
 /* Of a read of pieces: of two neither waits for the other where one of twice as many bytes would be cut in halves. */
 #define NODE_LIST_MAX (NODE_SPLIT_MIN / 2)
-
-/* How a long message travels, the cheapest for the processors first. */
-enum node_way {
-	NODE_UNCHOSEN,
-	NODE_ALONE,  /* its reader reads the source's memory */
-	NODE_SPLIT,  /* and the source's process writes into the reader's, if a host waits there */
-	NODE_STAGED, /* through the source's slabs */
-	NODE_WAYS
-};
-
-#define NODE_CLASSES 11 /* of lengths: from 4 KiB on, each twice as long as the one before; the last has no end */
-
-/* What a class of lengths takes in each of the ways, in ns (0: not known), and which one is taken. */
-struct node_figures {
-	uint32_t ns[NODE_WAYS];
-	enum node_way way;
-};
 
 enum node_read_state {
 	READ_FREE,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The file of figures. */
+/* What the tuning file says of the node transport. */
 #ifndef PORTALS_TRANSPORTS_NODE_TUNING_H
 #define PORTALS_TRANSPORTS_NODE_TUNING_H
 
 #include "transports/node/node_copy.h"
 
-/* Takes figures from the file that PTL_TUNING_FILE names.  What cannot be used is warned about and left out. */
-void node_tuning_read(struct node_copies *, const char *path);
-/* Writes figures to the file that PTL_TUNING_SAVE names, if there are any.  0, or a negative errno value, reported. */
-int node_tuning_write(const struct node_copies *, const char *path);
+/* Takes figures and choices from it. */
+void node_tuning_apply(struct node_copies *, const struct tuning *);
+/* Writes them, and a short limit that was set, to the file that PTL_TUNING_SAVE names.  What fails is reported. */
+void node_tuning_save(const struct node_copies *, const struct transport_limits *, const char *path);
 
 #endif

@@ -222,8 +222,9 @@ struct ofi {
 	uint64_t keys[32]; /* random, drawn together; key_count are left */
 	unsigned key_count;
 
-	uint64_t short_setting; /* PTL_SHORT_MAX or SETTING_AUTO */
-	uint64_t peer_timeout;  /* ns, 0: never */
+	const struct settings *settings;
+	const struct tuning *tuning; /* or NULL */
+	uint64_t peer_timeout;       /* ns, 0: never */
 	char provider[64], iface[32];
 	char refusals[OFI_REFUSAL_LENGTH];
 };

@@ -168,7 +168,8 @@ int ofi_claim(struct transport_config *config, struct transport **out)
 	ofi->nid = config->nid;
 	ofi->sink = config->sink;
 	ofi->owner = config->owner;
-	ofi->short_setting = config->settings->short_max;
+	ofi->settings = config->settings;
+	ofi->tuning = config->tuning;
 	ofi->peer_timeout = config->settings->peer_timeout;
 	snprintf(ofi->provider, sizeof(ofi->provider), "%s", config->provider ? config->provider : "");
 	snprintf(ofi->iface, sizeof(ofi->iface), "%s", config->iface ? config->iface : "?");

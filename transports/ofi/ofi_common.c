@@ -11,15 +11,30 @@
 #include "transports/ofi/ofi_common.h"
 #include "transports/ofi/ofi_library.h"
 #include "transports/ofi/ofi_open.h"
+#include "transports/ofi/ofi_provider.h"
 #include "transports/ofi/ofi_receive.h"
 #include "transports/ofi/ofi_rma.h"
 #include "transports/ofi/ofi_send.h"
 #include "transports/ofi/ofi_sockets.h"
+#include "transports/tuning.h"
+
+static void save_limit(const struct ofi *ofi)
+{
+	struct tuning tuning = {0};
+	char name[TUNING_NAME_MAX];
+
+	ofi_tuning_name(ofi, name);
+	tuning_note_limit(&tuning, name, &ofi->base.limits);
+	if (ofi->settings->tuning_save && *ofi->settings->tuning_save)
+		tuning_write(&tuning, ofi->settings->tuning_save);
+}
 
 void ofi_close(struct transport *transport)
 {
 	struct ofi *ofi = ofi_of(transport);
 
+	if (ofi->ep)
+		save_limit(ofi);
 	ofi_release(ofi);
 	ofi_unclaim(ofi);
 	free(ofi);
@@ -40,10 +55,13 @@ int ofi_describe(const struct transport *transport, char *text, size_t size)
 				ofi->refusals[0] ? "; refused: " : "", ofi->refusals);
 	uint32_t version = ofi->library->version();
 	const struct transport_limits *limits = &ofi->base.limits;
+	char limit[64];
+
+	tuning_describe_limit(limits, limit, sizeof(limit));
 	return snprintf(
-		text, size, "%s (libfabric %u.%u) at %s:%u%s, short %zu, inject %zu, rma %zu KiB x %zu, %s%s%s%s%s",
+		text, size, "%s (libfabric %u.%u) at %s:%u%s, short %zu%s, inject %zu, rma %zu KiB x %zu, %s%s%s%s%s",
 		ofi->info->fabric_attr->prov_name, FI_MAJOR(version), FI_MINOR(version), inet_ntoa(address), ofi->port,
-		ofi->published ? ", address published" : "", limits->short_max, ofi->inject_size,
+		ofi->published ? ", address published" : "", limits->short_max, limit, ofi->inject_size,
 		limits->rma_chunk >> 10, limits->rma_depth, limits->sleepable ? "sleeps" : "cannot sleep: polls",
 		limits->local_registration ? ", local registration" : "",
 		limits->pins ? ", registers whole descriptors" : "", ofi->refusals[0] ? "; refused: " : "",

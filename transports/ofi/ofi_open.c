@@ -19,6 +19,18 @@
 #include "transports/ofi/ofi_sleep.h"
 #include "transports/ofi/ofi_sockets.h"
 #include "transports/ofi/ofi_watch.h"
+#include "transports/tuning.h"
+
+static void set_short(struct ofi *ofi)
+{
+	struct transport_limits *limits = &ofi->base.limits;
+	char name[TUNING_NAME_MAX];
+
+	ofi_tuning_name(ofi, name);
+	tuning_limit(ofi->tuning, ofi->settings->short_max, name, limits);
+	limits->short_max = ofi_choose_short_max(ofi);
+	tuning_check(name, limits);
+}
 
 static void set_limits(struct ofi *ofi)
 {
@@ -31,7 +43,6 @@ static void set_limits(struct ofi *ofi)
 	ofi->rma_greatest = greatest;
 	ofi->rma_window = ofi->profile.rma_window;
 	ofi->base.limits = (struct transport_limits){
-		.short_max = ofi_choose_short_max(ofi),
 		.rma_chunk = ofi->profile.rma_chunk < greatest ? ofi->profile.rma_chunk : greatest,
 		.rma_depth = ofi->profile.rma_depth,
 		.local_registration = (info->domain_attr->mr_mode & FI_MR_LOCAL) != 0,
@@ -40,6 +51,7 @@ static void set_limits(struct ofi *ofi)
 		.verified_uid = false,
 		.ping_pause = ofi->profile.ping_pause,
 	};
+	set_short(ofi);
 }
 
 static int open_queue(struct ofi *ofi)

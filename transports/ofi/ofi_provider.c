@@ -275,13 +275,19 @@ size_t ofi_choose_short_max(const struct ofi *ofi)
 {
 	size_t greatest = greatest_short(ofi);
 	size_t wanted = ofi->profile.short_max;
+	uint64_t payload = ofi->base.limits.payload_max;
 
 	if (greatest > ofi->info->ep_attr->max_msg_size)
 		greatest = ofi->info->ep_attr->max_msg_size;
 	/* The setting raises it if need be; making it smaller is the engine's business, whose notices need room too. */
-	if (ofi->short_setting != SETTING_AUTO && ofi->short_setting > wanted - OFI_HEADER_ALLOWANCE)
-		wanted = ofi->short_setting < greatest ? ofi->short_setting + OFI_HEADER_ALLOWANCE : greatest;
+	if (payload != SETTING_AUTO && payload > wanted - OFI_HEADER_ALLOWANCE)
+		wanted = payload < greatest ? payload + OFI_HEADER_ALLOWANCE : greatest;
 	return wanted < greatest ? wanted : greatest;
+}
+
+void ofi_tuning_name(const struct ofi *ofi, char name[TUNING_NAME_MAX])
+{
+	snprintf(name, TUNING_NAME_MAX, "ofi:%.58s", ofi->profile.alias ? ofi->profile.alias : ofi->profile.name);
 }
 
 /* Names of the providers that could serve us, for a user that asked for one that cannot. */

@@ -4,6 +4,7 @@
 #define PORTALS_TRANSPORTS_OFI_PROVIDER_H
 
 #include "transports/ofi/ofi.h"
+#include "transports/tuning.h"
 
 #define OFI_PROFILES 8
 #define OFI_DEVICES  "/sys/class/infiniband"
@@ -13,6 +14,8 @@ size_t ofi_choose_profiles(const char *provider, struct ofi_profile chosen[OFI_P
 int ofi_check_addresses(struct ofi *); /* -ENOTSUP, noted, unless we can compute them or have a book */
 int ofi_query(struct ofi *);           /* finds ofi->info for ofi->profile */
 size_t ofi_choose_short_max(const struct ofi *);
+/* As a user writes it, and a tuning file: ofi:tcp. */
+void ofi_tuning_name(const struct ofi *, char name[TUNING_NAME_MAX]);
 void ofi_list_providers(const struct ofi *, char *text, size_t size);
 /* Before the first opening, like ofi_library_prepare().  `devices`: a directory with an entry for each RDMA device. */
 void ofi_prepare_verbs(const char *provider, const char *devices);
