@@ -6,7 +6,13 @@
  */
 #include "tests.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fail.h"
 #include "machine.h"
+#include "opening.h"
 #include "output.h"
 #include "setups.h"
 #include "sizes.h"
@@ -57,25 +63,53 @@ static uint64_t bisect(const struct session *session, const struct peers pairs[P
 	return slow;
 }
 
-static void find_crossovers(const struct session *session, const struct peers pairs[PROTOCOLS])
+/* Returns the greatest size that is better sent short. */
+static uint64_t find_crossover(const struct session *session, const struct peers pairs[PROTOCOLS])
 {
 	const struct workload *load = &session->load;
 	uint64_t sizes[SIZES_MAX], last_short = 0;
 	size_t count = sizes_choose(load, sizes, 0, 1);
-	bool crossed = false;
 
-	for (size_t i = 0; i < count && !crossed; i++) {
-		crossed = measure_size(session, pairs, sizes[i]);
-		if (crossed && i)
+	for (size_t i = 0; i < count; i++) {
+		if (!measure_size(session, pairs, sizes[i])) {
+			last_short = sizes[i];
+			continue;
+		}
+		uint64_t crossed = i ? bisect(session, pairs, last_short, sizes[i]) : sizes[i];
+
+		if (i)
 			output_note("crossover", "long messages are not slower from %llu bytes on",
-				    (unsigned long long)bisect(session, pairs, last_short, sizes[i]));
-		else if (crossed)
+				    (unsigned long long)crossed);
+		else
 			output_note("crossover", "long messages are not slower at any of these sizes");
-		last_short = sizes[i];
+		return crossed - 1;
 	}
-	if (!crossed)
-		output_note("crossover", "short messages are quicker up to %llu bytes, or as long as there are any",
-			    (unsigned long long)last_short);
+	output_note("crossover", "short messages are quicker up to %llu bytes, or as long as there are any",
+		    (unsigned long long)last_short);
+	return last_short;
+}
+
+/*
+ * By the library itself, which knows what it calls the transport and what of the limit it can do: an interface with that
+ * PTL_SHORT_MAX writes the file as it closes.  Both processes were on this node: auto was node.
+ */
+static void save_limit(const struct options *options, uint64_t limit)
+{
+	const char *set = getenv("PTL_TRANSPORT"), *transport = options->transport ? options->transport : set;
+	struct options own = *options;
+	static struct opening opening;
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)limit);
+	own.transport = transport && strcmp(transport, "auto") != 0 ? transport : "node";
+	own.settings = (const struct setting[]){{"PTL_SHORT_MAX", text}};
+	setenv("PTL_TUNING_SAVE", options->save, 1);
+	opening_start_saving(&opening, &own);
+	opening_end(&opening);
+	if (!opening.open)
+		fail("--save %s: %s", options->save, opening.text);
+	output_note("saved", "in %s: messages of at most %s bytes are short over %s; PTL_TUNING_FILE has it read",
+		    options->save, text, own.transport);
 }
 
 int crossover(const struct options *options)
@@ -84,6 +118,7 @@ int crossover(const struct options *options)
 	const struct options own = setups_share(options, PROTOCOLS);
 	const struct session session = {.options = options, .load = options->load};
 
+	unsetenv("PTL_TUNING_SAVE"); /* not the limits that are tried */
 	setups_open(pairs, setups, PROTOCOLS, &own);
 	machine_facts();
 	output_fact("latency", "half a round trip of puts, one receive descriptor for all; medians of turns");
@@ -92,8 +127,11 @@ int crossover(const struct options *options)
 	if (options->load.nic_timing)
 		output_fact("NIC timing", "of the long messages");
 	stage_rows_open(&session, columns, sizeof(columns) / sizeof(columns[0]));
-	find_crossovers(&session, pairs);
+	uint64_t limit = find_crossover(&session, pairs);
+
 	stage_rows_close(&session);
 	setups_close(pairs, PROTOCOLS);
+	if (options->save)
+		save_limit(options, limit);
 	return 0;
 }

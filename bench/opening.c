@@ -37,6 +37,26 @@ static bool answer_opening(const struct options *options, FILE *answer)
 	return code == PTL_OK;
 }
 
+/* What the library says about the file is the answer, and that it is not there. */
+static bool answer_saving(const struct options *options, FILE *answer)
+{
+	struct session session = {.options = options};
+	const char *call;
+	char *said = NULL;
+	size_t length = 0;
+
+	p3_out = open_memstream(&said, &length);
+	int code = session_try_interface(&session, PTL_PID_ANY, &call);
+
+	PtlNIFini(session.ni);
+	PtlFini();
+	fflush(p3_out);
+	const char *why = code == PTL_OK ? strstr(said, "PTL_TUNING_SAVE") : said;
+
+	fprintf(answer, "%s", why ? why : "");
+	return !why;
+}
+
 static bool named_before(const struct fi_info *list, const struct fi_info *end)
 {
 	while (list != end && strcmp(list->fabric_attr->prov_name, end->fabric_attr->prov_name) != 0)
@@ -99,6 +119,11 @@ void opening_start(struct opening *opening, const struct options *options, const
 	if (transport)
 		own.transport = transport;
 	start(opening, &own, answer_opening);
+}
+
+void opening_start_saving(struct opening *opening, const struct options *options)
+{
+	start(opening, options, answer_saving);
 }
 
 void opening_start_listing(struct opening *opening)

@@ -19,6 +19,8 @@ struct opening {
 void opening_start(struct opening *opening, const struct options *options, const char *transport);
 
 /* The same for a question to libfabric: which providers there are, a line each, '-' in front if it has no FI_EP_RDM. */
+/* Opens and closes the interface, which writes PTL_TUNING_SAVE; not `open` if it could not. */
+void opening_start_saving(struct opening *opening, const struct options *options);
 void opening_start_listing(struct opening *opening);
 
 /* Waits for the answer.  Never fails: a process that crashes, or that is not done after some seconds, is an answer. */

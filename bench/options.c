@@ -223,6 +223,12 @@ static const char *set_plot(struct options *options, const char *value)
 		       : "a file whose name ends in .svg or .png";
 }
 
+static const char *set_save(struct options *options, const char *value)
+{
+	options->save = value;
+	return *value ? NULL : "the name of a file";
+}
+
 static const char *set_hist(struct options *options, const char *value)
 {
 	options->hist = value;
@@ -331,6 +337,8 @@ static const struct option_row {
 	[OPTION_PLOT] = {"--plot", "FILE", VALUE(set_plot), "a picture of the table: FILE.svg, or FILE.png by gnuplot"},
 	[OPTION_HIST] = {"--hist", "FILE", VALUE(set_hist),
 			 "a histogram of the samples of each row, bins 1.6 % wide, as CSV"},
+	[OPTION_SAVE] = {"--save", "FILE", VALUE(set_save),
+			 "write the short limit found to a tuning file, which PTL_TUNING_FILE has the library read"},
 	[OPTION_OUT] = {"--out", "DIR", VALUE(set_out), "all: the folder for the results, a file for each test"},
 	[OPTION_TESTS] = {"--tests", "TEST,...", VALUE(set_tests), "all: these tests only"},
 	[OPTION_LISTEN] = {"--listen", "[=PID]", VALUE(set_listen),

@@ -66,6 +66,7 @@ enum option_id {
 	OPTION_QUICK,
 	OPTION_PLOT,
 	OPTION_HIST,
+	OPTION_SAVE,
 	OPTION_OUT,
 	OPTION_TESTS,
 	OPTION_LISTEN,
@@ -91,7 +92,7 @@ struct options {
 	struct workload load;
 	const char *transport, *mode, *iface; /* NULL: what the environment says */
 	const char *rows, *against;           /* NULL: all rows; no other build */
-	const char *plot, *hist;              /* files to be written, or NULL */
+	const char *plot, *hist, *save;       /* files to be written, or NULL */
 	const char *out, *tests;              /* of all: where to, and which; NULL: all of them */
 	enum output_format format;
 	bool help, version, dry_run, unpinned, strict;

@@ -63,7 +63,7 @@ static const struct bench_test tests[] = {
 	 "what each side does when in each protocol, drawn from a trace (QsNet, fig. 1-2; InfiniBand, fig. 2, 3, 6; GRIM, fig. 5.7, 5.9, 5.11)"},
 	{"blocking", NULL, blocking, 65536, PLACE | (ROW & ~B(HIST)) | B(START_EVENTS) | B(CHECK) | B(SIZES) | B(NIC_TIMING),
 	 "put-latency with waiters that poll and waiters that sleep"},
-	{"crossover", NULL, crossover, 65536, PLACE | (ROW & ~B(HIST)) | B(START_EVENTS) | B(CHECK) | B(WAIT) | B(UNPINNED) | B(SIZES) | B(NIC_TIMING),
+	{"crossover", NULL, crossover, 65536, PLACE | B(SAVE) | (ROW & ~B(HIST)) | B(START_EVENTS) | B(CHECK) | B(WAIT) | B(UNPINNED) | B(SIZES) | B(NIC_TIMING),
 	 "put-latency of short and of long messages of one size, and where they cross"},
 	{"injection", NULL, injection, 65536, PLACE | (ROW & ~B(HIST)) | B(START_EVENTS) | B(WAIT) | B(UNPINNED) | B(SIZES) | B(NIC_TIMING),
 	 "put-latency of messages copied with their header, of exposed ones, and of what the library chooses"},

@@ -45,7 +45,14 @@ sized=(--row-time 20 --sizes 64:64)
 for test in bidirectional-latency bidirectional-bandwidth host-overhead completion; do
 	suite node $test "^64,($figure),($figure),($figure)" "${sized[@]}"
 done
-suite node crossover "^64,($figure),($figure)" "${sized[@]}"
+tuning=$(mktemp)
+suite node crossover "^64,($figure),($figure)" "${sized[@]}" --save "$tuning"
+limit=$(sed -n 's/.*"short": {"node": \([0-9]*\)}.*/\1/p' "$tuning")
+PTL_TUNING_FILE=$tuning expect "the limit that crossover has saved is used" "transport node: .*\\(payload ${limit:?}: PTL_TUNING_FILE\\)" \
+	"$ptlbench" info --transport node
+PTL_TUNING_FILE=$tuning PTL_SHORT_MAX=77 expect "unless the environment says another" "\\(payload 77: PTL_SHORT_MAX\\)" \
+	"$ptlbench" info --transport node
+rm -f "$tuning"
 suite node blocking "^64,\"sleeps\",\"sleeps\",1,($figure)" "${sized[@]}"
 suite node initiator-timing "^64,\"Total\",($figure),($figure),($figure),($figure)" --sizes 64:64
 suite node nic-timing "^64,10,\"target\",\"NIC\",\"match\",($figure),($figure),($figure),($figure),($figure),($figure),($figure),($figure)" \
