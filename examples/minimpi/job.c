@@ -27,7 +27,8 @@ static void find_ranks(void)
 	}
 	const unsigned share = JOB_SENT / size < 4 ? 4 : JOB_SENT / size;
 	job.window[LANE_COLLECTIVE] = share / 4;
-	job.window[LANE_PROGRAM] = share - share / 4;
+	job.most_counted = share / 4 < 16 ? share / 4 : 16;
+	job.window[LANE_PROGRAM] = share - job.window[LANE_COLLECTIVE] - job.most_counted;
 }
 
 /*

@@ -39,7 +39,10 @@ struct lane {
 struct peer {
 	ptl_process_id_t id;
 	struct lane lanes[LANES];
-	bool dead; /* its process ended: whatever is under way with it fails */
+	unsigned counted; /* short messages to it without an ACK since it had told of all (slots.h) */
+	unsigned told;    /* of how many of these it has told */
+	unsigned has;     /* such messages from it that are here, of which it has not been told */
+	bool dead;        /* its process ended: whatever is under way with it fails */
 };
 
 struct job {
@@ -49,6 +52,7 @@ struct job {
 	int threads;            /* MPI_THREAD_* */
 	struct peer *peers;     /* by rank in MPI_COMM_WORLD */
 	unsigned window[LANES]; /* most unanswered messages to one peer */
+	unsigned most_counted;  /* and, beyond these, most that have asked for no ACK */
 };
 extern struct job job;
 

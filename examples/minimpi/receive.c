@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "envelope.h"
-#include "send.h"
+#include "slots.h"
 
 static unsigned posted;                          /* receives that have an entry */
 static unsigned fetching;                        /* receives whose message is at its sender */
@@ -70,7 +70,7 @@ static void fetch(MPI_Request request, const struct minimpi_message *message)
 				     .user_ptr = request,
 				     .eq_handle = progress_done},
 			  PTL_UNLINK, &request->md));
-	PORTALS(PtlGet(request->md, message->sender, INDEX_LONG, 0, is_long ? message->where : SEND_SLOTS,
+	PORTALS(PtlGet(request->md, message->sender, INDEX_LONG, 0, is_long ? message->where : SLOTS_BITS,
 		       is_long ? 0 : message->where));
 }
 
@@ -112,6 +112,8 @@ static void hear_posted(struct listener *self, const ptl_event_t *event)
 	posted--;
 	request->posted = false;
 	set_status(request, event->match_bits, event->rlength);
+	slots_learn(event->hdr_data);
+	slots_count(event->hdr_data);
 	end(request, request->failure);
 }
 

@@ -2,8 +2,8 @@
 /*
  * Sends.  Both kinds leave the data where the receiver can fetch it until it is known that it need not:
  *
- *     short   copied into a slot and put from there; complete at once.  The ACK says that it is in the receive or in a block;
- *             if no block had room, the receiver fetches it from the slot.  Either frees the slot
+ *     short   copied into a slot and put from there (slots.h); complete at once.  If no block has room, the receiver fetches it
+ *             from the slot
  *     long    put from the program's memory.  If a receive was posted, the data goes there and the ACK ends the send.  If
  *             not, only the header arrives, without an ACK, and the receiver fetches the data by that same descriptor: a GET
  *             ends the send.  Its threshold is 2: the put, and one of these two
@@ -14,25 +14,9 @@
  */
 #include "send.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "envelope.h"
-#include "type.h"
+#include "slots.h"
 #include "unexpected.h"
-
-#define SLOTS 1024
-
-static const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
-
-static struct slots {
-	struct listener put, get; /* of the two descriptors over `bytes` */
-	ptl_handle_md_t md;
-	unsigned free[SLOTS], free_count; /* the last freed first: its memory is in the cache */
-	struct peer *peer[SLOTS];
-	enum lane_of lane[SLOTS];
-	char (*bytes)[UNEXPECTED_SHORT];
-} slots;
 
 static void send_one(MPI_Request request);
 
@@ -52,72 +36,6 @@ static void answered(struct peer *peer, enum lane_of which)
 		lane->first = request->next;
 		send_one(request);
 	}
-}
-
-/* ---- short ---- */
-
-/* A message of length 0 has a slot too, and so its offset: a rank that sends without waiting must not be able to send for ever. */
-static void free_slot(uint64_t offset)
-{
-	const unsigned slot = (unsigned)(offset / UNEXPECTED_SHORT);
-	struct peer *peer = slots.peer[slot];
-	if (!peer)
-		return; /* its peer has died */
-	slots.peer[slot] = NULL;
-	slots.free[slots.free_count++] = slot;
-	answered(peer, slots.lane[slot]);
-}
-
-static void hear_slot_put(struct listener *self, const ptl_event_t *event)
-{
-	(void)self;
-	if (event->type == PTL_EVENT_ACK && event->ni_fail_type == PTL_NI_OK)
-		free_slot(event->offset);
-}
-
-static void hear_slot_get(struct listener *self, const ptl_event_t *event)
-{
-	(void)self;
-	if (event->type == PTL_EVENT_GET_END)
-		free_slot(event->offset);
-}
-
-static void send_short(MPI_Request request)
-{
-	const unsigned slot = slots.free[--slots.free_count];
-	const ptl_size_t offset = (ptl_size_t)slot * UNEXPECTED_SHORT;
-	slots.peer[slot] = request->peer;
-	slots.lane[slot] = lane_of(request);
-	if (request->bytes)
-		memcpy(slots.bytes[slot], request->bytes, request->length);
-	else
-		type_pack(request->type, request->buffer, request->count, slots.bytes[slot]);
-	PORTALS(PtlPutRegion(slots.md, offset, request->length, PTL_ACK_REQ, request->peer->id, INDEX_MESSAGES, 0,
-			     request->bits, 0, offset));
-	request_complete(request, MPI_SUCCESS);
-}
-
-static void open_slots(void)
-{
-	ptl_handle_me_t me;
-	ptl_handle_md_t fetched;
-	slots.put.hear = hear_slot_put;
-	slots.get.hear = hear_slot_get;
-	slots.bytes = job_memory((size_t)SLOTS * UNEXPECTED_SHORT);
-	slots.free_count = 0;
-	for (unsigned i = SLOTS; i-- > 0;)
-		slots.free[slots.free_count++] = i;
-	ptl_md_t md = {.start = slots.bytes,
-		       .length = (ptl_size_t)SLOTS * UNEXPECTED_SHORT,
-		       .threshold = PTL_MD_THRESH_INF,
-		       .options = PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE, /* leaves ACKs */
-		       .user_ptr = &slots.put,
-		       .eq_handle = progress_done};
-	PORTALS(PtlMDBind(job.ni, md, PTL_RETAIN, &slots.md));
-	md.options = PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE | PTL_MD_TRUNCATE | PTL_MD_EVENT_START_DISABLE;
-	md.user_ptr = &slots.get;
-	PORTALS(PtlMEAttach(job.ni, INDEX_LONG, anyone, SEND_SLOTS, 0, PTL_RETAIN, PTL_INS_AFTER, &me));
-	PORTALS(PtlMDAttach(me, md, PTL_RETAIN, &fetched));
 }
 
 /* ---- long ---- */
@@ -144,8 +62,9 @@ static void hear_long(struct listener *self, const ptl_event_t *event)
 
 static void send_long(MPI_Request request)
 {
-	static uint64_t last = SEND_SLOTS;
-	const uint64_t where = ++last;
+	static uint64_t last = SLOTS_BITS;
+	last = last == HEADER_WHERE ? SLOTS_BITS + 1 : last + 1;
+	const uint64_t where = last;
 	request->listener.hear = hear_long;
 	request->failure = PTL_NI_OK;
 	if (!request->bytes)
@@ -160,17 +79,19 @@ static void send_long(MPI_Request request)
 					 .eq_handle = progress_done},
 			      PTL_UNLINK, &request->me, &request->md));
 	PORTALS(PtlPut(request->md, PTL_ACK_REQ, request->peer->id, INDEX_MESSAGES, 0, request->bits | ENVELOPE_LONG, 0,
-		       where));
+		       slots_header(request->peer, where)));
 }
 
 /* ---- both ---- */
 
 static void send_one(MPI_Request request)
 {
-	request->peer->lanes[lane_of(request)].unanswered++;
-	if (request->length <= UNEXPECTED_SHORT && request->kind == REQUEST_SEND && slots.free_count > 0)
-		send_short(request);
-	else
+	const enum lane_of lane = lane_of(request);
+	const bool is_short = request->length <= UNEXPECTED_SHORT && request->kind == REQUEST_SEND;
+	if (is_short && slots_send_counted(request))
+		return;
+	request->peer->lanes[lane].unanswered++;
+	if (!is_short || !slots_send(request, lane))
 		send_long(request);
 }
 
@@ -205,12 +126,7 @@ void send_fail(struct peer *peer)
 	peer->dead = true;
 	for (int i = 0; i < LANES; i++)
 		fail_waiting(&peer->lanes[i]);
-	for (unsigned slot = 0; slot < SLOTS; slot++) {
-		if (slots.peer[slot] != peer)
-			continue;
-		slots.peer[slot] = NULL;
-		slots.free[slots.free_count++] = slot;
-	}
+	slots_fail(peer);
 	for (request = request_first_under_way; request; request = next) {
 		next = request->next;
 		if (request->peer == peer && PtlMEUnlink(request->me) == PTL_OK)
@@ -229,10 +145,10 @@ bool send_idle(void)
 
 void send_open(void)
 {
-	open_slots();
+	slots_open(answered);
 }
 
 void send_close(void)
 {
-	free(slots.bytes);
+	slots_close();
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "envelope.h"
+#include "slots.h"
 
 #define BLOCKS         4
 #define BLOCK_SIZE     (256u * 1024)
@@ -70,10 +71,11 @@ static struct minimpi_message *new_message(const ptl_event_t *event)
 		.bits = event->match_bits,
 		.length = event->rlength,
 		.sender = event->initiator,
-		.where = event->hdr_data,
+		.where = event->hdr_data & HEADER_WHERE,
 		.link = event->link,
 	};
 	append(message);
+	slots_learn(event->hdr_data);
 	return message;
 }
 
@@ -150,6 +152,7 @@ static void end(const ptl_event_t *event)
 	message->bytes = message->block->bytes + event->offset;
 	message->failed = event->ni_fail_type != PTL_NI_OK;
 	message->whole = true;
+	slots_count(event->hdr_data);
 	if (message->wanted)
 		deliver(message);
 }
@@ -211,9 +214,9 @@ void unexpected_open(void (*deliver_message)(struct minimpi_message *))
 
 void unexpected_close(void)
 {
-	while (first) {
-		struct minimpi_message *message = first;
-		unexpected_remove(message);
+	struct minimpi_message *next;
+	for (struct minimpi_message *message = first; message; message = next) {
+		next = message->next;
 		free(message);
 	}
 	while (youngest) {

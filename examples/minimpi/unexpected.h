@@ -23,7 +23,7 @@ struct minimpi_message {
 	uint64_t bits;
 	size_t length;
 	ptl_process_id_t sender;
-	ptl_hdr_data_t where;                    /* to fetch it from: see send.h */
+	uint64_t where;                          /* to fetch it from: see slots.h */
 	ptl_seq_t link;                          /* of its START and END */
 	struct block *block;                     /* where its data is; NULL: at the sender */
 	const char *bytes;                       /* in the block */

@@ -32,6 +32,42 @@ static void messages_do_not_overtake(void)
 	free(data);
 }
 
+/*
+ * The buffer of a send is the program's again when the send is complete, whether or not its message has a receive.  Bursts of
+ * some lengths, some of them before their receives, and an answer to each, which may tell how much has arrived.
+ */
+static void short_messages_keep_their_data(void)
+{
+	enum { ROUNDS = 60, LONGEST = 1000 };
+	static int data[LONGEST];
+	const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+	for (int round = 0; round < ROUNDS; round++) {
+		const int burst = 1 + round * 7 % 50, answers = round % 3;
+		MPI_Request request;
+		for (int i = 0; i < burst; i++) {
+			const int length = 1 + (i * 331 + round) % LONGEST;
+			for (int k = 0; k < length; k++)
+				data[k] = round + i + k;
+			MPI_Isend(data, length, MPI_INT, next, i % 2, MPI_COMM_WORLD, &request);
+			MPI_Wait(&request, MPI_STATUS_IGNORE);
+		}
+		for (int tag = 1; tag >= 0; tag--) {
+			for (int i = tag; i < burst; i += 2) {
+				MPI_Status status;
+				int length;
+				MPI_Recv(data, LONGEST, MPI_INT, before, tag, MPI_COMM_WORLD, &status);
+				MPI_Get_count(&status, MPI_INT, &length);
+				CHECK(length == 1 + (i * 331 + round) % LONGEST);
+				for (int k = 0; k < length; k++)
+					CHECK(data[k] == round + i + k);
+			}
+		}
+		for (int i = 0; i < answers; i++)
+			MPI_Sendrecv(&round, 1, MPI_INT, before, 5, data, 1, MPI_INT, next, 5, MPI_COMM_WORLD,
+				     MPI_STATUS_IGNORE);
+	}
+}
+
 /* Of several posted receives that fit the oldest gets the message. */
 static void posted_receives_match_in_their_order(void)
 {
@@ -175,8 +211,13 @@ static void cancelled_receives_take_nothing(void)
 }
 
 const struct test match_tests[] = {
-	TEST(messages_do_not_overtake),          TEST(posted_receives_match_in_their_order),
-	TEST(communicators_keep_messages_apart), TEST(any_source_hears_everybody),
-	TEST(long_messages_are_truncated),       TEST(probes_see_what_is_next),
-	TEST(cancelled_receives_take_nothing),   {0},
+	TEST(messages_do_not_overtake),
+	TEST(short_messages_keep_their_data),
+	TEST(posted_receives_match_in_their_order),
+	TEST(communicators_keep_messages_apart),
+	TEST(any_source_hears_everybody),
+	TEST(long_messages_are_truncated),
+	TEST(probes_see_what_is_next),
+	TEST(cancelled_receives_take_nothing),
+	{0},
 };
