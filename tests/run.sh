@@ -244,7 +244,7 @@ targets_of() # NAME
 		echo tests/threads tests/stress tests/newcomers tests/scale tests/wire-exchange
 		ninja -C "$builds/$1" -t targets all | sed -n 's|^\(tests/unit-[^:.]*\):.*|\1|p'
 		[ $nightly = no ] || echo tests/layers tests/mpi-test tests/mpi-death
-		[ $nightly = no ] || ninja -C "$builds/$1" -t targets all | sed -n 's|^\(examples/minimpi/[a-z_]*\): c_LINKER.*|\1|p'
+		[ $nightly = no ] || ninja -C "$builds/$1" -t targets all | sed -En 's#^(examples/(minimpi|object_store)/[a-z_]*|tests/layers-object): c_LINKER.*#\1#p'
 		;;
 	esac
 }

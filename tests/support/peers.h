@@ -69,6 +69,8 @@ bool in_mode(const char *mode);
 /* --nightly: tests may take their time. */
 bool at_night(void);
 
+/* With --hosts: takes the calling process, which has one thread and no interface, to the host that rank 0 is not on. */
+void enter_other_host(void);
 /* Opens the interface in `ni`; PTL_PID_ANY or a pid. */
 void open_interface(ptl_pid_t pid);
 /* A pid that no other process uses; `series`, below 256, tells those of one process apart. */

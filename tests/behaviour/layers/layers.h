@@ -10,5 +10,6 @@ extern const struct test splitc_tests[];
 extern const struct test object_store_tests[];
 extern const struct test object_fault_tests[];
 extern const struct test object_crash_tests[];
+extern const struct test object_power_tests[];
 
 #endif

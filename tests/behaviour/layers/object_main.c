@@ -4,6 +4,7 @@
 
 int main(int argc, char **argv)
 {
-	static const struct test *const tables[] = {object_store_tests, object_fault_tests, object_crash_tests, NULL};
+	static const struct test *const tables[] = {object_store_tests, object_fault_tests, object_crash_tests,
+						    object_power_tests, NULL};
 	return peers_main(argc, argv, tables, list_names);
 }

@@ -22,6 +22,7 @@ static void execute(const struct object_server *server, const char *option, cons
 	const char *words[8] = {OBJECT_SERVER, "--pid", pid, "--patience", "5"};
 	int count = 5;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	enter_other_host();
 	snprintf(pid, sizeof(pid), "%u", server->id.pid);
 	if (option)
 		words[count++] = option;
