@@ -72,6 +72,7 @@ static int *end_order[2 * WINDOW];
 
 /* What the kernel's copying does in this process. */
 static bool reads_refused, writes_refused, counting;
+static unsigned identified; /* times that it was asked which process is there */
 static void (*before_write)(void);
 static _Atomic uint8_t *chunks_counted;
 static uint64_t counted_base, counted_chunk;
@@ -96,8 +97,10 @@ static ssize_t count_chunk(uint64_t address, size_t length)
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long count, const struct iovec *remote,
 				unsigned long remote_count, unsigned long flags)
 {
-	if (count == 1) /* only asks which process is there */
+	if (count == 1) { /* only asks which process is there */
+		identified++;
 		return __real_process_vm_readv(pid, local, count, remote, remote_count, flags);
+	}
 	atomic_fetch_add(&stage->reads, 1);
 	if (counting) {
 		memcpy(local[0].iov_base, remote[0].iov_base, local[0].iov_len);
@@ -958,6 +961,74 @@ static void another_image_of_a_process_is_neither_read_nor_written(void)
 		DRIVE_UNTIL(result != PENDING && short_result != PENDING);
 		CHECK_EQUAL(result, -ECONNRESET);
 		CHECK_EQUAL(short_result, -ECONNRESET);
+	}
+	barrier();
+}
+
+/* At rank 1: does it ask for the process behind that request, if to ask takes so long? */
+static bool asks_at_next_chunk(uint64_t identify_cycles)
+{
+	unsigned before = identified;
+	uint32_t writes = stage->writes;
+
+	node->copies->identify_cycles = identify_cycles;
+	drive();
+	CHECK_EQUAL(stage->writes, writes + 1);
+	CHECK(identified - before <= 1);
+	return identified > before;
+}
+
+static void a_request_that_has_only_just_come_vouches_for_its_process(void)
+{
+	const uint64_t an_hour = INT64_MAX, nothing = 1;
+	unsigned char *memory = map(LONG), *to = map(LONG), *later = map(LONG);
+	struct memory_region all[MAX_PROCESSES];
+	int result[3] = {PENDING, PENDING, PENDING};
+
+	meet();
+	harness_while_waiting(NULL);
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	waits = my_rank == 1;
+	if (my_rank == 0)
+		start(1, to, LONG, &all[1], 0, &result[0]);
+	barrier();
+	if (my_rank == 1) /* which has not looked before */
+		CHECK(asks_at_next_chunk(an_hour));
+	barrier();
+	if (my_rank == 0)
+		DRIVE_UNTIL(result[0] != PENDING);
+	barrier();
+	if (my_rank == 1)
+		drive();
+	barrier();
+	if (my_rank == 0)
+		start(1, to, LONG, &all[1], 0, &result[0]);
+	barrier();
+	if (my_rank == 1) {
+		CHECK(!asks_at_next_chunk(an_hour));
+		CHECK(asks_at_next_chunk(nothing)); /* it is older by now */
+	}
+	barrier();
+	if (my_rank == 0) {
+		DRIVE_UNTIL(result[0] != PENDING);
+		check_filled(to, LONG, 1);
+	}
+	barrier();
+	if (my_rank == 1)
+		drive();
+	barrier();
+	if (my_rank == 0) {
+		start(1, to, LONG, &all[1], 0, &result[1]);
+		start(1, later, LONG, &all[1], 0, &result[2]);
+	}
+	barrier();
+	if (my_rank == 1) /* the newest first, whose line may have been there when the first one's was missing */
+		CHECK(asks_at_next_chunk(an_hour));
+	barrier();
+	if (my_rank == 0) {
+		DRIVE_UNTIL(result[1] != PENDING && result[2] != PENDING);
+		check_filled(later, LONG, 1);
 	}
 	barrier();
 }
@@ -1888,6 +1959,7 @@ static const struct test tests[] = {
 	ROW(2, a_request_for_help_is_not_taken_for_its_successor),
 	ROW(2, a_deregistered_key_gets_no_help),
 	ROW(2, another_image_of_a_process_is_neither_read_nor_written),
+	ROW(2, a_request_that_has_only_just_come_vouches_for_its_process),
 	ROW(2, memory_that_is_not_there_fails_its_read_only),
 	ROW(2, a_probe_tells_a_peer_from_another_process),
 	ROW(2, who_may_not_read_gets_everything_through_slabs),

@@ -162,6 +162,7 @@ struct node {
 	uint64_t stuck_at;  /* since when the line at `stuck_head` is missing though it was given out; 0: it is not */
 	uint64_t stuck_head;
 	uint32_t fruitless;       /* polls in a row */
+	uint32_t splittable;      /* exposed memory for which help may be asked: without any, `missed` is not kept */
 	uint64_t control_late_at; /* cycle_clock() when control messages are to be read, however few the polls were */
 	uint32_t polls;
 	bool host_polled;
@@ -206,6 +207,8 @@ struct node {
 	struct {
 		uint64_t malformed, skipped, refused_uid, wakes, slab_bodies, chunks_helped, renewals;
 	} counters;
+	uint64_t missed, missed_at; /* the position of a line that was missing, and cycle_clock() before that look */
+	uint64_t record_at;         /* the position of the record that copy_record() gets */
 };
 
 static inline struct node *node_of(struct transport *transport)

@@ -33,7 +33,11 @@
  * execve().  So each process_vm_readv() also fetches the peer's incarnation, from where that peer said it is: both
  * parts come from one address space, and since neither an id nor an image comes back, the last read vouches for those
  * before.  (Measured: 85 ns, as much as asking a pidfd, which does not see execve().)  Before a write there is a read
- * of the incarnation; what is left is the moment between the two.
+ * of the incarnation; what is left is the moment between the two.  A request for help that is younger than such a read
+ * takes says as much, since that process has written it, in that image: then there is no read.  How old it is at most
+ * is known by our own clock, as processes may disagree about theirs: our last look at the queue found that very line
+ * missing.  A request that was there at our first look, or behind another record, has no age: it might have waited
+ * there, complete, while its process ended.
  *
  * WAITING.  A reader that has taken everything polls on, and may sleep when the engine is tired of that: a helper that is
  * done finds it asleep and wakes it (tell_reader()).  So a helper that is stopped for minutes costs nothing.

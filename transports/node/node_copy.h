@@ -90,6 +90,9 @@ struct node_copies {
 	uint32_t pair_room;
 	struct node_figures figures[NODE_CLASSES]; /* of the file, or of the pair that has chosen last */
 	bool fixed[NODE_CLASSES];                  /* by the file */
+
+	uint64_t asked_after;     /* cycle_clock() when the newest help had not been asked for; 0: not known */
+	uint64_t identify_cycles; /* the least that node_identify() has taken; 0: not known */
 };
 
 /* Is there anything for node_copy_step()? */
