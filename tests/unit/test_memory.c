@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "transports/mapping.h"
 #include "transports/memory.h"
 
 static size_t page;
@@ -72,6 +73,62 @@ static void pieces_are_as_good_as_their_pages(void **state)
 	munmap(bytes + 4 * page, page);
 }
 
+static bool is_resident(void *bytes)
+{
+	unsigned char resident = 1;
+
+	assert_int_equal(mincore(bytes, page, &resident), 0);
+	return resident & 1;
+}
+
+/* Of what it says nothing, the pages tell. */
+static void a_mapping_is_told_without_its_pages(void **state)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	char *bytes = map(PROT_READ, flags, -1, 4 * page);
+	int mappings = mapping_open();
+
+	(void)state;
+	assert_false(mapping_readable(-1, bytes, page));
+	if (!mapping_readable(mappings, bytes, 4 * page)) {
+		munmap(bytes, 4 * page);
+		close(mappings);
+		skip(); /* the kernel cannot be asked */
+	}
+	assert_false(is_resident(bytes));
+	assert_true(mapping_readable(mappings, bytes + 1, 4 * page - 1));
+	assert_false(mapping_readable(mappings, bytes + 1, SIZE_MAX));
+	mprotect(bytes + 2 * page, page, PROT_NONE);
+	assert_true(mapping_readable(mappings, bytes, 2 * page));
+	assert_false(mapping_readable(mappings, bytes, 2 * page + 1));
+	assert_false(mapping_readable(mappings, bytes + 2 * page, 1));
+	munmap(bytes + page, 3 * page);
+	assert_true(mapping_readable(mappings, bytes, page));
+	assert_false(mapping_readable(mappings, bytes, page + 1));
+	assert_false(mapping_readable(mappings, bytes + page, 1));
+	munmap(bytes, page);
+	close(mappings);
+}
+
+/* Behind the end of its file nothing can be read, though the mapping goes on. */
+static void a_file_is_not_told_by_its_mapping(void **state)
+{
+	int fd = memfd_create("short", MFD_CLOEXEC), mappings = mapping_open();
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, (off_t)page), 0);
+	for (int shared = 0; shared < 2; shared++) {
+		char *bytes = map(PROT_READ, shared ? MAP_SHARED : MAP_PRIVATE, fd, 2 * page);
+
+		assert_false(mapping_readable(mappings, bytes, 2 * page));
+		assert_true(memory_readable(bytes, page));
+		assert_false(memory_readable(bytes, 2 * page));
+		munmap(bytes, 2 * page);
+	}
+	close(mappings);
+	close(fd);
+}
+
 /* Nothing of a device's is populated, because nothing is missing. */
 static void memory_of_devices_is_as_good_as_any(void **state)
 {
@@ -97,6 +154,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_may_be_written_to_is_told_from_what_may_be_read),
 		cmocka_unit_test(pieces_are_as_good_as_their_pages),
+		cmocka_unit_test(a_mapping_is_told_without_its_pages),
+		cmocka_unit_test(a_file_is_not_told_by_its_mapping),
 		cmocka_unit_test(memory_of_devices_is_as_good_as_any),
 	};
 

@@ -192,6 +192,8 @@ struct ofi {
 	uint32_t free_entries;              /* likewise */
 	uint32_t probes;                    /* sent so far */
 
+	int mappings; /* to look at before memory is exposed (mapping.h); -1: its pages are */
+
 	/* Published addresses (ofi_published.c). */
 	bool published;
 	unsigned life;             /* which of our own is the present one */

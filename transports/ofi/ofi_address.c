@@ -164,7 +164,7 @@ int ofi_claim(struct transport_config *config, struct transport **out)
 		return -ENOMEM;
 
 	ofi->name_fd = ofi->port_fd = ofi->probe_fd = ofi->listener_fd = -1;
-	ofi->cq_fd = ofi->edge_fd = ofi->watch_fd = -1;
+	ofi->cq_fd = ofi->edge_fd = ofi->watch_fd = ofi->mappings = -1;
 	ofi->nid = config->nid;
 	ofi->sink = config->sink;
 	ofi->owner = config->owner;
@@ -188,6 +188,7 @@ void ofi_unclaim(struct ofi *ofi)
 	close_fd(&ofi->port_fd);
 	close_fd(&ofi->probe_fd);
 	close_fd(&ofi->name_fd);
+	close_fd(&ofi->mappings);
 	free(ofi->addresses);
 	free(ofi->address_index);
 	free(ofi->numbered);

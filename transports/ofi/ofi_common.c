@@ -77,7 +77,7 @@ unsigned ofi_unsent(const struct transport *transport)
 
 /*
  * The child's copies of these would keep the pid and port taken, look alive to probes, and keep the connections, after the
- * parent's death.
+ * parent's death; and the last one tells of the parent's memory.
  */
 void ofi_forked(struct transport *transport)
 {
@@ -86,6 +86,7 @@ void ofi_forked(struct transport *transport)
 	close(ofi->name_fd);
 	close(ofi->port_fd);
 	close(ofi->probe_fd);
+	close(ofi->mappings);
 	ofi_close_sockets(ofi);
 }
 

@@ -9,12 +9,14 @@
  * A SOURCE THAT CANNOT BE READ is refused when it is to be exposed.  Providers that pin memory do so themselves.  tcp and
  * net (1.17) find out in the middle of serving a read: the kernel refuses the answer, which the provider then leaves out, or breaks off
  * where the memory ends, and goes on with the next message.  Answers carry no number, so the reader takes the next one, another message's,
- * for it; and what follows a piece of an answer is taken for the rest.  No peer is told.
+ * for it; and what follows a piece of an answer is taken for the rest.  No peer is told.  To look at each page
+ * takes a good part of the time that it takes to send them, so the mapping is looked at first.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "transports/mapping.h"
 #include "transports/memory.h"
 #include "transports/ofi/ofi.h"
 #include "transports/ofi/ofi_library.h"
@@ -113,7 +115,8 @@ int ofi_register_memory(struct transport *transport, void *base, size_t length, 
 	UNCANCELLED;
 	struct ofi *ofi = ofi_of(transport);
 
-	if ((uses & REGION_READ) && !ofi->base.limits.pins && !memory_readable(base, length))
+	if ((uses & REGION_READ) && !ofi->base.limits.pins && !mapping_readable(ofi->mappings, base, length) &&
+	    !memory_readable(base, length))
 		return -EFAULT;
 	struct ofi_region *region = take_region(ofi);
 	if (!region)

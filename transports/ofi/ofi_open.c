@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "transports/mapping.h"
 #include "transports/ofi/ofi.h"
 #include "transports/ofi/ofi_address.h"
 #include "transports/ofi/ofi_disconnect.h"
@@ -221,11 +222,14 @@ static int open_some_provider(struct ofi *ofi)
 
 int ofi_open(struct transport *transport)
 {
+	struct ofi *ofi = ofi_of(transport);
 	struct ofi_signals signals;
 
 	ofi_signals_save(&signals);
-	int rc = open_some_provider(ofi_of(transport));
+	int rc = open_some_provider(ofi);
 	ofi_signals_restore(&signals);
+	if (!rc && !transport->limits.pins)
+		ofi->mappings = mapping_open();
 	return rc;
 }
 
