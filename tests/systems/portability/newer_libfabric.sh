@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # usage: tests/systems/portability/newer_libfabric.sh DIRECTORY
-# Builds library and tests against the libfabric of Debian's next release (backports have none) and runs there what depends on
-# it: the unit tests, and the core of Portals 3.3 over each provider; then the Debian packages are built, installed, used and
-# purged.  That release is unpacked in DIRECTORY, 1 GB, and used by chroot; mounts and network are those of a namespace that ends
+# Builds library and tests with the compiler and the libfabric of Debian's next release (backports have none) and runs there the
+# unit tests, conformance over self, node and tcp and its core over the other providers, behaviour over node and tcp; then the
+# Debian packages are built, installed, used and purged.  That release is unpacked in DIRECTORY, 1 GB, and used by chroot; mounts and network are those of a namespace that ends
 # with the command.  Needs root, mmdebstrap and iproute2.  Ends with the line "N passed, N failed, N skipped".
 set -u
 suite=trixie
@@ -78,10 +78,16 @@ if check "configure" configure && check "build" inside 900 ninja -C /build; then
 	check "net is libfabric's own tcp" opens_as ofi:net "tcp (libfabric ${there%.*})"
 	check "tcp is rxm over it" opens_as ofi:tcp "tcp;ofi_rxm (libfabric ${there%.*})"
 	check "unit tests" inside 2400 meson test -C /build --no-rebuild --num-processes 1 --suite unit --timeout-multiplier 4
-	for provider in tcp net udp; do
-		for mode in shared dedicated host; do
-			check "conformance, core, over ofi:$provider, $mode" inside 900 \
-				/build/tests/conformance --core --transport "ofi:$provider" --mode "$mode"
+	for mode in shared dedicated host; do
+		for transport in self node ofi:tcp; do
+			check "conformance over $transport, $mode" inside 900 /build/tests/conformance --transport $transport --mode $mode
+		done
+		for transport in ofi:net ofi:udp; do
+			check "conformance, core, over $transport, $mode" inside 900 \
+				/build/tests/conformance --core --transport $transport --mode $mode
+		done
+		for transport in node ofi:tcp; do
+			check "behaviour over $transport, $mode" inside 1800 /build/tests/behaviour --transport $transport --mode $mode
 		done
 	done
 	check "packages build, install, are used and purged" inside 1800 /source/tests/systems/install/packages.sh
