@@ -33,7 +33,7 @@ static void queue(rm_domain *domain, struct peer *peer, unsigned handler, char *
 		return;
 	}
 	*arrival = (struct arrival){
-		.peer = peer, .handler = handler, .length = length, .own = own, .block = own ? NULL : block};
+		.from = peer->id, .handler = handler, .length = length, .own = own, .block = own ? NULL : block};
 	arrival->data = data;
 	if (arrival->block)
 		block->unhandled++;
@@ -136,6 +136,7 @@ static void block_event(rm_domain *domain, struct source *source, const ptl_even
 		return;
 	}
 	uint32_t number = header_number(event->hdr_data);
+	peer->gone = false;
 	domain->counters.arrived++;
 	if (number == peer->expected) {
 		take(domain, peer, event->hdr_data, block->bytes + event->offset, event->mlength, block);
@@ -204,7 +205,7 @@ void rm_run_handlers(rm_domain *domain)
 		rm_handler *handler = domain->handlers[arrival->handler];
 		domain->in_handler = true;
 		if (handler)
-			handler(domain, arrival->peer->id, arrival->data, arrival->length);
+			handler(domain, arrival->from, arrival->data, arrival->length);
 		else
 			domain->counters.unhandled++;
 		domain->in_handler = false;

@@ -120,6 +120,8 @@ struct early; /* deliver.c: a fragment that came before its predecessor */
 struct peer {
 	ptl_process_id_t id;
 	bool known, dead, sending;
+	bool gone;                   /* its interface or its process has ended, and nothing was exchanged since */
+	unsigned callers;            /* calls that have it, and run handlers */
 	unsigned in_flight, refused; /* fragments; if some are refused, one is in flight */
 	uint32_t sent, expected;     /* numbers of the next fragments */
 	struct early *early;
@@ -138,7 +140,7 @@ struct block {
 /* A message for its handler. */
 struct arrival {
 	struct arrival *next;
-	struct peer *peer;
+	ptl_process_id_t from;
 	unsigned handler;
 	char *data, *own; /* own: to be freed */
 	size_t length;

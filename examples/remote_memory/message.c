@@ -6,15 +6,27 @@
  */
 #include "internal.h"
 
+static bool has_gone(const struct peer *peer)
+{
+	return peer->gone && peer->in_flight + peer->refused == 0 && peer->callers == 0;
+}
+
+/* An entry is another process's if there is no other one left, and its own has gone: its death is told no more. */
 struct peer *rm_peer(rm_domain *domain, ptl_process_id_t id)
 {
-	struct peer *peer = domain->peers, *end = peer + RM_PEERS;
-	while (peer < end && peer->known && !rm_same(peer->id, id))
-		peer++;
+	struct peer *peer = domain->peers, *end = peer + RM_PEERS, *left = NULL;
+	for (; peer < end && peer->known; peer++) {
+		if (rm_same(peer->id, id))
+			return peer;
+		if (!left && has_gone(peer))
+			left = peer;
+	}
 	if (peer == end)
+		peer = left;
+	if (!peer)
 		return NULL;
-	peer->known = true;
-	peer->id = id;
+	rm_forget_early(peer);
+	*peer = (struct peer){.known = true, .id = id};
 	return peer;
 }
 
@@ -60,7 +72,7 @@ static void give_back(rm_domain *domain, struct peer *peer)
 /* What follows it, under its id, knows nothing of the numbers that it has accepted. */
 static void lost(rm_domain *domain, struct peer *peer)
 {
-	peer->dead = true;
+	peer->dead = peer->gone = true;
 	give_back(domain, peer);
 	if (peer->in_flight == 0)
 		peer->sent = 0;
@@ -163,6 +175,8 @@ int rm_message(rm_domain *domain, ptl_process_id_t to, unsigned handler, const v
 	if (peer->sending)
 		return -EAGAIN;
 	peer->sending = true; /* handlers may run while this waits for a slot, and would put theirs in between */
+	peer->callers++;
+	peer->gone = false;
 	int rc;
 	do {
 		piece = left < domain->options.fragment ? left : domain->options.fragment;
@@ -171,6 +185,7 @@ int rm_message(rm_domain *domain, ptl_process_id_t to, unsigned handler, const v
 		bytes += piece;
 	} while (rc == 0 && left && !peer->dead);
 	peer->sending = false;
+	peer->callers--;
 	return rc ? rc : tell_of_death(peer) ? -EHOSTDOWN : 0;
 }
 
@@ -180,8 +195,10 @@ int rm_flush(rm_domain *domain, ptl_process_id_t to)
 	int rc = 0;
 	if (!peer)
 		return -ENOSPC;
+	peer->callers++;
 	while (rc == 0 && peer->in_flight + peer->refused)
 		rc = rm_progress(domain);
+	peer->callers--;
 	return rc ? rc : tell_of_death(peer) ? -EHOSTDOWN : 0;
 }
 

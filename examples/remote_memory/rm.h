@@ -9,7 +9,7 @@
  *
  * One thread at a time may use a domain.  Functions return 0 or a negative errno value, unless they say otherwise:
  *   -EINVAL arguments   -EIO Portals refused, see PtlNicErrorText()   -EOVERFLOW events were lost: the domain is of no use
- *   -ENOSPC  messages came from more than RM_PEERS processes, and the last were lost: the domain is of no use
+ *   -ENOSPC  messages came from more than RM_PEERS living processes, and the last were lost: the domain is of no use
  *   -EDEADLK called by a handler, where it would have to wait
  */
 #ifndef EXAMPLES_RM_H
@@ -18,7 +18,7 @@
 #include <portals3.h>
 
 #define RM_BUFFERS  64  /* of a domain */
-#define RM_PEERS    256 /* that messages go to or come from, in all the time of a domain */
+#define RM_PEERS    256 /* that messages go to or come from; those that have ended do not count */
 #define RM_HANDLERS 256
 #define RM_PENDING  1 /* a status */
 
@@ -119,7 +119,8 @@ typedef void rm_handler(rm_domain *domain, ptl_process_id_t from, void *data, si
 int rm_handler_set(rm_domain *domain, unsigned number, rm_handler *handler);
 /*
  * A copy is on its way on return, and is sent again until the other has room for it.  Polls while it waits for a slot.
- *   -EHOSTDOWN  the process has died, and messages may be lost: told once, the next is for a process that follows it
+ *   -EHOSTDOWN  the process has died, and messages may be lost: told once, the next is for a process that follows it; not told when
+ *               RM_PEERS others have come since
  *   -EAGAIN     a handler calls, and there is no room, or a message to that process is being sent
  *   -ENOSPC     RM_PEERS
  */

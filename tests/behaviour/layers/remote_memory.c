@@ -465,6 +465,32 @@ static void what_is_under_way_with_a_process_that_dies_ends(void)
 	close_domain();
 }
 
+static void open_own_domain(void)
+{
+	CHECK_EQUAL(rm_open(ni, NULL, &domain), 0);
+	CHECK_EQUAL(rm_handler_set(domain, COUNTED, count), 0);
+}
+
+/* Rank 1 comes under one id after the other: as many processes as a domain knows at a time, and one more. */
+static void processes_that_have_gone_leave_room_for_others(void)
+{
+	open_own_domain();
+	barrier();
+	if (my_rank == 0)
+		await_handled(RM_PEERS + 1);
+	for (unsigned i = 0; my_rank == 1 && i <= RM_PEERS; i++) {
+		if (i > 0) {
+			rm_close(domain);
+			PtlFini();
+			open_interface(own_pid(i - 1));
+			open_own_domain();
+		}
+		CHECK_EQUAL(rm_message(domain, id_of[0], COUNTED, &i, sizeof(i)), 0);
+		CHECK_EQUAL(rm_flush(domain, id_of[0]), 0);
+	}
+	rm_close(domain);
+}
+
 const struct test rm_tests[] = {
 	TWO(what_is_put_arrives_and_is_got),
 	TWO(a_notice_tells_once),
@@ -480,6 +506,10 @@ const struct test rm_tests[] = {
 	TWO(a_process_without_a_domain_may_be_asked),
 	TWO(messages_are_handled_in_order_and_none_is_lost),
 	TWO(a_handler_sends_but_does_not_wait),
+	{.name = "processes_that_have_gone_leave_room_for_others",
+	 .run = processes_that_have_gone_leave_room_for_others,
+	 .processes = 2,
+	 .traits = TRAIT_SEVERAL | TRAIT_NODE},
 	{.name = "what_is_under_way_with_a_process_that_dies_ends",
 	 .run = what_is_under_way_with_a_process_that_dies_ends,
 	 .processes = 3,
