@@ -53,7 +53,8 @@ static const struct {
 	  "latency_us:exact wildcards_latency_us:wildcards prefixes_latency_us:prefixes "
 	  "different_masks_latency_us:different_masks",
 	  "us", "", ""}},
-	{"unexpected-depth", {"unexpected_messages", "unexpected messages", "latency_us", "us", "", ""}},
+	{"unexpected-depth",
+	 {"unexpected_messages", "unexpected messages", "latency_us:nothing_kept kept_us:kept", "us", "", ""}},
 	{"attach", {"entries", "entries", "ns", "ns", "", "where"}},
 	{"bypass", {BYTES, "complete_us", "us", "", "operation"}},
 	{"nic-timing", {BARS, "mean_ns", "ns", "bytes=max entries_in_front=max", "side stage"}},
@@ -145,7 +146,7 @@ static void join(char *whole, size_t size, const char *const parts[3])
 			length += (size_t)snprintf(whole + length, size - length, "%s%s", length ? ", " : "", parts[i]);
 }
 
-/* One column; `name` is "" where there is but one. */
+/* One column, which is called `name`; where there is but one, only if nothing else names its curve. */
 static void draw_column(const struct picture *picture, const struct table *table, const char *prefix, const char *name,
 			int y, struct chart *chart)
 {
@@ -158,7 +159,8 @@ static void draw_column(const struct picture *picture, const struct table *table
 		if (value->text || value->number != value->number || !table_row_meets(table, row, picture->where))
 			continue;
 		group_of(table, row, picture->by, group, sizeof(group));
-		join(whole, sizeof(whole), (const char *const[3]){prefix, name, group});
+		const bool needed = strchr(picture->y, ' ') || (!*prefix && !*group);
+		join(whole, sizeof(whole), (const char *const[3]){prefix, needed ? name : "", group});
 		struct chart_curve *curve = find_curve(chart, first, whole);
 		if (curve)
 			chart_point(curve, table_cell(table, row, x)->number, value->number);
@@ -175,7 +177,7 @@ void picture_draw(const struct picture *picture, const struct table *table, cons
 	snprintf(chart->y_title, sizeof(chart->y_title), "%s", picture->unit);
 	while ((list = next_key(list, table, &column, name, sizeof(name))))
 		if (column >= 0)
-			draw_column(picture, table, prefix, strchr(picture->y, ' ') ? name : "", column, chart);
+			draw_column(picture, table, prefix, name, column, chart);
 	chart_sort(chart); /* a bisection takes its rows in another order */
 }
 

@@ -374,9 +374,10 @@ static void label_of(const struct table *table, size_t row, const char *labels, 
 	*label = '\0';
 	while (length < size && (labels = take_key(labels, key, title, sizeof(key)))) {
 		int column = table_column(table, key);
-		if (column >= 0)
-			length += (size_t)snprintf(label + length, size - length, "%s%s", length ? ", " : "",
-						   table_cell_text(table_cell(table, row, column), room, sizeof(room)));
+		const char *text =
+			column < 0 ? "" : table_cell_text(table_cell(table, row, column), room, sizeof(room));
+		if (*text)
+			length += (size_t)snprintf(label + length, size - length, "%s%s", length ? ", " : "", text);
 	}
 }
 
