@@ -85,7 +85,7 @@ int MPI_Finalize(void)
 	job.state = JOB_CLOSING;
 	error = collective_barrier(MPI_COMM_WORLD);
 	job_close();
-	unexpected_close();
+	receive_close();
 	send_close();
 	attribute_close();
 	comm_close();

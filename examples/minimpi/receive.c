@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Receives.  One that finds no message in the list is posted: a match entry for one message, in front of the marker, over
- * the program's memory.  The NIC does the rest.  END tells how it went, UNLINK that nothing more will be heard of the request.
+ * the program's memory.  The NIC does the rest.  END tells how it went and ends the request; UNLINK comes behind it, when the request
+ * may stand for something else already.  So what hears of both is not the request but the entry, which is free after UNLINK.
  *
  * Between the look into the list and the posting a message could arrive, go into a block, and be overtaken by the next.  So
  * both are one step: PtlMEMDPost posts only if the queue of unexpected messages is empty.
@@ -11,12 +12,20 @@
  */
 #include "receive.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "envelope.h"
 #include "slots.h"
 
-static unsigned posted;                          /* receives that have an entry */
+/* A match entry of a receive. */
+struct posted {
+	struct listener listener;
+	MPI_Request request; /* until its END */
+	struct posted *next; /* of the spare ones */
+};
+
+static struct posted *entries, *spare;           /* all, and those that no receive has */
 static unsigned fetching;                        /* receives whose message is at its sender */
 static MPI_Request first_waiting, *last_waiting; /* the younger ones, which have none */
 
@@ -102,40 +111,46 @@ void receive_message(MPI_Request request, struct minimpi_message *message)
 
 /* ---- the receive came first ---- */
 
+static void leave_entry(struct posted *entry)
+{
+	entry->next = spare;
+	spare = entry;
+}
+
 static void hear_posted(struct listener *self, const ptl_event_t *event)
 {
-	MPI_Request request = (MPI_Request)self;
-	if (event->type != PTL_EVENT_UNLINK) {
-		request->failure = event->ni_fail_type;
+	struct posted *entry = (struct posted *)self;
+	MPI_Request request = entry->request;
+	if (event->type == PTL_EVENT_UNLINK) {
+		leave_entry(entry);
 		return;
 	}
-	posted--;
-	request->posted = false;
+	request->posted = NULL;
 	set_status(request, event->match_bits, event->rlength);
 	slots_learn(event->hdr_data);
 	slots_count(event->hdr_data);
-	end(request, request->failure);
+	end(request, event->ni_fail_type);
 }
 
 /* False if something has arrived meanwhile: it may be the message. */
 static bool post(MPI_Request request)
 {
-	request->listener.hear = hear_posted;
-	request->failure = PTL_NI_OK;
+	struct posted *entry = spare;
 	const int code = PtlMEMDPost(job.ni, unexpected_marker, anyone, request->bits, request->ignore, PTL_UNLINK,
 				     PTL_INS_BEFORE,
 				     (ptl_md_t){.start = request->bytes,
 						.length = request->length,
 						.threshold = 1,
 						.options = PTL_MD_OP_PUT | PTL_MD_TRUNCATE | PTL_MD_EVENT_START_DISABLE,
-						.user_ptr = request,
+						.user_ptr = entry,
 						.eq_handle = progress_done},
 				     PTL_UNLINK, &request->me, &request->md, progress_unexpected);
 	if (code == PTL_MD_NO_UPDATE)
 		return false;
 	PORTALS(code);
-	posted++;
-	request->posted = true;
+	spare = entry->next;
+	entry->request = request;
+	request->posted = entry;
 	request_under_way(request);
 	return true;
 }
@@ -186,7 +201,7 @@ void receive_start(MPI_Request request)
 			request_complete(request, MPI_ERR_OTHER);
 			return;
 		}
-		if (first_waiting || posted == JOB_POSTED) {
+		if (first_waiting || !spare) {
 			wait_for_entry(request);
 			return;
 		}
@@ -216,7 +231,7 @@ void receive_serve_waiting(void)
 		while ((message = unexpected_first_new()))
 			offer_to_waiting(message);
 		MPI_Request request = first_waiting;
-		if (!request || posted == JOB_POSTED)
+		if (!request || !spare)
 			return;
 		leave_waiting(&first_waiting);
 		if (post(request))
@@ -248,8 +263,8 @@ bool receive_cancel(MPI_Request request)
 	if (request->posted) {
 		if (PtlMEUnlink(request->me) != PTL_OK)
 			return false;
-		posted--;
-		request->posted = false;
+		leave_entry(request->posted);
+		request->posted = NULL;
 		request_not_under_way(request);
 		return true;
 	}
@@ -267,5 +282,17 @@ void receive_fail(MPI_Request request)
 
 void receive_open(void)
 {
+	entries = job_memory(JOB_POSTED * sizeof(*entries));
+	spare = NULL;
+	for (unsigned i = JOB_POSTED; i-- > 0;) {
+		entries[i].listener.hear = hear_posted;
+		leave_entry(&entries[i]);
+	}
 	unexpected_open(deliver);
+}
+
+void receive_close(void)
+{
+	unexpected_close();
+	free(entries);
 }

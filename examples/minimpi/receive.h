@@ -5,6 +5,7 @@
 #include "unexpected.h"
 
 void receive_open(void);
+void receive_close(void);
 /* Waits until one more message can be fetched. */
 void receive_make_room(void);
 /* Takes a message that is already there, or posts the receive. */

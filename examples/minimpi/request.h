@@ -22,7 +22,6 @@ struct minimpi_request {
 	bool active;     /* started, and no wait has told the program that it is complete */
 	bool persistent; /* waiting for it does not free it */
 	bool forgotten;  /* nothing waits for it: completion frees it */
-	bool posted;     /* a receive with a match entry of its own */
 	bool buffered;   /* of MPI_Bsend: counted in request_buffered until it ends */
 
 	MPI_Comm comm; /* held, as is the type, until the request is freed */
@@ -36,6 +35,7 @@ struct minimpi_request {
 	size_t length; /* of `bytes` */
 	uint64_t bits, ignore;
 	struct peer *peer;               /* of a send */
+	struct posted *posted;           /* the match entry of a receive */
 	struct minimpi_message *message; /* what a receive gets that met it in the unexpected list */
 	ptl_ni_fail_t failure;           /* of the operation; its UNLINK event, which is the last, does not tell */
 	ptl_handle_me_t me;

@@ -7,7 +7,7 @@
 #include "slots.h"
 
 #define BLOCKS         4
-#define BLOCK_SIZE     (256u * 1024)
+#define BLOCK_SIZE     (512u * 1024)
 #define BLOCK_MESSAGES 1024 /* bounds the events of messages without bytes, of which a block would take any number */
 
 struct block {

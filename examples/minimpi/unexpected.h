@@ -15,7 +15,7 @@
 
 #include "request.h"
 
-#define UNEXPECTED_SHORT 4096u /* longest message that blocks take */
+#define UNEXPECTED_SHORT 8192u /* longest message that blocks take */
 
 struct block;
 

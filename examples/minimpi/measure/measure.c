@@ -28,13 +28,13 @@ static void pin(int place)
 {
 	cpu_set_t allowed, one;
 	CPU_ZERO(&one);
-	if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
 		return;
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		if (!CPU_ISSET(cpu, &allowed) || place-- > 0)
 			continue;
 		CPU_SET(cpu, &one);
-		sched_setaffinity(0, sizeof one, &one);
+		sched_setaffinity(0, sizeof(one), &one);
 		return;
 	}
 }
@@ -47,7 +47,7 @@ static int ascending(const void *a, const void *b)
 
 static double median(double *values, int count)
 {
-	qsort(values, (size_t)count, sizeof *values, ascending);
+	qsort(values, (size_t)count, sizeof(*values), ascending);
 	return values[count / 2];
 }
 
