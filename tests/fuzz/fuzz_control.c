@@ -176,12 +176,12 @@ static unsigned count_descriptors(void)
 
 static struct introduction make_text(const struct node *from)
 {
-	struct introduction text = control_from(from, (enum control_kind)(input_number(1) % 6));
+	struct introduction text = introduction_of(from, (enum kind)(input_number(1) % 6));
 	struct node_peer *known = node_peer_find(victim, from->nid, from->pid);
 	uint8_t wrong = (uint8_t)input_number(1);
 
-	text.flags = (uint8_t)input_number(1) & OPEN;
-	memcpy(text.to, victim->incarnation, sizeof(text.to));
+	text.header.flags = (uint8_t)input_number(1) & OPEN;
+	memcpy(text.to, victim->incarnation, sizeof(text).to);
 	text.number = (uint16_t)(input_number(1) % 4);
 	text.its_number = known ? known->number : (uint16_t)input_number(2);
 	text.greeting = (struct transport_greeting){.version = (uint16_t)(input_number(1) % 4),
@@ -210,13 +210,11 @@ static void post_control(void)
 	size_t length = shape & 1 ? input_number(1) % (sizeof(text) + 1) : sizeof(text);
 	int passed[3] = {from->segment_fd, from->doorbell, objects[input_number(1) % 4]};
 	unsigned count = shape >> 1 & 3;
-	struct sockaddr_un name;
+	struct control_name name = node_name(victim->nid, victim->pid);
 	_Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(sizeof(passed))] = {0};
 	struct iovec body = {&text, length};
-	struct msghdr message = {.msg_name = &name,
-				 .msg_namelen = node_name(victim->nid, victim->pid, &name),
-				 .msg_iov = &body,
-				 .msg_iovlen = 1};
+	struct msghdr message = {
+		.msg_name = &name.address, .msg_namelen = name.length, .msg_iov = &body, .msg_iovlen = 1};
 
 	if (shape & 8)
 		passed[input_number(1) % 2] = passed[2];

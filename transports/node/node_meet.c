@@ -2,8 +2,8 @@
 /*
  * How processes of one node find, meet and leave each other.
  *
- * They meet by control messages to the names of their interfaces (node_name.c), which are read by node_read_control(),
- * from poll().
+ * They meet by control messages (transports/control.c) to the names of their interfaces (node_name.c), which are read by
+ * node_read_control(), from poll().
  *
  * THE MESSAGES.  Before A may append to B's queue, A must have B's segment, to write to; B must have A's, because it
  * reads A's intent and slabs; and B must have given A the number that goes into A's records.  When all this is so, A
@@ -71,12 +71,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/fault.h"
 #include "base/report.h"
+#include "transports/control.h"
 #include "transports/node/node.h"
 #include "transports/node/node_meet.h"
 #include "transports/node/node_name.h"
@@ -96,20 +95,16 @@
 #define CONNECT_COUNT        7 /* mask of the bits of peer->connect_sent_at that count, instead of nanoseconds */
 #define FOREIGN_AGAIN        1000000000u /* the name of another user's process may pass to one of ours */
 #define ANSWER_NS            20000u      /* what an answer takes at least */
-#define RIGHTS_ROOM          CMSG_SPACE(sizeof(struct passed_fds))
-#define CREDENTIAL_ROOM      CMSG_SPACE(sizeof(struct ucred))
 
-enum control_kind { CONNECT = 1, INTRODUCTION, DISCONNECT, FOREIGN };
-enum control_flag {
+enum kind { CONNECT = 1, INTRODUCTION, DISCONNECT, FOREIGN };
+enum flag {
 	OPEN = 1 /* "no answer is needed: I may send to you" */
 };
 
-/* What a control message says.  A control message of a single byte is a wake-up, and says nothing else. */
+/* What a control message says. */
 struct introduction {
 	/* The same in every version, so that versions can refuse each other. */
-	uint32_t magic;
-	uint16_t version;
-	uint8_t kind, flags;
+	struct control_header header;
 	uint32_t nid, pid; /* of the sender */
 	uint64_t from[2];  /* incarnations; `to`: as far as the sender knows, or 0 */
 	uint64_t to[2];
@@ -131,18 +126,19 @@ _Static_assert(sizeof(struct transport_greeting) == 32 && offsetof(struct transp
 		       offsetof(struct transport_greeting, abilities) == 24,
 	       "the engines' greeting has another form: raise NODE_LAYOUT_VERSION");
 
-/* The descriptors that go with it, both or neither; -1: none, or none free here.  Laid out as SCM_RIGHTS has them. */
-struct passed_fds {
-	int segment, doorbell;
-};
+static const struct control_protocol protocol = {.magic = MAGIC,
+						 .version = CONTROL_VERSION,
+						 .kinds = FOREIGN,
+						 .prefix = offsetof(struct introduction, nonce),
+						 .length = sizeof(struct introduction)};
+
+/* The descriptors that go with it, both or neither; -1: none, or none free here. */
+enum passed { SEGMENT, DOORBELL, PASSED };
 
 struct control {
 	struct introduction text;
-	size_t length; /* of what was sent, which may be more or less than `text` */
-	struct sockaddr_un name;
-	socklen_t name_length;
-	struct ucred sender;
-	bool has_sender;
+	struct control_sender sender;
+	enum control_found found;
 };
 
 /* --- letting go --- */
@@ -176,33 +172,16 @@ static bool let_go(struct node *node, struct node_peer *peer)
 static int send_control(const struct node *node, const struct introduction *text, uint32_t nid, uint32_t pid,
 			bool with_fds)
 {
-	const struct passed_fds passed = {node->segment_fd, node->doorbell};
-	struct sockaddr_un name;
-	_Alignas(struct cmsghdr) char ancillary[RIGHTS_ROOM] = {0};
-	struct iovec body = {(void *)(uintptr_t)text, sizeof(*text)};
-	struct msghdr message = {
-		.msg_name = &name, .msg_namelen = node_name(nid, pid, &name), .msg_iov = &body, .msg_iovlen = 1};
+	const int passed[PASSED] = {[SEGMENT] = node->segment_fd, [DOORBELL] = node->doorbell};
+	const struct control_name name = node_name(nid, pid);
 
-	if (with_fds) {
-		message.msg_control = ancillary;
-		message.msg_controllen = sizeof(ancillary);
-		struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-
-		rights->cmsg_level = SOL_SOCKET;
-		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(sizeof(passed));
-		memcpy(CMSG_DATA(rights), &passed, sizeof(passed));
-	}
 	FAULT_POINT("control-before");
-	UNCANCELLED;
-	return sendmsg(node->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return control_send(node->socket, &name, text, sizeof(*text), with_fds ? passed : NULL, PASSED);
 }
 
-static struct introduction control_from(const struct node *node, enum control_kind kind)
+static struct introduction introduction_of(const struct node *node, enum kind kind)
 {
-	return (struct introduction){.magic = MAGIC,
-				     .version = CONTROL_VERSION,
-				     .kind = (uint8_t)kind,
+	return (struct introduction){.header = {.magic = MAGIC, .version = CONTROL_VERSION, .kind = (uint8_t)kind},
 				     .nid = node->nid,
 				     .pid = node->pid,
 				     .from = {node->incarnation[0], node->incarnation[1]},
@@ -215,15 +194,15 @@ static struct introduction control_from(const struct node *node, enum control_ki
  * All that is to be said to the peer, with our descriptors if it has proven that it is one of ours and may not have it
  * yet.
  */
-static int write_to_peer(struct node *node, struct node_peer *peer, enum control_kind kind, bool proven)
+static int write_to_peer(struct node *node, struct node_peer *peer, enum kind kind, bool proven)
 {
-	struct introduction text = control_from(node, kind);
+	struct introduction text = introduction_of(node, kind);
 	bool with_fds =
 		proven && peer->meeting != NODE_OPEN && !node_peer_dead(node, peer) && node_number_give(node, peer);
 
 	if (with_fds && !peer->ours.version && node->sink->greet)
 		node->sink->greet(node->owner, peer->nid, peer->pid, &peer->ours);
-	text.flags = peer->meeting == NODE_OPEN ? OPEN : 0;
+	text.header.flags = peer->meeting == NODE_OPEN ? OPEN : 0;
 	text.number = node_number_shown(node, peer);
 	if (text.number != NODE_NO_SENDER)
 		text.greeting = peer->ours;
@@ -279,70 +258,6 @@ void node_disconnect(struct node *node)
 
 /* --- reading --- */
 
-static void note_sender(struct control *control, struct msghdr *message)
-{
-	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
-		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS ||
-		    part->cmsg_len != CMSG_LEN(sizeof(control->sender)))
-			continue;
-		memcpy(&control->sender, CMSG_DATA(part), sizeof(control->sender));
-		control->has_sender = true;
-	}
-}
-
-/* Looks at the first control message and leaves it there.  There is room for credentials, and none for descriptors. */
-static bool peek(const struct node *node, struct control *control)
-{
-	_Alignas(struct cmsghdr) char ancillary[CREDENTIAL_ROOM];
-	struct iovec body = {&control->text, sizeof(control->text)};
-	struct msghdr message = {.msg_name = &control->name,
-				 .msg_namelen = sizeof(control->name),
-				 .msg_iov = &body,
-				 .msg_iovlen = 1,
-				 .msg_control = ancillary,
-				 .msg_controllen = sizeof(ancillary)};
-
-	*control = (struct control){0};
-	ssize_t length = recvmsg(node->socket, &message, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
-
-	if (length < 0)
-		return false;
-	control->length = (size_t)length;
-	control->name_length = message.msg_namelen;
-	note_sender(control, &message);
-	return true;
-}
-
-/* Takes the first control message away, and with it what it may hold. */
-static void discard(const struct node *node)
-{
-	char byte;
-
-	recv(node->socket, &byte, sizeof(byte), MSG_DONTWAIT);
-}
-
-/* Closes what was not kept. */
-static void close_passed(const struct passed_fds *passed)
-{
-	if (passed->segment >= 0)
-		close(passed->segment);
-	if (passed->doorbell >= 0)
-		close(passed->doorbell);
-}
-
-static struct passed_fds passed_fds_in(struct msghdr *message)
-{
-	struct passed_fds passed = {-1, -1};
-
-	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
-		size_t length = part->cmsg_len - CMSG_LEN(0);
-
-		if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS && length <= sizeof(passed))
-			memcpy(&passed, CMSG_DATA(part), length);
-	}
-	return passed;
-}
-
 static void report_shortage(struct node *node, uint32_t pid)
 {
 	if (!node->told_shortage)
@@ -351,30 +266,28 @@ static void report_shortage(struct node *node, uint32_t pid)
 	node->told_shortage = true;
 }
 
-/* Takes the first control message, from `pid`, and returns the descriptors that it passes. */
-static struct passed_fds take(struct node *node, uint32_t pid)
+/* Takes the first control message, from `pid`, and the descriptors that it passes. */
+static void take(struct node *node, uint32_t pid, int passed[PASSED])
 {
-	_Alignas(struct cmsghdr) char ancillary[CREDENTIAL_ROOM + RIGHTS_ROOM];
-	const struct passed_fds nothing = {-1, -1};
-	char byte;
-	struct iovec body = {&byte, sizeof(byte)};
-	struct msghdr message = {
-		.msg_iov = &body, .msg_iovlen = 1, .msg_control = ancillary, .msg_controllen = sizeof(ancillary)};
+	int rc = control_take(node->socket, passed, PASSED);
 
-	if (recvmsg(node->socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
-		return nothing;
-	struct passed_fds passed = passed_fds_in(&message);
-
-	if (!(message.msg_flags & MSG_CTRUNC))
-		return passed;
-	/* There was more than this process has descriptors free for, or more than a control message passes. */
-	if (passed.segment < 0)
+	node->counters.malformed += rc == -EPROTO;
+	if (rc == -EMFILE && passed[SEGMENT] < 0)
 		report_shortage(node, pid);
-	if (passed.doorbell < 0)
-		return passed;
-	node->counters.malformed++;
-	close_passed(&passed);
-	return nothing;
+}
+
+/* Takes it, and drops what may come with it. */
+static void discard(const struct node *node)
+{
+	control_take(node->socket, NULL, 0);
+}
+
+/* Closes what was not kept. */
+static void close_passed(const int passed[PASSED])
+{
+	for (int i = 0; i < PASSED; i++)
+		if (passed[i] >= 0)
+			close(passed[i]);
 }
 
 static bool same_incarnation(const uint64_t one[2], const uint64_t other[2])
@@ -382,32 +295,28 @@ static bool same_incarnation(const uint64_t one[2], const uint64_t other[2])
 	return one[0] == other[0] && one[1] == other[1];
 }
 
-/* Is it a control message of ours, from the holder of the name it claims, in whatever version and of whatever user? */
+/* Is it from the holder of the name it claims, in whatever version and of whatever user? */
 static bool is_genuine(const struct node *node, const struct control *control)
 {
 	const struct introduction *text = &control->text;
-	struct sockaddr_un name;
 
-	if (control->length < offsetof(struct introduction, nonce) || text->magic != MAGIC || !control->has_sender)
+	if (control->found < CONTROL_OTHER_VERSION || text->nid != node->nid || text->pid == node->pid)
 		return false;
-	if (text->version == CONTROL_VERSION && control->length != sizeof(*text))
-		return false;
-	if (text->nid != node->nid || text->pid == node->pid || text->kind < CONNECT || text->kind > FOREIGN)
-		return false;
-	return control->name_length == node_name(text->nid, text->pid, &name) &&
-	       memcmp(&control->name, &name, control->name_length) == 0;
+	const struct control_name name = node_name(text->nid, text->pid);
+
+	return control_same_name(&control->sender.name, &name);
 }
 
 /* Will this transport not do between us?  The other side may have found that before. */
 static bool is_foreign(struct node *node, const struct control *control)
 {
-	if (control->sender.uid != geteuid())
+	if (!control_is_own_user(&control->sender))
 		node->counters.refused_uid++;
-	else if (control->text.version != CONTROL_VERSION)
+	else if (control->found == CONTROL_OTHER_VERSION)
 		report(LOG_WARN, "process %u of this node has another version of this library: not by shared memory",
 		       control->text.pid);
 	else
-		return control->text.kind == FOREIGN;
+		return control->text.header.kind == FOREIGN;
 	return true;
 }
 
@@ -416,9 +325,9 @@ static bool is_foreign(struct node *node, const struct control *control)
  */
 static void refuse(struct node *node, const struct introduction *text)
 {
-	struct introduction answer = control_from(node, FOREIGN);
+	struct introduction answer = introduction_of(node, FOREIGN);
 
-	if (text->kind == CONNECT) {
+	if (text->header.kind == CONNECT) {
 		memcpy(answer.to, text->from, sizeof(answer.to));
 		send_control(node, &answer, text->nid, text->pid, false);
 	} else if (same_incarnation(text->to, node->incarnation)) {
@@ -435,26 +344,25 @@ static bool is_over(const struct node_peer *peer, const struct introduction *tex
 {
 	if (!peer->segment)
 		return false;
-	if (text->kind == DISCONNECT || !same_incarnation(text->from, peer->incarnation))
+	if (text->header.kind == DISCONNECT || !same_incarnation(text->from, peer->incarnation))
 		return true;
 	return peer->meeting == NODE_OPEN && text->number != peer->sender;
 }
 
 /* The first step.  Keeps the doorbell. */
-static bool map_peer(struct node *node, struct node_peer *peer, const struct introduction *text,
-		     struct passed_fds *passed)
+static bool map_peer(struct node *node, struct node_peer *peer, const struct introduction *text, int passed[PASSED])
 {
-	bool plausible = text->number != NODE_NO_SENDER && (passed->doorbell < 0 || node_is_doorbell(passed->doorbell));
+	bool plausible = text->number != NODE_NO_SENDER && (passed[DOORBELL] < 0 || node_is_doorbell(passed[DOORBELL]));
 	struct node_segment *segment = NULL;
-	int rc = plausible ? node_segment_map(passed->segment, peer, &segment) : -EPROTO;
+	int rc = plausible ? node_segment_map(passed[SEGMENT], peer, &segment) : -EPROTO;
 
 	node->counters.malformed += rc == -EPROTO;
 	if (rc)
 		return false;
 	FAULT_POINT("peer-mapped");
 	peer->segment = segment;
-	peer->doorbell = passed->doorbell;
-	passed->doorbell = -1;
+	peer->doorbell = passed[DOORBELL];
+	passed[DOORBELL] = -1;
 	peer->sender = text->number;
 	peer->meeting = NODE_MET;
 	node_peer_met(node, peer);
@@ -478,10 +386,9 @@ static void forget_former(struct node *node, struct node_peer *peer)
 }
 
 /* The steps that the control message allows.  Returns whether there were any. */
-static bool advance(struct node *node, struct node_peer *peer, const struct introduction *text,
-		    struct passed_fds *passed)
+static bool advance(struct node *node, struct node_peer *peer, const struct introduction *text, int passed[PASSED])
 {
-	bool advanced = passed->segment >= 0 && !peer->segment && map_peer(node, peer, text, passed);
+	bool advanced = passed[SEGMENT] >= 0 && !peer->segment && map_peer(node, peer, text, passed);
 
 	if (peer->meeting != NODE_MET)
 		return advanced;
@@ -504,8 +411,7 @@ static void take_greeting(struct node_peer *peer, const struct introduction *tex
 }
 
 /* A CONNECT or an INTRODUCTION of one of ours, which has been taken. */
-static void handle_connect(struct node *node, struct node_peer *peer, const struct control *control,
-			   struct passed_fds *passed)
+static void handle_connect(struct node *node, struct node_peer *peer, const struct control *control, int passed[PASSED])
 {
 	const struct introduction *text = &control->text;
 
@@ -524,7 +430,7 @@ static void handle_connect(struct node *node, struct node_peer *peer, const stru
 	take_greeting(peer, text);
 	bool advanced = advance(node, peer, text, passed);
 
-	if (text->kind != CONNECT && (!advanced || text->flags & OPEN))
+	if (text->header.kind != CONNECT && (!advanced || text->header.flags & OPEN))
 		return;
 	write_to_peer(node, peer, INTRODUCTION, true);
 	/* It says all that a connection request would: the next one is due only if this one has no effect. */
@@ -551,16 +457,18 @@ static bool read_introduction(struct node *node, const struct control *control)
 		/* Read again, as from an unverified peer. */
 		return let_go(node, peer);
 	}
-	if (control->text.kind == DISCONNECT)
+	if (control->text.header.kind == DISCONNECT)
 		take_leave(node, peer, &control->text);
-	if (control->text.kind == DISCONNECT || !(peer = node_peer_get(node, control->text.nid, control->text.pid))) {
+	if (control->text.header.kind == DISCONNECT ||
+	    !(peer = node_peer_get(node, control->text.nid, control->text.pid))) {
 		discard(node);
 		return true;
 	}
-	struct passed_fds passed = take(node, peer->pid);
+	int passed[PASSED];
 
-	handle_connect(node, peer, control, &passed);
-	close_passed(&passed);
+	take(node, peer->pid, passed);
+	handle_connect(node, peer, control, passed);
+	close_passed(passed);
 	if (peer->unreported && peer->meeting == NODE_OPEN)
 		node_report_connected(node, peer);
 	node_peer_rest(node, peer); /* it may have ended since */
@@ -577,8 +485,14 @@ static bool read_control(struct node *node, const struct control *control)
 	if (genuine)
 		refuse(node, &control->text);
 	else
-		node->counters.malformed += control->length != 1;
+		node->counters.malformed += control->found != CONTROL_WAKE;
 	return true;
+}
+
+static bool peek(const struct node *node, struct control *control)
+{
+	control->found = control_peek(node->socket, &protocol, &control->text, &control->sender);
+	return control->found != CONTROL_NOTHING;
 }
 
 static void read_control_messages(struct node *node, int *count)

@@ -27,8 +27,8 @@
  * process of our own user, which may stop us in any case.  What such a peer gives us for its doorbell we write to in
  * good faith: so it must be an object that has no other end to break or wait for (node_is_doorbell()).
  *
- * WAKE-UPS BY CONTROL MESSAGE.  A process without a peer's doorbell, for want of a descriptor, sends a control message of
- * one byte, which makes the socket readable.
+ * WAKE-UPS BY CONTROL MESSAGE.  A process without a peer's doorbell, for want of a descriptor, wakes it by its socket
+ * (control_wake()).
  *
  * WHAT PROVES DEATH.  A pidfd, opened for the pid in the credentials, is readable when all threads of the process are
  * gone; it wakes a sleeper.  A pid may be given to another process before the pidfd is open; so the name is looked at
@@ -40,51 +40,31 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "transports/control.h"
 #include "transports/node/node.h"
 #include "transports/node/node_name.h"
 
-#define SEND_BUFFER (1 << 20)
-#define PIDFD_GONE  (-2) /* in peer->pidfd: there is none, for the process is known to have gone */
+#define PIDFD_GONE (-2) /* in peer->pidfd: there is none, for the process is known to have gone */
 
 /* --- names --- */
 
-socklen_t node_name(uint32_t nid, uint32_t pid, struct sockaddr_un *name)
+struct control_name node_name(uint32_t nid, uint32_t pid)
 {
-	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
-	int length = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "portals3/node/%08x/%u", nid, pid);
-
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-}
-
-static int make_socket(void)
-{
-	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return control_name("portals3/node/%08x/%u", nid, pid);
 }
 
 static bool name_is_held(uint32_t nid, uint32_t pid)
 {
-	UNCANCELLED;
-	struct sockaddr_un name;
-	socklen_t length = node_name(nid, pid, &name);
-	int fd = make_socket();
+	const struct control_name name = node_name(nid, pid);
 
-	if (fd < 0)
-		return true; /* not to be known */
-	bool refused = connect(fd, (struct sockaddr *)&name, length) != 0 && errno == ECONNREFUSED;
-
-	close(fd);
-	return !refused;
+	return control_name_is_held(&name);
 }
 
 static int watch(const struct node *node, int fd, uint64_t whose)
@@ -104,31 +84,19 @@ static int make_wait_fd(struct node *node)
 		       : 0;
 }
 
-static int bind_name(struct node *node, uint32_t pid)
-{
-	struct sockaddr_un name;
-	socklen_t length = node_name(node->nid, pid, &name);
-	int yes = 1, send_buffer = SEND_BUFFER;
-
-	/*
-	 * Unread control messages count against their sender: stopped peers must not use up what wake-ups for others
-	 * need.
-	 */
-	setsockopt(node->socket, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
-	/* Before the name is there to be written to: credentials are attached when a control message is sent. */
-	if (setsockopt(node->socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)))
-		return -1;
-	return bind(node->socket, (struct sockaddr *)&name, length);
-}
-
 int node_name_claim(struct node *node, uint32_t pid)
 {
-	node->wait_fd = node->doorbell = -1;
-	node->socket = make_socket();
-	if (node->socket >= 0 && bind_name(node, pid) == 0 && make_wait_fd(node) == 0)
-		return 0;
-	int rc = -errno;
+	const struct control_name name = node_name(node->nid, pid);
 
+	node->wait_fd = node->doorbell = node->socket = -1;
+	int rc = control_open(&name);
+
+	if (rc < 0)
+		return rc;
+	node->socket = rc;
+	if (make_wait_fd(node) == 0)
+		return 0;
+	rc = -errno;
 	node_name_release(node);
 	return rc;
 }
@@ -237,28 +205,12 @@ bool node_doorbell_empty(struct node *node)
 	return read(node->doorbell, &count, sizeof(count)) == sizeof(count);
 }
 
-/* A wake-up needs no name.  What another socket cannot send either meets a full one, which is readable. */
-static void wake_from_another_socket(const struct sockaddr_un *name, socklen_t length)
-{
-	int fd = make_socket();
-
-	if (fd < 0)
-		return;
-	sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)name, length);
-	close(fd);
-}
-
 static void wake_by_control_message(struct node *node, struct node_peer *peer)
 {
-	struct sockaddr_un name;
-	socklen_t length = node_name(peer->nid, peer->pid, &name);
+	const struct control_name name = node_name(peer->nid, peer->pid);
 
-	if (sendto(node->socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name, length) == 1)
-		return;
-	if (errno == ECONNREFUSED)
+	if (control_wake(node->socket, &name) == -ECONNREFUSED)
 		node_nobody_there(node, peer);
-	else
-		wake_from_another_socket(&name, length); /* our own buffer may be full of what others have not read */
 }
 
 void node_wake(struct node *node, struct node_peer *peer)

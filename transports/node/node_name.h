@@ -3,16 +3,14 @@
 #ifndef PORTALS_TRANSPORTS_NODE_NAME_H
 #define PORTALS_TRANSPORTS_NODE_NAME_H
 
+#include "transports/control.h"
 #include "transports/node/node.h"
 
 /* Whose event in the wait descriptor; a pidfd's is its peer's index. */
 #define NODE_SOCKET_EVENT   UINT64_MAX
 #define NODE_DOORBELL_EVENT (UINT64_MAX - 1)
 
-struct sockaddr_un;
-
-/* The length of the name of (nid, pid). */
-socklen_t node_name(uint32_t nid, uint32_t pid, struct sockaddr_un *);
+struct control_name node_name(uint32_t nid, uint32_t pid);
 
 /* Binds the name of (nid, pid) and makes doorbell and wait descriptor.  -EADDRINUSE: another process has it. */
 int node_name_claim(struct node *, uint32_t pid);

@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "tests/faults/security/outsider.h"
@@ -19,8 +18,7 @@ static bool post(const struct victims *victims, unsigned again)
 	static int fd = -1;
 	enum part victim = again % 2 ? TARGET : TALKER;
 	uint8_t bytes[LONGEST];
-	struct sockaddr_un name;
-	socklen_t length = node_name(victims->id[victim].nid, victims->id[victim].pid, &name);
+	struct control_name name = node_name(victims->id[victim].nid, victims->id[victim].pid);
 
 	if (fd < 0)
 		fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -32,7 +30,7 @@ static bool post(const struct victims *victims, unsigned again)
 	if (again % 10 == 0)
 		memcpy(bytes + 4, &(uint16_t){1}, 2);
 	return sendto(fd, bytes, again % 3 ? noise() % sizeof(bytes) : 1, MSG_DONTWAIT | MSG_NOSIGNAL,
-		      (const struct sockaddr *)&name, length) >= 0;
+		      (const struct sockaddr *)&name.address, name.length) >= 0;
 }
 
 static void a_flood_of_control_messages_from_a_socket_without_a_name(void)
