@@ -232,10 +232,12 @@ static unsigned count_held(void)
 static struct control make_control(const struct process *from)
 {
 	uint8_t wrong = (uint8_t)(input_number(1) & input_number(1)); /* mostly little */
-	struct control control = {.magic = CONTROL_MAGIC,
+	struct control control = {.header = {.magic = CONTROL_MAGIC,
+					     .version = SHM_LAYOUT_VERSION,
+					     .kind = (uint8_t)(input_number(1) % 4),
+					     .flags = (uint8_t)input_number(1)},
 				  .nid = NID,
 				  .port = wrong & 1 ? (uint16_t)input_number(2) : from->port,
-				  .flags = (uint16_t)input_number(1),
 				  .from = from->identity.nonce,
 				  .to = victim->shm->page->nonce};
 
@@ -255,14 +257,14 @@ static void post_control(const struct process *from)
 	struct control control = make_control(from);
 	uint8_t shape = (uint8_t)(input_number(1) & input_number(1));
 	_Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(sizeof(passed))] = {0};
-	struct sockaddr_un name;
+	const struct control_name name = doorbell_name(victim->shm->page);
 	struct iovec body = {&control, shape & 1 ? input_number(1) % (sizeof(control) + 1) : sizeof(control)};
-	struct msghdr message = {.msg_name = &name,
-				 .msg_namelen = doorbell_name(victim->shm->page, &name),
+	struct msghdr message = {.msg_name = (void *)(uintptr_t)&name.address,
+				 .msg_namelen = name.length,
 				 .msg_iov = &body,
 				 .msg_iovlen = 1};
 
-	if (control.flags & MET && control.to == victim->shm->page->nonce && which_port(control.port) <= SENDERS)
+	if (control.header.flags & MET && control.to == victim->shm->page->nonce && which_port(control.port) <= SENDERS)
 		was_met[which_port(control.port)] = true;
 	if (shape & 2) {
 		message.msg_control = ancillary;

@@ -21,7 +21,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +29,7 @@
 #include "tests/support/harness.h"
 #include "tests/support/refuse.h"
 #include "tests/support/resources.h"
+#include "transports/control.h"
 #include "transports/ofi/ofi.h"
 #include "transports/ofi/ofi_address.h"
 #include "transports/ofi/ofi_library.h"
@@ -2726,30 +2726,30 @@ static void interfaces_of_one_process_do_not_meet(void)
 
 /* As ofi_shm_control.c writes it: "I cannot insert you". */
 struct forgery {
-	uint32_t magic, nid;
-	uint16_t port, flags;
-	uint32_t unused;
+	struct control_header header;
+	uint32_t nid;
+	uint16_t port, unused;
 	uint64_t from, to;
 };
 
 /* A user says in the name of `from` that it has no room for us. */
 static void forge_refusal(uint16_t from, uid_t user)
 {
-	struct forgery control = {.magic = 0x50334c31u, .nid = LOOPBACK, .port = from, .flags = 8};
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	struct forgery control = {
+		.header = {.magic = 0x50334c32u, .version = SHM_LAYOUT_VERSION, .kind = 2, .flags = 4},
+		.nid = LOOPBACK,
+		.port = from};
 	uint16_t own = port_of(transport);
 
 	CHECK_EQUAL(ofi_shm_page_find(LOOPBACK, from, &control.from, NULL), 0);
 	CHECK_EQUAL(ofi_shm_page_find(LOOPBACK, own, &control.to, NULL), 0);
-	int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "portals3/shm/%08x/%u/%016lx", LOOPBACK,
-			      own, (unsigned long)control.to);
+	const struct control_name name =
+		control_name("portals3/shm/%08x/%u/%016lx", LOOPBACK, own, (unsigned long)control.to);
 	pid_t child = fork_child();
 	if (child == 0) {
 		int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 		CHECK_EQUAL(setresuid(user, user, user), 0);
-		CHECK_EQUAL(sendto(fd, &control, sizeof(control), 0, (struct sockaddr *)&name,
-				   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)),
-			    sizeof(control));
+		CHECK_EQUAL(control_send(fd, &name, &control, sizeof(control), NULL, 0), 0);
 		_exit(0);
 	}
 	join_child(child);

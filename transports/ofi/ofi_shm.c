@@ -21,9 +21,9 @@
  *     sleeps until the doorbell is readable
  *
  * By the fences not both can miss the other's store.  A wake-up that comes between the first step and the last stays in
- * the socket.  A wake-up that finds the socket full is not needed: it is readable.  Senders do not clear the word,
- * because one that dies before its system call would leave the owner asleep; each wakes it once for each number
- * instead.  Should all this be wrong, the engine looks again after limits.poll_interval, 100 ms.
+ * the socket.  A wake-up that finds the socket full is not needed: it is readable (transports/control.c).  Senders do
+ * not clear the word, because one that dies before its system call would leave the owner asleep; each wakes it once for
+ * each number instead.  Should all this be wrong, the engine looks again after limits.poll_interval, 100 ms.
  *
  * READS.  Where the kernel allows cross-memory attach the provider reads at once, without the other side.  Where it does
  * not, both sides have to progress, several times: the target is woken as often as it falls asleep, and arm() says that
@@ -108,7 +108,7 @@ static int wake(struct ofi *ofi, transport_address index, int result)
 		return result;
 	if (sleeping != SHM_CLOSED) {
 		peer->woken_from = sleeping;
-		if (ofi_shm_send_to_doorbell(ofi->shm, peer->page, "", 1) != -ECONNREFUSED)
+		if (ofi_shm_wake(ofi->shm, peer->page) != -ECONNREFUSED)
 			return result;
 	}
 	ofi_shm_fail(ofi->shm, peer);

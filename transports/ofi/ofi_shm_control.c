@@ -5,8 +5,8 @@
  * A PEER MUST NOT BE INSERTED BEFORE IT EXISTS: all that do not share one address, and what is sent to one reaches
  * another.  AND NOT KEPT AFTER IT HAS RESTARTED: its old memory stays mapped, and takes messages that are not read.
  * So an address (ofi_address.c) has a number of the provider only while its process is known to live: its ready page is
- * there and locked (ofi_shm_page.c).  Processes get to know each other by control messages, datagrams to each other's
- * doorbell:
+ * there and locked (ofi_shm_page.c).  Processes get to know each other by control messages (transports/control.c) to
+ * each other's doorbell:
  *
  *   A wants to send to B     CONNECT        ->   B finds A's page, and inserts A; if it knew an older A, it lets that go
  *   A inserts B: A is OPEN   <-  met        ->   B is OPEN
@@ -27,106 +27,62 @@
 #include "transports/ofi/ofi_table.h"
 
 #include <errno.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
+#include <string.h>
+
+#include "transports/control.h"
 
 #define PEERS_GREATEST        256        /* the provider's limit, ourselves included */
 #define CONNECT_NS            1000000    /* between connection requests */
 #define FULL_NS               1000000000 /* that a peer has no room for us is believed so long */
 #define LOOK_NS               100000000  /* between looks which of all peers have died */
 #define CONTROL_MESSAGES_READ 32         /* at a time */
-#define CONTROL_MAGIC         0x50334c31u
+#define CONTROL_MAGIC         0x50334c32u
 
-enum control_flag {
+enum kind {
 	CONNECT = 1, /* answer me */
-	MET = 2,     /* I have inserted you */
-	OPEN = 4,    /* and know that you have inserted me */
-	FULL = 8,    /* I cannot insert you: I have too many peers */
+	INTRODUCTION,
+};
+enum flag {
+	MET = 1,  /* I have inserted you */
+	OPEN = 2, /* and know that you have inserted me */
+	FULL = 4, /* I cannot insert you: I have too many peers */
 };
 
 struct control {
-	uint32_t magic, nid;
-	uint16_t port, flags;
-	uint32_t unused;
+	struct control_header header;
+	uint32_t nid;
+	uint16_t port, unused;
 	uint64_t from, to; /* nonces */
 };
 
+_Static_assert(sizeof(struct control) == 32, "a control message has another form: raise SHM_LAYOUT_VERSION");
+
+static const struct control_protocol protocol = {.magic = CONTROL_MAGIC,
+						 .version = SHM_LAYOUT_VERSION,
+						 .kinds = INTRODUCTION,
+						 .prefix = sizeof(struct control),
+						 .length = sizeof(struct control)};
+
 /* --- the doorbell --- */
 
-static socklen_t doorbell_name(const struct shm_page *page, struct sockaddr_un *name)
+static struct control_name doorbell_name(const struct shm_page *page)
 {
-	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
-	int length = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "portals3/shm/%08x/%u/%016lx", page->nid,
-			      page->port, (unsigned long)page->nonce);
-
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+	return control_name("portals3/shm/%08x/%u/%016lx", page->nid, page->port, (unsigned long)page->nonce);
 }
 
 int ofi_shm_make_doorbell(const struct shm_page *page)
 {
-	struct sockaddr_un name;
-	socklen_t length = doorbell_name(page, &name);
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1;
+	const struct control_name name = doorbell_name(page);
 
-	if (fd < 0)
-		return -errno;
-	/* Credentials before the name is there: they are attached when a control message is sent. */
-	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) == 0 &&
-	    bind(fd, (struct sockaddr *)&name, length) == 0)
-		return fd;
-	int rc = -errno;
-
-	close(fd);
-	return rc;
+	return control_open(&name);
 }
 
-int ofi_shm_send_to_doorbell(const struct shm *shm, const struct shm_page *page, const void *bytes, size_t length)
+int ofi_shm_wake(const struct shm *shm, const struct shm_page *page)
 {
-	UNCANCELLED;
-	struct sockaddr_un name;
-	socklen_t name_length = doorbell_name(page, &name);
+	const struct control_name name = doorbell_name(page);
 
-	return sendto(shm->doorbell, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name,
-		      name_length) < 0
-		       ? -errno
-		       : 0;
-}
-
-static bool is_ours(struct msghdr *message)
-{
-	struct cmsghdr *part = CMSG_FIRSTHDR(message);
-	struct ucred sender;
-
-	if (!part || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS ||
-	    part->cmsg_len != CMSG_LEN(sizeof(sender)))
-		return false;
-	memcpy(&sender, CMSG_DATA(part), sizeof(sender));
-	return sender.uid == geteuid();
-}
-
-enum received { RECEIVED_NOTHING, RECEIVED_CONTROL, RECEIVED_OTHER };
-
-/*
- * Takes one thing from the doorbell: a control message of this user, a wake-up, or what is not for us.  No room for
- * descriptors.
- */
-static enum received receive_one(const struct shm *shm, struct control *control)
-{
-	_Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(sizeof(struct ucred))];
-	struct iovec body = {control, sizeof(*control)};
-	struct msghdr message = {
-		.msg_iov = &body, .msg_iovlen = 1, .msg_control = ancillary, .msg_controllen = sizeof(ancillary)};
-	ssize_t length = recvmsg(shm->doorbell, &message, MSG_DONTWAIT);
-
-	if (length < 0)
-		return RECEIVED_NOTHING;
-	return (size_t)length == sizeof(*control) && is_ours(&message) && control->magic == CONTROL_MAGIC
-		       ? RECEIVED_CONTROL
-		       : RECEIVED_OTHER;
+	return control_wake(shm->doorbell, &name);
 }
 
 /* --- peers --- */
@@ -263,21 +219,24 @@ static int insert(struct ofi *ofi, transport_address index, struct shm_peer *pee
 
 /* --- control messages --- */
 
-static void send_control(struct ofi *ofi, transport_address index, struct shm_peer *peer, unsigned flags)
+static void send_control(struct ofi *ofi, transport_address index, struct shm_peer *peer, enum kind kind,
+			 unsigned flags)
 {
 	struct shm *shm = ofi->shm;
-	struct control control = {.magic = CONTROL_MAGIC,
-				  .nid = ofi->nid,
-				  .port = ofi->port,
-				  .from = shm->page->nonce,
-				  .to = peer->page->nonce};
+	const struct control_name name = doorbell_name(peer->page);
+	struct control control = {
+		.header = {.magic = CONTROL_MAGIC, .version = SHM_LAYOUT_VERSION, .kind = (uint8_t)kind},
+		.nid = ofi->nid,
+		.port = ofi->port,
+		.from = shm->page->nonce,
+		.to = peer->page->nonce};
 
 	if (ofi->addresses[index].number != FI_ADDR_NOTAVAIL)
 		flags |= MET;
 	if (peer->state == SHM_OPEN)
 		flags |= OPEN;
-	control.flags = (uint16_t)flags;
-	int rc = ofi_shm_send_to_doorbell(shm, peer->page, &control, sizeof(control));
+	control.header.flags = (uint8_t)flags;
+	int rc = control_send(shm->doorbell, &name, &control, sizeof(control), NULL, 0);
 
 	if (rc == -ECONNREFUSED)
 		ofi_shm_fail(shm, peer);
@@ -315,13 +274,13 @@ static void handle_connect(struct ofi *ofi, transport_address index, struct shm_
 	if (peer->state == SHM_FAILED)
 		return;
 	advanced = !rc && !known;
-	peer->full_until = rc == -EUSERS || (for_us && (control->flags & FULL)) ? monotonic_ns() + FULL_NS : 0;
-	if (!rc && for_us && (control->flags & MET) && peer->state != SHM_OPEN) {
+	peer->full_until = rc == -EUSERS || (for_us && (control->header.flags & FULL)) ? monotonic_ns() + FULL_NS : 0;
+	if (!rc && for_us && (control->header.flags & MET) && peer->state != SHM_OPEN) {
 		peer->state = SHM_OPEN;
 		advanced = true;
 	}
-	if (control->flags & CONNECT || (advanced && !(control->flags & OPEN)))
-		send_control(ofi, index, peer, rc == -EUSERS ? FULL : 0);
+	if (control->header.kind == CONNECT || (advanced && !(control->header.flags & OPEN)))
+		send_control(ofi, index, peer, INTRODUCTION, rc == -EUSERS ? FULL : 0);
 }
 
 static void read_control(struct ofi *ofi, const struct control *control)
@@ -345,17 +304,21 @@ int ofi_shm_read_control_messages(struct ofi *ofi)
 {
 	UNCANCELLED;
 	struct shm *shm = ofi->shm;
-	struct control control = {0};
-	enum received received;
+	struct control control;
+	struct control_sender sender;
 	int count = 0;
 
 	/* Before the control messages; pairs with the release in send_control(). */
 	shm->control_messages = atomic_load_explicit(&shm->page->control_messages, memory_order_acquire);
-	for (int i = 0; i < CONTROL_MESSAGES_READ && (received = receive_one(shm, &control)) != RECEIVED_NOTHING; i++)
-		if (received == RECEIVED_CONTROL) {
+	for (int i = 0; i < CONTROL_MESSAGES_READ; i++) {
+		enum control_found found = control_receive(shm->doorbell, &protocol, &control, &sender);
+		if (found == CONTROL_NOTHING)
+			break;
+		if (found == CONTROL_MESSAGE && control_is_own_user(&sender)) {
 			read_control(ofi, &control);
 			count++;
 		}
+	}
 	return count;
 }
 
@@ -397,7 +360,7 @@ int ofi_shm_connect(struct ofi *ofi, transport_address index, struct shm_peer *p
 				    address.port, PEERS_GREATEST);
 	if (peer->state == SHM_SEEN && now >= peer->connect_at) {
 		peer->connect_at = now + CONNECT_NS;
-		send_control(ofi, index, peer, CONNECT);
+		send_control(ofi, index, peer, CONNECT, 0);
 	}
 	return -EAGAIN;
 }

@@ -35,8 +35,8 @@ struct shm {
 
 /* Descriptor or a negative error. */
 int ofi_shm_make_doorbell(const struct shm_page *);
-/* 0, -EAGAIN (full), or -ECONNREFUSED: this life of the peer is over. */
-int ofi_shm_send_to_doorbell(const struct shm *, const struct shm_page *, const void *bytes, size_t length);
+/* -ECONNREFUSED: this life of the peer is over. */
+int ofi_shm_wake(const struct shm *, const struct shm_page *);
 
 /* --- peers --- */
 

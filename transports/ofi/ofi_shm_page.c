@@ -37,7 +37,7 @@
 
 #define DIRECTORY   "/dev/shm/"
 #define PREFIX      "portals3-"
-#define SHM_READY   0x50337631u /* another layout, another number */
+#define SHM_READY   (0x50337630u + SHM_LAYOUT_VERSION)
 #define MODE        (S_IRUSR | S_IWUSR)
 #define MAKING_S    60
 #define CLAIM_TRIES 50 /* of a millisecond: a process sweeps there, or is just leaving */

@@ -11,6 +11,9 @@
 
 #define SHM_NAME_ROOM 64
 
+/* Of the page and of control messages (ofi_shm_control.c): pages of another version are not ready. */
+#define SHM_LAYOUT_VERSION 2
+
 /* Values of shm_page.sleeping; any other is the number of the owner's present sleep. */
 #define SHM_AWAKE  0u
 #define SHM_CLOSED UINT32_MAX
