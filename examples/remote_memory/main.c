@@ -30,7 +30,7 @@ static void require(int rc, const char *what)
 	exit(1);
 }
 
-/* Both are here when it returns; each tells the other who it is. */
+/* Both are here when it returns; each tells the other its identity. */
 static ptl_process_id_t meet(int channel)
 {
 	ptl_process_id_t other;

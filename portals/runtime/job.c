@@ -45,7 +45,7 @@ struct question {
 
 struct member {
 	struct book *book; /* since it was asked */
-	struct question who;
+	struct question identity;
 	ptl_process_id_t id;    /* once that is answered */
 	struct question *where; /* ADDRESS_LIVES of them, since it was first looked for */
 };
@@ -97,9 +97,9 @@ int job_publish_id(uint32_t interface, ptl_process_id_t id)
 /* Under the lock. */
 static void note_member_id(struct book *book, struct member *member, ptl_process_id_t id)
 {
-	if (member->who.state != ANSWERED)
+	if (member->identity.state != ANSWERED)
 		book->unknown--;
-	member->who.state = ANSWERED;
+	member->identity.state = ANSWERED;
 	member->id = id;
 }
 
@@ -113,8 +113,8 @@ int job_look_up_id(uint32_t interface, unsigned rank, unsigned timeout_s, ptl_pr
 	int length = launcher_look_up(rank, key, timeout_s, bytes, sizeof(bytes));
 	if (length != sizeof(bytes))
 		return report_error(length < 0 ? length : -EPROTO,
-				    "rank %u of the job has not said who it is (%s); has it called PtlNIInit?", rank,
-				    strerror(length < 0 ? -length : EPROTO));
+				    "rank %u of the job has not published its identity (%s); has it called PtlNIInit?",
+				    rank, strerror(length < 0 ? -length : EPROTO));
 	*id = id_at(bytes);
 	pthread_mutex_lock(&lock);
 	if (rank < book->size)
@@ -156,7 +156,7 @@ static void put_question(struct question *question, unsigned rank, const char *k
 
 static void ask_some(struct book *book, unsigned count);
 
-static void said_who(void *context, const void *bytes, size_t length)
+static void told_identity(void *context, const void *bytes, size_t length)
 {
 	struct member *member = context;
 
@@ -164,7 +164,7 @@ static void said_who(void *context, const void *bytes, size_t length)
 	if (length == ID_LENGTH)
 		note_member_id(member->book, member, id_at(bytes));
 	else
-		ask_later(&member->who);
+		ask_later(&member->identity);
 	pthread_mutex_unlock(&lock);
 	ask_some(member->book, 1);
 }
@@ -178,8 +178,8 @@ static struct member *choose(struct book *book)
 		struct member *member = &book->members[book->next];
 
 		book->next = book->next + 1 < book->size ? book->next + 1 : 0;
-		if (may_be_asked(&member->who, now)) {
-			member->who.state = ASKED;
+		if (may_be_asked(&member->identity, now)) {
+			member->identity.state = ASKED;
 			member->book = book;
 			return member;
 		}
@@ -203,7 +203,7 @@ static void ask_some(struct book *book, unsigned count)
 		pthread_mutex_unlock(&lock);
 		if (!member)
 			break;
-		put_question(&member->who, (unsigned)(member - book->members), key, said_who, member);
+		put_question(&member->identity, (unsigned)(member - book->members), key, told_identity, member);
 	}
 	asking = false;
 }
@@ -214,7 +214,7 @@ static struct member *find_member(struct book *book, uint32_t nid, uint32_t pid)
 	for (unsigned rank = 0; rank < book->size; rank++) {
 		struct member *member = &book->members[rank];
 
-		if (member->who.state == ANSWERED && member->id.nid == nid && member->id.pid == pid)
+		if (member->identity.state == ANSWERED && member->id.nid == nid && member->id.pid == pid)
 			return member;
 	}
 	return NULL;
