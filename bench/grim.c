@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "examples/remote_memory/rm.h"
+#include "layer_clock.h"
 #include "rm_exchange.h"
 #include "sizes.h"
 #include "stage_rows.h"
@@ -26,6 +27,7 @@ static const struct column columns[] = {
 	{"RM-V MB/s", "rmv_megabytes_per_second", 1},
 	{"RM-P MB/s", "rmp_megabytes_per_second", 1},
 	{"put MB/s", "put_megabytes_per_second", 1},
+	{"stage", "stage", -14},
 };
 
 #define MTU 65536 /* the greatest fragment */
@@ -62,8 +64,64 @@ static void measure(struct session *session, const char *part, uint64_t size, un
 				 {bytes / us[AM]},
 				 {bytes / us[RM_V]},
 				 {bytes / us[RM_P]},
-				 {bytes / us[PUT]}},
+				 {bytes / us[PUT]},
+				 {.text = ""}},
 		  &timed);
+}
+
+static const uint64_t delivered[] = {32, MTU}; /* table 5.2 */
+#define BURST         16
+#define BURST_LONG    4 /* of the greatest: all fragments have slots, on either side */
+#define PAUSE_MOST_US 1000.0
+
+/* The other side's messages have come by then; longer, and the NIC threads would sleep meanwhile. */
+static double pause_ns(struct session *session, const struct run *burst)
+{
+	struct series one = {.run = rm_run(burst->size, RM_MANNER_MESSAGE, RM_BY_LENGTH, 0)};
+
+	measure_row(session, &one, 1);
+	return 1e3 * fmin(4 * burst->window * rm_median_us(&one, 2), PAUSE_MOST_US);
+}
+
+/* Host time of a message's stages, of the process that sends a burst and takes one that has come (table 5.2). */
+static void measure_delivery(struct session *session, uint64_t size)
+{
+	static const struct {
+		enum layer_part part;
+		const char *name;
+	} stages[] = {
+		{LAYER_SEND, "copy, number"},         {LAYER_PUT, "put"},
+		{LAYER_EVENT_SENT, "sent, accepted"}, {LAYER_EVENT_CAME, "event came"},
+		{LAYER_EVENT_NONE, "no event yet"},   {LAYER_RECEIVE, "order, queue"},
+		{LAYER_HANDLER, "handler"},
+	};
+	struct run run = rm_run(size, RM_MANNER_BURST, RM_BY_LENGTH, 0);
+	double ns[LAYER_PARTS];
+
+	run.window = size < MTU ? BURST : BURST_LONG;
+	run.depth = (uint32_t)pause_ns(session, &run);
+	run.batch = 1;
+	run.batches = session->load.quick ? 100 : 1000;
+	measure_run(session, &run, NULL);
+	layer_clock_start();
+	measure_run(session, &run, NULL);
+	layer_clock_take(ns);
+	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++)
+		stage_row(session,
+			  (union cell[]){{(double)size},
+					 {.text = "delivery"},
+					 {(double)rm_defaults.fragment},
+					 {ns[stages[i].part] / 1e3},
+					 {NAN},
+					 {NAN},
+					 {NAN},
+					 {NAN},
+					 {NAN},
+					 {NAN},
+					 {NAN},
+					 {NAN},
+					 {.text = stages[i].name}},
+			  NULL);
 }
 
 /* One length, copied in fragments of all lengths up to its own, which then is store and forward; and from where it is. */
@@ -95,11 +153,16 @@ int grim(struct session *session)
 	output_fact(
 		"part",
 		"all: as above; fragments: of this length, one copied while another is under way; direct: in one piece "
-		"from where it is, which the transport cuts");
+		"from where it is, which the transport cuts; delivery: host time of a message in a burst, stage by "
+		"stage, "
+		"of the process that sends it and takes its answer");
 	stage_rows_open(session, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < count; i++)
 		measure(session, "all", sizes[i], RM_BY_LENGTH, 0);
 	measure_fragments(session, load->sizes_given ? load->size_max : 65536);
+	for (size_t i = 0; i < sizeof(delivered) / sizeof(delivered[0]); i++)
+		if (delivered[i] <= session->source_size)
+			measure_delivery(session, delivered[i]);
 	stage_rows_close(session);
 	return 0;
 }

@@ -27,9 +27,9 @@ static inline int layer_get_region(ptl_handle_md_t md, ptl_size_t offset, ptl_si
 
 static inline enum layer_part layer_event(int rc, const ptl_event_t *event)
 {
-	return rc == PTL_EQ_EMPTY                  ? LAYER_EVENT_NONE
-	       : event->type == PTL_EVENT_SEND_END ? LAYER_EVENT_SENT
-						   : LAYER_EVENT_CAME;
+	if (rc == PTL_EQ_EMPTY)
+		return LAYER_EVENT_NONE;
+	return event->type == PTL_EVENT_SEND_END || event->type == PTL_EVENT_ACK ? LAYER_EVENT_SENT : LAYER_EVENT_CAME;
 }
 
 static inline int layer_eq_get(ptl_handle_eq_t eq, ptl_event_t *event)

@@ -15,7 +15,7 @@
 
 enum layer_part {
 	LAYER_PUT,        /* PtlPutRegion, PtlGetRegion */
-	LAYER_EVENT_SENT, /* PtlEQGet, PtlEQPoll: what was sent has left */
+	LAYER_EVENT_SENT, /* PtlEQGet, PtlEQPoll: what was sent has left, or is acknowledged */
 	LAYER_EVENT_CAME, /* something has come */
 	LAYER_EVENT_NONE, /* nothing is there */
 	LAYER_QUEUE,      /* arrived messages queued for their handlers, and taken */

@@ -9,6 +9,7 @@
 
 #include "examples/remote_memory/rm.h"
 #include "fail.h"
+#include "layer_clock.h"
 
 enum { SOURCE = 1, SINK }; /* tags */
 enum { TAKE = 1 };         /* handler */
@@ -50,6 +51,8 @@ static enum rm_manner manner_of(const struct run *run)
 
 static void take(rm_domain *of, ptl_process_id_t from, void *data, size_t length)
 {
+	uint64_t began = layer_clock_now();
+
 	(void)of;
 	(void)from;
 	if (looked_at)
@@ -57,6 +60,7 @@ static void take(rm_domain *of, ptl_process_id_t from, void *data, size_t length
 	if (copy_to)
 		memcpy(copy_to, data, length);
 	handled++;
+	layer_clock_add(LAYER_HANDLER, began);
 }
 
 static void await(const struct rm_notice *notice)
@@ -89,7 +93,7 @@ static void rm_prepare(struct session *session, const struct run *run)
 	const uint64_t address = (uintptr_t)session->sink;
 
 	options.injection = (enum rm_injection)(run->variant / RM_MANNERS);
-	if (run->depth)
+	if (run->depth && manner_of(run) != RM_MANNER_BURST)
 		options.fragment = (run->depth + 7) & ~(size_t)7;
 	require(rm_open(session->ni, &options, &domain), "open");
 	require(rm_register(domain, SOURCE, session->source, session->source_size), "source");
@@ -170,10 +174,36 @@ static void ask(const struct session *session, const struct run *run, uint32_t i
 		require(rm_message(domain, session->other, TAKE, NULL, 0), "message");
 }
 
+static void send_burst(const struct session *session, const struct run *run)
+{
+	for (uint32_t i = 0; i < run->window; i++) {
+		uint64_t began = layer_clock_now();
+
+		require(rm_message(domain, session->other, TAKE, session->source, run->size), "message");
+		layer_clock_add(LAYER_SEND, began);
+	}
+}
+
+static void take_burst(const struct run *run, uint32_t iteration)
+{
+	uint64_t began = layer_clock_now();
+
+	await_handled((uint64_t)(iteration + 1) * run->window);
+	layer_clock_add(LAYER_RECEIVE, began);
+}
+
 static void rm_initiate(struct session *session, const struct run *run, uint32_t iteration)
 {
 	if (manner_of(run) == RM_MANNER_ASK) {
 		ask(session, run, iteration);
+		return;
+	}
+	if (manner_of(run) == RM_MANNER_BURST) {
+		send_burst(session, run);
+		for (uint64_t end = monotonic_ns() + run->depth; monotonic_ns() < end;)
+			cpu_pause();
+		take_burst(run, iteration);
+		layer_clock_burst(run->window);
 		return;
 	}
 	expect(session, run);
@@ -189,6 +219,11 @@ static void rm_serve(struct session *session, const struct run *run, uint32_t it
 	if (manner == RM_MANNER_ASK) {
 		if (is_last(run, iteration))
 			await_handled(1);
+		return;
+	}
+	if (manner == RM_MANNER_BURST) {
+		take_burst(run, iteration);
+		send_burst(session, run);
 		return;
 	}
 	receive(session, run, iteration);
