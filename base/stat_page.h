@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define STAT_PAGE_NAME       "portals3-stat"
-#define STAT_PAGE_MAGIC      UINT64_C(0x3374617473337470) /* of this layout */
+#define STAT_PAGE_MAGIC      UINT64_C(0x3474617473337470) /* of this layout */
 #define STAT_PAGE_INTERFACES 8
 #define STAT_PAGE_TEXT       (252 << 10)
 

@@ -102,6 +102,10 @@ typedef struct {
 	uint64_t driven_by_nic;              /* ... and by the NIC thread */
 	uint64_t sleeps, kicks;              /* times a thread slept on a doorbell; times a doorbell was written to */
 	uint64_t allocations;                /* times a pool had to grow */
+	/* Of bytes_sent, by how they got to the NIC: in lines of its queue, or what a provider injects; */
+	uint64_t bytes_in_lines;
+	uint64_t bytes_copied;  /* by a copy in a buffer of the transport */
+	uint64_t bytes_exposed; /* announced, and fetched by the target, or with its help */
 } ptl_nic_counters_t;
 
 /*

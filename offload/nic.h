@@ -107,6 +107,16 @@ struct nic {
 _Static_assert(offsetof(struct nic, counters) - offsetof(struct nic, backlog) <= 4 * CACHE_LINE,
 	       "what every message and every drive touches is together");
 
+/* With what is counted elsewhere, or follows from the rest.  Owner only. */
+static inline const ptl_nic_counters_t *nic_counters(struct nic *nic)
+{
+	ptl_nic_counters_t *counters = &nic->counters;
+
+	counters->kicks = atomic_load_explicit(&nic->sleep.wakes, memory_order_relaxed);
+	counters->bytes_in_lines = counters->bytes_sent - counters->bytes_copied - counters->bytes_exposed;
+	return counters;
+}
+
 /* A number for START, END and UNLINK of one operation.  Owner only. */
 static inline ptl_seq_t event_link(struct nic *nic)
 {

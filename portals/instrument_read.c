@@ -78,8 +78,7 @@ int PtlNicTimingGet(ptl_handle_ni_t ni, void *timing)
 
 static int read_counters(struct nic *nic, void *counters)
 {
-	nic->counters.kicks = atomic_load_explicit(&nic->sleep.wakes, memory_order_relaxed);
-	*(ptl_nic_counters_t *)counters = nic->counters;
+	*(ptl_nic_counters_t *)counters = *nic_counters(nic);
 	return 0;
 }
 

@@ -60,8 +60,7 @@ static int read_numbers(struct nic *nic, void *argument)
 				       .queues = nic->objects.queues.live,
 				       .operations = nic->objects.operations.live,
 				       .peers = nic->peers.count};
-	nic->counters.kicks = atomic_load_explicit(&nic->sleep.wakes, memory_order_relaxed);
-	out->counters = nic->counters;
+	out->counters = *nic_counters(nic);
 	for (uint32_t i = 0; (eq = pool_next(&nic->objects.queues, &i));)
 		out->unread += event_unread(eq);
 	return 0;

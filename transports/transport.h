@@ -43,14 +43,15 @@ enum memory_region_use {
 };
 
 struct transport_limits {
-	size_t short_max;        /* greatest message of send(): header and payload together, bytes; at least 1024 */
-	size_t line_max;         /* greatest message of send_line(), bytes */
-	uint64_t payload_max;    /* greatest payload to be sent with its header; SETTING_AUTO: what fits (tuning.h) */
-	bool payload_tuned;      /* that is of the tuning file */
-	size_t behind_max;       /* greatest payload worth a send() to a peer that is behind(); 0: as all others */
-	size_t rma_chunk;        /* preferred size of one read, bytes */
-	size_t rma_depth;        /* reads worth having in flight for one message */
-	size_t list_max;         /* greatest read_list(), bytes; 0: there is none */
+	size_t short_max;     /* greatest message of send(): header and payload together, bytes; at least 1024 */
+	size_t line_max;      /* greatest message of send_line(), bytes */
+	uint64_t payload_max; /* greatest payload to be sent with its header; SETTING_AUTO: what fits (tuning.h) */
+	size_t inline_max;    /* greatest message, as a rule, that a send() copies into no buffer of its own, bytes */
+	size_t behind_max;    /* greatest payload worth a send() to a peer that is behind(); 0: as all others */
+	size_t rma_chunk;     /* preferred size of one read, bytes */
+	size_t rma_depth;     /* reads worth having in flight for one message */
+	size_t list_max;      /* greatest read_list(), bytes; 0: there is none */
+	bool payload_tuned;   /* payload_max is of the tuning file */
 	bool local_registration; /* read() needs a memory region of the local buffer (FI_MR_LOCAL) */
 	bool pins;         /* register_memory() pins pages by a system call: worth doing once in a descriptor's life */
 	bool verified_uid; /* the transport proves the peer's uid */

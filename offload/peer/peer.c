@@ -65,7 +65,18 @@ static uint64_t data_length(const struct wire_message *message)
 	}
 }
 
-static void count_sent(struct nic *nic, const struct wire_message *message)
+/* What went in lines is the rest: nic_counters(). */
+static void count_way(ptl_nic_counters_t *counters, const struct transport *transport, unsigned operation,
+		      uint64_t header, uint64_t data)
+{
+	if (operation == WIRE_PUT_LONG || operation == WIRE_REPLY_LONG)
+		counters->bytes_exposed += data;
+	else if (header + data > transport->limits.inline_max)
+		counters->bytes_copied += data;
+}
+
+static void count_sent(struct nic *nic, const struct transport *transport, const struct wire_message *message,
+		       uint64_t header)
 {
 	ptl_nic_counters_t *counters = &nic->counters;
 	uint64_t data = data_length(message);
@@ -78,6 +89,7 @@ static void count_sent(struct nic *nic, const struct wire_message *message)
 		counters->notices_sent++;
 	counters->bytes_sent += data;
 	nic->lengths.send += data;
+	count_way(counters, transport, message->operation, header, data);
 }
 
 /*
@@ -188,7 +200,7 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 	peer->reached = true;
 	if (peer->path == PATH_SELF)
 		nic->drive.needs_rearm = true; /* what we send ourselves makes no descriptor readable */
-	count_sent(nic, message);
+	count_sent(nic, peer->transport, message, size);
 	if (unlikely(start != 0))
 		flow_sent(nic, peer, message, start);
 	return 0;

@@ -145,6 +145,7 @@ static int node_transport_claim(struct transport_config *config, struct transpor
 	node->base.limits = (struct transport_limits){
 		.behind_max = NODE_SLAB_SIZE,
 		.line_max = NODE_MAX_RECORD,
+		.inline_max = NODE_MAX_RECORD,
 		.rma_chunk = SIZE_MAX, /* node_copy.c cuts by itself */
 		.rma_depth = RMA_DEPTH,
 		.list_max = NODE_LIST_MAX,

@@ -44,6 +44,7 @@ static void set_limits(struct ofi *ofi)
 	ofi->rma_greatest = greatest;
 	ofi->rma_window = ofi->profile.rma_window;
 	ofi->base.limits = (struct transport_limits){
+		.inline_max = ofi->inject_size,
 		.rma_chunk = ofi->profile.rma_chunk < greatest ? ofi->profile.rma_chunk : greatest,
 		.rma_depth = ofi->profile.rma_depth,
 		.local_registration = (info->domain_attr->mr_mode & FI_MR_LOCAL) != 0,
