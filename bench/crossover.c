@@ -6,11 +6,6 @@
  */
 #include "tests.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "fail.h"
 #include "machine.h"
 #include "opening.h"
 #include "output.h"
@@ -89,36 +84,12 @@ static uint64_t find_crossover(const struct session *session, const struct peers
 	return last_short;
 }
 
-/*
- * By the library itself, which knows what it calls the transport and what of the limit it can do: an interface with that
- * PTL_SHORT_MAX writes the file as it closes.  Both processes were on this node: auto was node.
- */
-static void save_limit(const struct options *options, uint64_t limit)
-{
-	const char *set = getenv("PTL_TRANSPORT"), *transport = options->transport ? options->transport : set;
-	struct options own = *options;
-	static struct opening opening;
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)limit);
-	own.transport = transport && strcmp(transport, "auto") != 0 ? transport : "node";
-	own.settings = (const struct setting[]){{"PTL_SHORT_MAX", text}};
-	setenv("PTL_TUNING_SAVE", options->save, 1);
-	opening_start_saving(&opening, &own);
-	opening_end(&opening);
-	if (!opening.open)
-		fail("--save %s: %s", options->save, opening.text);
-	output_note("saved", "in %s: messages of at most %s bytes are short over %s; PTL_TUNING_FILE has it read",
-		    options->save, text, own.transport);
-}
-
 int crossover(const struct options *options)
 {
 	struct peers pairs[PROTOCOLS];
 	const struct options own = setups_share(options, PROTOCOLS);
 	const struct session session = {.options = options, .load = options->load};
 
-	unsetenv("PTL_TUNING_SAVE"); /* not the limits that are tried */
 	setups_open(pairs, setups, PROTOCOLS, &own);
 	machine_facts();
 	output_fact("latency", "half a round trip of puts, one receive descriptor for all; medians of turns");
@@ -131,7 +102,11 @@ int crossover(const struct options *options)
 
 	stage_rows_close(&session);
 	setups_close(pairs, PROTOCOLS);
-	if (options->save)
-		save_limit(options, limit);
+	if (options->save) {
+		opening_save_limit(options, limit, options->save);
+		output_note("saved",
+			    "in %s: messages of at most %llu bytes are short over %s; PTL_TUNING_FILE has it read",
+			    options->save, (unsigned long long)limit, opening_transport(options));
+	}
 	return 0;
 }

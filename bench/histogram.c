@@ -63,6 +63,11 @@ void histogram_add(const struct series *all_series, size_t count)
 	fflush(file);
 }
 
+void histogram_leave(void)
+{
+	file = NULL;
+}
+
 void histogram_close(void)
 {
 	if (file && fclose(file))

@@ -14,6 +14,9 @@ void histogram_open(const char *path);
 void histogram_add(const struct series *all_series, size_t count);
 void histogram_close(void);
 
+/* In a forked process, whose samples are another's to add. */
+void histogram_leave(void);
+
 /* The number of the bin that holds a time, and where a bin begins; bins are 1.6 % wide. */
 int histogram_bin(double nanoseconds);
 double histogram_bound(int bin);

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "injection_wire.h"
 #include "machine.h"
 #include "output.h"
 #include "setups.h"
@@ -59,6 +60,8 @@ int injection(const struct options *options)
 	uint64_t sizes[SIZES_MAX];
 	size_t count = size_list(8, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
 
+	if (options->wire)
+		return injection_wire(options);
 	count = sizes_choose(load, sizes, count, 1);
 	setups_open(pairs, setups, WAYS, &own);
 	machine_facts();

@@ -7,6 +7,7 @@
 #include <rdma/fi_errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,6 +46,7 @@ static bool answer_saving(const struct options *options, FILE *answer)
 	char *said = NULL;
 	size_t length = 0;
 
+	setenv("PTL_TUNING_SAVE", options->save, 1);
 	p3_out = open_memstream(&said, &length);
 	int code = session_try_interface(&session, PTL_PID_ANY, &call);
 
@@ -121,9 +123,27 @@ void opening_start(struct opening *opening, const struct options *options, const
 	start(opening, &own, answer_opening);
 }
 
-void opening_start_saving(struct opening *opening, const struct options *options)
+const char *opening_transport(const struct options *options)
 {
-	start(opening, options, answer_saving);
+	const char *set = getenv("PTL_TRANSPORT"), *transport = options->transport ? options->transport : set;
+
+	return transport && strcmp(transport, "auto") != 0 ? transport : "node";
+}
+
+void opening_save_limit(const struct options *options, uint64_t limit, const char *path)
+{
+	static struct opening opening;
+	struct options own = *options;
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)limit);
+	own.transport = opening_transport(options);
+	own.settings = (const struct setting[]){{"PTL_SHORT_MAX", text}};
+	own.save = path;
+	start(&opening, &own, answer_saving);
+	opening_end(&opening);
+	if (!opening.open)
+		fail("%s: %s", path, opening.text);
 }
 
 void opening_start_listing(struct opening *opening)

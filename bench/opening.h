@@ -19,8 +19,14 @@ struct opening {
 void opening_start(struct opening *opening, const struct options *options, const char *transport);
 
 /* The same for a question to libfabric: which providers there are, a line each, '-' in front if it has no FI_EP_RDM. */
-/* Opens and closes the interface, which writes PTL_TUNING_SAVE; not `open` if it could not. */
-void opening_start_saving(struct opening *opening, const struct options *options);
+/* What carries the messages of processes of this node, where all that a test forks are: auto is node. */
+const char *opening_transport(const struct options *options);
+/*
+ * Writes the greatest payload of short messages, over that transport, to the tuning file, or ends the process.  The library does it, which
+ * knows what it calls the transport and how much of the limit it can do: an interface with that PTL_SHORT_MAX and PTL_TUNING_SAVE is
+ * opened and closed.
+ */
+void opening_save_limit(const struct options *options, uint64_t limit, const char *path);
 void opening_start_listing(struct opening *opening);
 
 /* Waits for the answer.  Never fails: a process that crashes, or that is not done after some seconds, is an answer. */

@@ -339,6 +339,8 @@ static const struct option_row {
 			 "a histogram of the samples of each row, bins 1.6 % wide, as CSV"},
 	[OPTION_SAVE] = {"--save", "FILE", VALUE(set_save),
 			 "write the short limit found to a tuning file, which PTL_TUNING_FILE has the library read"},
+	[OPTION_WIRE] = {"--wire", NULL, FLAG(wire),
+			 "each way to the NIC forced, with the bytes that the NIC counts, beside the choice"},
 	[OPTION_OUT] = {"--out", "DIR", VALUE(set_out), "all: the folder for the results, a file for each test"},
 	[OPTION_TESTS] = {"--tests", "TEST,...", VALUE(set_tests), "all: these tests only"},
 	[OPTION_LISTEN] = {"--listen", "[=PID]", VALUE(set_listen),

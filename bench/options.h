@@ -67,6 +67,7 @@ enum option_id {
 	OPTION_PLOT,
 	OPTION_HIST,
 	OPTION_SAVE,
+	OPTION_WIRE,
 	OPTION_OUT,
 	OPTION_TESTS,
 	OPTION_LISTEN,
@@ -95,7 +96,7 @@ struct options {
 	const char *plot, *hist, *save;       /* files to be written, or NULL */
 	const char *out, *tests;              /* of all: where to, and which; NULL: all of them */
 	enum output_format format;
-	bool help, version, dry_run, unpinned, strict;
+	bool help, version, dry_run, unpinned, strict, wire;
 	bool listen, connect;
 	uint32_t listen_pid;               /* 0: the usual one */
 	uint32_t connect_nid, connect_pid; /* of the process that listens */

@@ -42,7 +42,7 @@ static const struct {
 	{"segments",
 	 {"segments", "segments of a message", "latency_us:one_piece gather_us scatter_us", "us", "bytes=max", ""}},
 	{"blocking", {BYTES, "latency_us", "us", "", "initiator target cpus"}},
-	{"injection", {BYTES, "with_header_us:copied exposed_us automatic_us:chosen", "us", "", ""}},
+	{"injection", {BYTES, "with_header_us:copied exposed_us automatic_us:chosen us:", "us", "", "way"}},
 	{"crossover", {BYTES, "short_us long_us", "us", "", ""}},
 	{"hot-spot", {"slaves", "slaves", "send_us send_receive_us", "us", "bytes=max", ""}},
 	{"peers", {"peers", "peers contacted", "latency_us", "us", "", "bytes"}},

@@ -50,6 +50,7 @@ const struct planned plan[] = {
 	{"blocking", "blocking", PAIRS, false},
 	{"crossover", "crossover", PAIRS, false},
 	{"injection", "injection", PAIRS, false},
+	{"injection-wire", "injection --wire", NODE, false},
 	{"buffer-reuse", "buffer-reuse", PAIRS, false},
 	{"hot-spot", "hot-spot", PAIRS, false},
 	{"peers", "peers", PAIRS, false},

@@ -4,22 +4,23 @@
 #include <stdlib.h>
 
 #include "fail.h"
+#include "histogram.h"
 #include "pair.h"
 
-/* What the initiator of a pair is ordered: to measure a size, and to answer with the latency, us, or with stages; or to end. */
+/* What the initiator of a pair is ordered: to measure a size, and to answer with the samples, or with stages; to tell what it has sent; or to end. */
 struct request {
-	enum { MEASURE, TIME_STAGES, END } kind;
+	enum { MEASURE, TIME_STAGES, TELL_BYTES, END } kind;
 	uint64_t size;
 };
 
-static void answer_latency(struct session *session, struct peers *parent, uint64_t size)
+static void answer_samples(struct session *session, struct peers *parent, uint64_t size)
 {
 	struct series series = {.run = {.exchange = EXCHANGE_PUT, .size = size}};
 
 	measure_row(session, &series, 1);
-	double us = samples_summary(&series.samples).median / 2000;
+	control_send(parent, &series.samples.count, sizeof(series.samples.count));
+	control_send(parent, series.samples.value, series.samples.count * sizeof(double));
 	samples_free(&series.samples);
-	control_send(parent, &us, sizeof(us));
 }
 
 static struct run timed_run(uint64_t size)
@@ -36,13 +37,31 @@ static void answer_stages(struct session *session, struct peers *parent, uint64_
 	control_send(parent, times, sizeof(times));
 }
 
+static void answer_bytes(struct session *session, struct peers *parent, uint64_t size)
+{
+	static ptl_nic_counters_t before;
+	ptl_nic_counters_t now;
+
+	(void)size;
+	PTL(PtlNicCounters(session->ni, &now));
+	const struct setup_bytes bytes = {.in_lines = (double)(now.bytes_in_lines - before.bytes_in_lines),
+					  .copied = (double)(now.bytes_copied - before.bytes_copied),
+					  .exposed = (double)(now.bytes_exposed - before.bytes_exposed)};
+
+	before = now;
+	control_send(parent, &bytes, sizeof(bytes));
+}
+
 static void obey(struct session *session, struct peers *parent)
 {
+	static void (*const answers[])(struct session *, struct peers *, uint64_t) = {
+		[MEASURE] = answer_samples, [TIME_STAGES] = answer_stages, [TELL_BYTES] = answer_bytes};
 	struct request request;
 
+	histogram_leave();
 	for (control_receive(parent, &request, sizeof(request)); request.kind != END;
 	     control_receive(parent, &request, sizeof(request)))
-		(request.kind == MEASURE ? answer_latency : answer_stages)(session, parent, request.size);
+		answers[request.kind](session, parent, request.size);
 	measure_end(session);
 }
 
@@ -60,29 +79,66 @@ void setups_open(struct peers *pairs, const struct setup *setups, size_t count, 
 	}
 }
 
-double setups_measure(const struct peers *pair, uint64_t size)
+/* One turn; its samples, ns of a round trip, are added.  Their median, us of half of one. */
+static double take_turn(const struct peers *pair, uint64_t size, struct samples *all)
 {
 	const struct request request = {MEASURE, size};
-	double us;
+	struct samples samples = {0};
+	size_t count;
 
 	control_send(pair, &request, sizeof(request));
-	control_receive(pair, &us, sizeof(us));
+	control_receive(pair, &count, sizeof(count));
+	while (samples.count < count) {
+		double ns;
+
+		control_receive(pair, &ns, sizeof(ns));
+		samples_add(&samples, ns);
+		samples_add(all, ns);
+	}
+	double us = samples_summary(&samples).median / 2000;
+
+	samples_free(&samples);
 	return us;
+}
+
+double setups_measure(const struct peers *pair, uint64_t size)
+{
+	struct samples all = {0};
+	double us = take_turn(pair, size, &all);
+
+	samples_free(&all);
+	return us;
+}
+
+struct setup_bytes setups_bytes(const struct peers *pair)
+{
+	const struct request request = {.kind = TELL_BYTES};
+	struct setup_bytes bytes;
+
+	control_send(pair, &request, sizeof(request));
+	control_receive(pair, &bytes, sizeof(bytes));
+	return bytes;
 }
 
 void setups_medians(const struct peers *pairs, size_t count, uint64_t size, uint32_t rounds, double *median_us)
 {
 	struct samples *us = calloc(count, sizeof(*us));
+	struct series *series = calloc(count, sizeof(*series));
 
-	if (!us)
+	if (!us || !series)
 		fail("no memory for %zu medians", count);
+	for (size_t i = 0; i < count; i++)
+		series[i].run = (struct run){.exchange = EXCHANGE_PUT, .size = size};
 	for (uint32_t round = 0; round < rounds; round++)
 		for (size_t i = 0; i < count; i++)
-			samples_add(&us[i], setups_measure(&pairs[i], size));
+			samples_add(&us[i], take_turn(&pairs[i], size, &series[i].samples));
+	histogram_add(series, count);
 	for (size_t i = 0; i < count; i++) {
 		median_us[i] = samples_summary(&us[i]).median;
 		samples_free(&us[i]);
+		samples_free(&series[i].samples);
 	}
+	free(series);
 	free(us);
 }
 

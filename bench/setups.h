@@ -15,10 +15,21 @@ struct setup {
 /* Forks; the caller must have no interface.  pairs[i] is the control channel to the initiator of a pair of setups[i]. */
 void setups_open(struct peers *pairs, const struct setup *setups, size_t count, const struct options *options);
 
+/* Bytes that the NIC of an initiator has sent, by how they got there (ptl_nic_counters_t). */
+struct setup_bytes {
+	double in_lines, copied, exposed;
+};
+
+/* Since it was asked before. */
+struct setup_bytes setups_bytes(const struct peers *pair);
+
 /* One turn: half a round trip of puts of so many bytes, one receive descriptor for all; median, us. */
 double setups_measure(const struct peers *pair, uint64_t size);
 
-/* The median of rounds in which all take turns, us; a round takes what setups_share() has given it. */
+/*
+ * The median of rounds in which all take turns, us; a round takes what setups_share() has given it.  The samples of all rounds are those
+ * of a row for --hist.
+ */
 void setups_medians(const struct peers *pairs, size_t count, uint64_t size, uint32_t rounds, double *median_us);
 
 /* The options of each: the time of a row, divided among so many setups and the rounds of --repeat. */

@@ -47,7 +47,7 @@ says "another build that is not there" 2 '--against /nowhere: expected the ptlbe
 says "compare's sizes are its own" 2 'compare does not take --sizes' "$ptlbench" compare --sizes 8
 says "goals may be strict" 0 '^$' "$ptlbench" goals --strict --dry-run
 says "a candidate is started by compare alone" 1 'ptlbench compare starts this' "$ptlbench" rival --transport node
-says "a limit that cannot be saved" 1 '--save /nowhere/file: PTL_TUNING_SAVE=/nowhere/file cannot be written: No such file' \
+says "a limit that cannot be saved" 1 '/nowhere/file: PTL_TUNING_SAVE=/nowhere/file cannot be written: No such file' \
 	"$ptlbench" crossover --sizes 8 --row-time 10 --repeat 1 --save /nowhere/file
 says "a dry run measures nothing" 0 '^$' "$ptlbench" put-latency --sizes 8 --dry-run
 says "a dry run refuses" 2 'pairs does not take --sizes' "$ptlbench" pairs --sizes 8 --dry-run
