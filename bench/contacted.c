@@ -50,12 +50,12 @@ static const struct column columns[] = {
 static void measure_size(struct session *master, const struct slaves *slaves, uint64_t size, unsigned peers)
 {
 	const struct round round = {.size = size, .window = session_window(&master->load, size)};
+	double us[2];
 
 	source_md = slaves_bind(master, size);
-	double latency = slaves_time(master, slaves, ping_pong, round) / 2;
-	double window = slaves_time(master, slaves, stream, round);
+	slaves_time(master, slaves, (slaves_once *const[]){ping_pong, stream}, round, us);
 	slaves_row(master, slaves,
-		   (union cell[]){{(double)size}, {peers}, {latency}, {round.window * (double)size / window}},
+		   (union cell[]){{(double)size}, {peers}, {us[0] / 2}, {round.window * (double)size / us[1]}},
 		   ping_pong, round);
 	session_release(master, source_md);
 }

@@ -68,6 +68,11 @@ void histogram_leave(void)
 	file = NULL;
 }
 
+void histogram_add_samples(const struct run *run, const struct samples *samples)
+{
+	histogram_add(&(struct series){.run = *run, .samples = *samples}, 1);
+}
+
 void histogram_close(void)
 {
 	if (file && fclose(file))

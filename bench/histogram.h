@@ -12,6 +12,9 @@ void histogram_open(const char *path);
 
 /* The samples of each series of a row, in ns; nothing if no file is open. */
 void histogram_add(const struct series *all_series, size_t count);
+
+/* The same of samples that were not taken by measure_row(): of one thing, which is a row of its own. */
+void histogram_add_samples(const struct run *run, const struct samples *samples);
 void histogram_close(void);
 
 /* In a forked process, whose samples are another's to add. */

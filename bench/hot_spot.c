@@ -42,12 +42,10 @@ static void measure_size(struct session *master, const struct slaves *slaves, ui
 	message_md = slaves_bind(master, size);
 	for (unsigned active = 2; active <= SLAVES_MOST; active += master->load.quick ? 3 : 1) {
 		const struct round round = {.active = active, .size = size};
-		slaves_row(master, slaves,
-			   (union cell[]){{(double)size},
-					  {active},
-					  {slaves_time(master, slaves, send_all, round)},
-					  {slaves_time(master, slaves, send_and_receive, round)}},
-			   send_and_receive, round);
+		double us[2];
+		slaves_time(master, slaves, (slaves_once *const[]){send_all, send_and_receive}, round, us);
+		slaves_row(master, slaves, (union cell[]){{(double)size}, {active}, {us[0]}, {us[1]}}, send_and_receive,
+			   round);
 	}
 	session_release(master, message_md);
 }

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/arch.h"
+#include "histogram.h"
 #include "measure.h"
 #include "output.h"
 #include "pingpong.h"
@@ -166,6 +167,7 @@ static void print_steps(struct session *session, uint64_t size)
 		struct summary summary[WAYS];
 		for (enum way way = TWO_CALLS; way < WAYS; way++)
 			summary[way] = samples_summary(&samples[way][step]);
+		histogram_add_samples(&ping_pong, &samples[TWO_CALLS][step]);
 		stage_row(session,
 			  (union cell[]){{(double)size},
 					 {.text = names[step]},

@@ -8,6 +8,7 @@
 #include "tests.h"
 
 #include "fail.h"
+#include "histogram.h"
 #include "measure.h"
 #include "output.h"
 #include "pingpong.h"
@@ -268,6 +269,7 @@ int operations(struct session *session)
 		if (!samples[operation].count)
 			continue;
 		struct summary summary = samples_summary(&samples[operation]);
+		histogram_add_samples(&run, &samples[operation]);
 		stage_row(session,
 			  (union cell[]){{.text = names[operation]},
 					 {summary.median / 1e3},

@@ -5,6 +5,7 @@
 
 #include "base/arch.h"
 #include "fail.h"
+#include "histogram.h"
 #include "stats.h"
 
 #define BATCH 10
@@ -143,8 +144,7 @@ static void catch_up(struct session *master, const struct slaves *slaves, unsign
 	session_wait(master, PTL_EVENT_PUT_END, active);
 }
 
-static double time_batch(struct session *master, const struct slaves *slaves,
-			 void (*once)(struct session *, const struct slaves *, struct round), struct round round)
+static double time_batch(struct session *master, const struct slaves *slaves, slaves_once *once, struct round round)
 {
 	catch_up(master, slaves, round.active);
 	uint64_t start = monotonic_ns();
@@ -153,26 +153,39 @@ static double time_batch(struct session *master, const struct slaves *slaves,
 		session_forget(master);
 		once(master, slaves, round);
 	}
-	return (double)(monotonic_ns() - start) / BATCH / 1e3;
+	return (double)(monotonic_ns() - start) / BATCH;
 }
 
-double slaves_time(struct session *master, const struct slaves *slaves,
-		   void (*once)(struct session *, const struct slaves *, struct round), struct round round)
+static void take_turn(struct session *master, const struct slaves *slaves, slaves_once *once, struct round round,
+		      uint64_t budget_ns, struct samples *samples)
+{
+	const uint64_t end = monotonic_ns() + budget_ns;
+
+	time_batch(master, slaves, once, round);
+	do
+		samples_add(samples, time_batch(master, slaves, once, round));
+	while (monotonic_ns() < end);
+}
+
+void slaves_time(struct session *master, const struct slaves *slaves, slaves_once *const once[2], struct round round,
+		 double median_us[2])
 {
 	const struct workload *load = &master->load;
 	const uint64_t row_ms = load->row_ms ? load->row_ms : load->quick ? 300 : 1100;
-	struct samples samples = {0};
+	const struct run run = {.size = round.size, .window = round.window, .depth = round.active};
+	struct series series[2] = {{.run = run}, {.run = run}};
 
-	time_batch(master, slaves, once, round);
-	for (uint64_t end = monotonic_ns() + row_ms * 500000; !samples.count || monotonic_ns() < end;)
-		samples_add(&samples, time_batch(master, slaves, once, round));
-	double median = samples_summary(&samples).median;
-	samples_free(&samples);
-	return median;
+	for (uint32_t turn = 0; turn < load->repeat; turn++)
+		for (int i = 0; i < 2; i++)
+			take_turn(master, slaves, once[i], round, row_ms * 500000 / load->repeat, &series[i].samples);
+	histogram_add(series, 2);
+	for (int i = 0; i < 2; i++) {
+		median_us[i] = samples_summary(&series[i].samples).median / 1e3;
+		samples_free(&series[i].samples);
+	}
 }
 
-static void time_stages(struct session *master, const struct slaves *slaves,
-			void (*once)(struct session *, const struct slaves *, struct round), struct round round,
+static void time_stages(struct session *master, const struct slaves *slaves, slaves_once *once, struct round round,
 			struct stage_times times[2])
 {
 	catch_up(master, slaves, round.active);
@@ -185,8 +198,8 @@ static void time_stages(struct session *master, const struct slaves *slaves,
 	control_receive(&slaves->peers[0], &times[TARGET], sizeof(times[TARGET]));
 }
 
-void slaves_row(struct session *master, const struct slaves *slaves, const union cell *cells,
-		void (*once)(struct session *, const struct slaves *, struct round), struct round round)
+void slaves_row(struct session *master, const struct slaves *slaves, const union cell *cells, slaves_once *once,
+		struct round round)
 {
 	const struct run run = {.size = round.size, .window = round.window, .batch = BATCH, .batches = 1};
 	static struct stage_times times[2];

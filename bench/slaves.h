@@ -33,13 +33,17 @@ struct round {
 	uint64_t size;
 };
 
-/* Does so for half a row's time; median of batches, us for each.  Events are counted from 0 in each. */
-double slaves_time(struct session *master, const struct slaves *slaves,
-		   void (*once)(struct session *, const struct slaves *, struct round), struct round round);
+/*
+ * Does each of two such things for half of a row's time, in turns; medians of batches, us for each.  Events are counted from 0 in
+ * each time.
+ */
+typedef void slaves_once(struct session *, const struct slaves *, struct round);
+void slaves_time(struct session *master, const struct slaves *slaves, slaves_once *const once[2], struct round round,
+		 double median_us[2]);
 
 /* A row; with --nic-timing it has the stages of the master and of its first slave, of a batch of its own of what `once` does. */
-void slaves_row(struct session *master, const struct slaves *slaves, const union cell *cells,
-		void (*once)(struct session *, const struct slaves *, struct round), struct round round);
+void slaves_row(struct session *master, const struct slaves *slaves, const union cell *cells, slaves_once *once,
+		struct round round);
 
 void slaves_end(struct slaves *slaves);
 

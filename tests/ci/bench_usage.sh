@@ -7,7 +7,7 @@
 set -eu
 # Whole paths: two_hosts.sh goes elsewhere.
 ptlbench=$(realpath "$1") examples=${2:+$(realpath "$2")}
-two_hosts=$(dirname "$0")/../../bench/two_hosts.sh
+two_hosts=$(dirname "$0")/../../bench/two_hosts.sh instrument=$(dirname "$0")/../../docs/instrument.md
 export PTL_IFACE=lo
 
 says() # WHAT STATUS PATTERN COMMAND...
@@ -54,10 +54,32 @@ says "a dry run refuses" 2 'pairs does not take --sizes' "$ptlbench" pairs --siz
 says "a table in Markdown has its rule below the titles" 0 '^\|---:\|---:' "$ptlbench" self-latency --sizes 8 --quick --format markdown
 says "and a row" 0 '^\| 8 \| [0-9.]+ \|' "$ptlbench" self-latency --sizes 8 --quick --format markdown
 
-# Every test takes what its help shows, and goals' commands are understood.
-for test in $("$ptlbench" --help | sed -n '/^Tests:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+# Every test takes what its help shows, and docs/instrument.md has what it does not take.
+declare -A help
+tests=$("$ptlbench" --help | sed -n '/^Tests:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
+for test in $tests; do
 	says "help of $test" 0 "^usage: ptlbench $test" "$ptlbench" "$test" --help
+	help[$test]=$("$ptlbench" "$test" --help)
 done
+
+refusals() # OPTION...
+{
+	local option test list
+	printf '%s\n' '| option | refused by |' '|---|---|'
+	for option; do
+		list=
+		for test in $tests; do
+			grep -q -- "^  $option " <<<"${help[$test]}" || list+="${list:+, }\`$test\`"
+		done
+		echo "| \`$option\` | $list |"
+	done
+}
+
+wanted=$(refusals --check --nic-timing --repeat --hist --plot)
+if [ "$(sed -n '/^<!-- refusals/,/^<!-- end of refusals/{//!p}' "$instrument")" != "$wanted" ]; then
+	printf 'the table of refusals in docs/instrument.md is not this one:\n%s\n' "$wanted" >&2
+	exit 1
+fi
 
 says "two_hosts.sh has a usage of its own" 0 '^usage: .*two_hosts\.sh' "$two_hosts" --help
 says "two_hosts.sh refuses an option that ptlbench does not know" 2 'unknown option --nonsense' \
