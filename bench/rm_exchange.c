@@ -235,10 +235,15 @@ static void rm_serve(struct session *session, const struct run *run, uint32_t it
 		await(&outgoing);
 }
 
-/* Messages are over when they have been accepted, which the other side's interface says while there is a domain. */
+/*
+ * Messages are over when they have been accepted, which the other side's interface says while there is a domain.  The target's last one
+ * may have found no room, and only its sender's polls send it again, while the initiator waits for it.
+ */
 static void rm_finish(struct session *session, const struct run *run)
 {
 	(void)run;
+	if (session->peers.role == TARGET)
+		require(rm_flush(domain, session->other), "end");
 	control_meet(&session->peers);
 	require(rm_flush(domain, session->other), "end");
 	control_meet(&session->peers);
