@@ -112,18 +112,19 @@ struct ofi_address {
 	uint64_t rma_bytes; /* in flight */
 	uint64_t suspect;   /* cookie of the connection on which its reads may hang; 0: none */
 	uint32_t nid;
-	uint32_t probe;    /* number of the last probe sent */
-	uint32_t pid;      /* published addresses; else 0: a port may be several pids' */
-	uint32_t uses;     /* of resolve() that were not taken back; counted where transport_ofi resolves */
-	uint32_t next;     /* index + 1, in ofi.unused or among the free entries */
-	uint32_t previous; /* likewise, in ofi.unused */
-	uint16_t port;     /* host byte order; published: of its claim, 0 until looked up */
-	uint8_t life;      /* likewise */
-	uint8_t sends;     /* held by the provider, at most ofi.peer_sends */
-	uint8_t injected;  /* since the last send whose end we are told */
-	bool heard;        /* a message came since the last probe left */
-	bool refused;      /* the last probe was refused and nothing was heard since */
-	bool queued;       /* in ofi.unused: in use no longer */
+	uint32_t probe;      /* number of the last probe sent */
+	uint32_t pid;        /* published addresses; else 0: a port may be several pids' */
+	uint32_t uses;       /* of resolve() that were not taken back; counted where transport_ofi resolves */
+	uint32_t next;       /* index + 1, in ofi.unused or among the free entries */
+	uint32_t previous;   /* likewise, in ofi.unused */
+	uint16_t port;       /* host byte order; published: of its claim, 0 until looked up */
+	uint8_t life;        /* likewise */
+	uint8_t sends;       /* held by the provider, at most ofi.peer_sends */
+	uint8_t injected;    /* since the last send whose end we are told */
+	bool heard;          /* a message came since the last probe left */
+	bool refused : 1;    /* the last probe was refused and nothing was heard since */
+	bool unreadable : 1; /* shm: the kernel refused the last read, or libfabric's test of reading */
+	bool queued;         /* in ofi.unused: in use no longer */
 };
 
 /* An entry of an epoll set of the provider's. */

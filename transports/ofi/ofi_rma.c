@@ -49,17 +49,21 @@ static bool window_is_full(const struct ofi *ofi, const struct ofi_address *peer
  * shm of libfabric 2.1 answers -FI_EAGAIN both where it has no room and where its process_vm_readv() has failed
  * (smr_generic_rma: "error doing fast RMA"), at each try again.  The kernel's answer is still in errno, which is cleared before.
  * ENOMEM may pass; the others do not: that memory is not there, or not for us, or its process is not (or its first thread has ended).
+ * But an EPERM may come from libfabric's own test, once a peer, of whether the kernel permits reads; then it copies through its
+ * segment.  A second one in a row is the kernel's answer to the read.
  */
-static ssize_t cause_of(const struct ofi *ofi, ssize_t code)
+static ssize_t cause_of(const struct ofi *ofi, struct ofi_address *peer, ssize_t code)
 {
-	bool lasts = errno == EFAULT || errno == EPERM || errno == ESRCH;
+	int error = code == -FI_EAGAIN && ofi->profile.lone_rma ? errno : 0;
+	bool lasts = error == EFAULT || error == ESRCH || (error == EPERM && peer->unreadable);
 
-	return code == -FI_EAGAIN && ofi->profile.lone_rma && lasts ? -errno : code;
+	peer->unreadable = error == EPERM;
+	return lasts ? -error : code;
 }
 
 static int post_error(const struct ofi *ofi, uint64_t to, ssize_t code)
 {
-	code = cause_of(ofi, code);
+	code = cause_of(ofi, &ofi->addresses[to], code);
 	if (code == -ESRCH)
 		return report_error(
 			-ECONNRESET,
