@@ -54,7 +54,7 @@ usage()
 	  portability  aarch64 and s390x under emulation, musl, messages between byte orders; the library loaded and unloaded,
 	               messages of 5 GiB; with --nightly a newer libfabric, Debian 13's, and packages there
 	  rxe          RDMA: ofi:verbs on soft-RoCE in QEMU guests, two processes in one and one in each of two; with --nightly
-	               conformance over node in a guest with eight processors and two NUMA nodes
+	               every test of ptlbench there, and conformance over node in a guest with eight processors and two NUMA nodes
 	  launch       jobs started by mpirun and srun, over two hosts too (network namespaces, Slurm: root)
 	  mutants      the engine broken on purpose, one line at a time: conformance or model must notice (10 minutes;
 	               only with --nightly or when named)
@@ -533,6 +533,7 @@ group_rxe()
 		"/usr/lib/*/libibverbs/librxe-rdmav*.so=ibverbs-providers" || { skip rxe "no QEMU"; return; }
 	build release || return
 	limit=1800 program rxe tests/systems/rxe/run.sh "$builds/release" "$builds/rxe"
+	[ $nightly = no ] || limit=7200 program suite tests/systems/rxe/run.sh "$builds/release" "$builds/rxe" suite
 	[ $nightly = no ] || limit=7200 program numa tests/systems/rxe/run.sh "$builds/release" "$builds/rxe" numa
 }
 
