@@ -60,10 +60,8 @@ suite node nic-timing "^64,10,\"target\",\"NIC\",\"match\",($figure),($figure),(
 suite node sequence '^"long put",[0-9.]+,,"initiator","(host|NIC)",[0-9]+,"SOURCE_FREE is there"'
 suite node fragment "^4096,512,($figure),($figure),($figure),($figure),($figure)" --row-time 20 --sizes 4096:4096
 suite node logp "^64,($figure),[^,]*,-?($figure),($figure),($figure),($figure)" "${sized[@]}"
-suite node injection "^64,($figure),($figure),($figure),($figure)" "${sized[@]}" --repeat 1
-suite node injection '^64,"with its header",[^,]*,[^,]*,[^,]*,64,0,0' "${sized[@]}" --repeat 1 --wire --check
-suite node injection '^8192,"exposed, staged",[^,]*,[^,]*,[^,]*,0,0,8192' --row-time 20 --sizes 8K --repeat 1 --wire
-suite ofi:tcp injection '^4096,"with its header",[^,]*,[^,]*,[^,]*,0,4096,0' --row-time 20 --sizes 4K --repeat 1 --wire
+suite node injection "^64,($figure),($figure),($figure)," "${sized[@]}" --repeat 1
+suite node injection '^64,"exposed, staged",[^,]*,[^,]*,[^,]*,0,0,64' "${sized[@]}" --repeat 1 --wire --check
 suite node message-rate "^64,64,($figure),($figure),($figure)" "${sized[@]}"
 suite node unexpected-depth "^1000,($figure),($figure),($figure)" --row-time 20 --depths 0,1000
 suite ofi:tcp operations "^\"deregister 4 KiB, raw\",($figure)" --raw msg

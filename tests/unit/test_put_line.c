@@ -227,6 +227,7 @@ static void a_usual_put_is_a_line_and_its_events(void **state)
 	assert_int_equal(peer->said, 1);
 	assert_int_equal(nic.counters.requests_sent, 1);
 	assert_int_equal(nic.counters.bytes_sent, LENGTH);
+	assert_int_equal(nic_counters(&nic)->bytes_in_lines, LENGTH);
 }
 
 /* What the words have no room for is the transport's to fetch. */
