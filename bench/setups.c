@@ -67,6 +67,7 @@ static void obey(struct session *session, struct peers *parent)
 
 void setups_open(struct peers *pairs, const struct setup *setups, size_t count, const struct options *options)
 {
+	unsetenv("PTL_TUNING_SAVE"); /* what is only tried would be saved */
 	for (size_t i = 0; i < count; i++) {
 		struct pair pair = {.options = *options,
 				    .wait = {setups[i].wait[INITIATOR], setups[i].wait[TARGET]},
