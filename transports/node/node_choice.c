@@ -316,8 +316,8 @@ static unsigned row_length(const struct trial *trial)
 }
 
 /*
- * So many that a row of that many messages says nothing.  Of a window a helper copies whole messages, the newest first: to be
- * split is to have a quarter of them from there, as it is to have a quarter of one.
+ * So many that a row of that many messages says nothing.  Of a window a helper may come to some messages only: to be split
+ * is to have help with a quarter of them, as it is to have a quarter of one.
  */
 static bool too_many_missed(const struct trial *trial, unsigned messages)
 {

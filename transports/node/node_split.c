@@ -271,21 +271,31 @@ static bool help_with(struct node *node, struct node_help *help)
 	return true;
 }
 
-/* The newest first: its reader begins with the oldest, so that in a window whole messages go to alternate ends. */
+/* NULL: none is alive. */
+static struct node_help *oldest_help(struct node_copies *copies)
+{
+	if (copies->helps_seen - copies->helps_first > NODE_HELPS)
+		copies->helps_first = copies->helps_seen - NODE_HELPS;
+	for (; copies->helps_first != copies->helps_seen; copies->helps_first++)
+		if (copies->helps[copies->helps_first % NODE_HELPS].peer)
+			return &copies->helps[copies->helps_first % NODE_HELPS];
+	return NULL;
+}
+
+/*
+ * The oldest first, as its reader does: of each message of a window the same part is written by the same processor, and
+ * messages end in their order.
+ */
 int node_help_step(struct node *node)
 {
-	struct node_copies *copies = node->copies;
+	struct node_help *help;
 
 	if (!node_help_pending(node))
 		return 0;
-	for (uint32_t i = 1; i <= NODE_HELPS && copies->helps_alive > 0; i++) {
-		struct node_help *help = &copies->helps[(copies->helps_seen - i) % NODE_HELPS];
-
-		if (!help->peer)
-			continue;
+	while ((help = oldest_help(node->copies))) {
 		if (help_with(node, help))
 			return 1;
-		drop(copies, help);
+		drop(node->copies, help);
 	}
 	return 0;
 }
