@@ -93,7 +93,7 @@ static double time_of(void (*turn)(int), int bytes, int count)
 static double half_round_trip(void (*turn)(int), int bytes)
 {
 	const double batch_s = quick ? 2e-4 : 2e-3;
-	double values[BATCHES];
+	double values[BATCHES] = {0};
 	time_of(turn, bytes, quick ? 2 : 20);
 	int count = (int)(batch_s / time_of(turn, bytes, 5)) + 1;
 	MPI_Bcast(&count, 1, MPI_INT, 0, MPI_COMM_WORLD);
