@@ -46,7 +46,7 @@ for test in bidirectional-latency bidirectional-bandwidth host-overhead completi
 	suite node $test "^64,($figure),($figure),($figure)" "${sized[@]}"
 done
 tuning=$(mktemp)
-suite node crossover "^64,($figure),($figure)" "${sized[@]}" --save "$tuning"
+suite node crossover "^64,($figure),($figure)" "${sized[@]}" --repeat 1 --save "$tuning"
 limit=$(sed -n 's/.*"short": {"node": \([0-9]*\)}.*/\1/p' "$tuning")
 PTL_TUNING_FILE=$tuning expect "the limit that crossover has saved is used" "transport node: .*\\(payload ${limit:?}: PTL_TUNING_FILE\\)" \
 	"$ptlbench" info --transport node
