@@ -15,7 +15,7 @@ enum rm_manner {
 	RM_MANNER_PUT,     /* between registered buffers */
 	RM_MANNER_SHORT,   /* a message, which is copied to the buffer */
 	RM_MANNER_LONG,    /* a message that asks for it, and a get */
-	RM_MANNER_BURST,   /* run.window messages, and then as many back; run.depth: ns until the first of these is taken */
+	RM_MANNER_BURST, /* run.window messages, and then as many back; run.depth: ns until the first of these is taken */
 	RM_MANNERS
 };
 

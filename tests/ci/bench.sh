@@ -43,7 +43,7 @@ suite() # TRANSPORT TEST PATTERN OPTION...
 }
 sized=(--row-time 20 --sizes 64:64)
 for test in bidirectional-latency bidirectional-bandwidth host-overhead completion; do
-	suite node $test "^64,($figure),($figure),($figure)" "${sized[@]}"
+	suite node $test "^64,($figure),($figure),($figure)" "${sized[@]}" --check
 done
 tuning=$(mktemp)
 suite node crossover "^64,($figure),($figure)" "${sized[@]}" --repeat 1 --save "$tuning"
@@ -59,7 +59,7 @@ suite node nic-timing "^64,10,\"target\",\"NIC\",\"match\",($figure),($figure),(
 	--sizes 64:64 --depths 10
 suite node sequence '^"long put",[0-9.]+,,"initiator","(host|NIC)",[0-9]+,"SOURCE_FREE is there"'
 suite node fragment "^4096,512,($figure),($figure),($figure),($figure),($figure)" --row-time 20 --sizes 4096:4096
-suite node logp "^64,($figure),[^,]*,-?($figure),($figure),($figure),($figure)" "${sized[@]}"
+suite node logp "^64,($figure),[^,]*,-?($figure),($figure),($figure),($figure)" "${sized[@]}" --check
 suite node injection "^64,($figure),($figure),($figure)," "${sized[@]}" --repeat 1
 suite node injection '^64,"exposed, staged",[^,]*,[^,]*,[^,]*,0,0,64' "${sized[@]}" --repeat 1 --wire --check
 suite node message-rate "^64,64,($figure),($figure),($figure)" "${sized[@]}"
@@ -67,16 +67,16 @@ suite node unexpected-depth "^1000,($figure),($figure),($figure)" --row-time 20 
 suite ofi:tcp operations "^\"deregister 4 KiB, raw\",($figure)" --raw msg
 suite node availability "^64,($figure),($figure),($figure),($figure)" "${sized[@]}"
 suite node buffer-reuse "^64,2,1024,50,($figure),($figure)" "${sized[@]}"
-suite node am "^64,\"medium\",\"no credits\",($figure),[^,]*,[^,]*,($figure),($figure),($figure)" "${sized[@]}"
-suite node splitc "^\"bulk store\",64,($figure),($figure),($figure),($figure)" "${sized[@]}"
-suite node breakdown "^\"Active Messages\",\"base transport\",\"PtlPutRegion\",($figure),($figure),," --row-time 20
-suite node grim "^64,\"all\",8192,($figure),($figure),($figure),($figure),($figure)" "${sized[@]}"
-suite node driver "^64,($figure),($figure),($figure),($figure),($figure)" "${sized[@]}"
-suite node segments "^64,64,($figure),($figure),($figure)" "${sized[@]}"
+suite node am "^64,\"medium\",\"no credits\",($figure),[^,]*,[^,]*,($figure),($figure),($figure)" "${sized[@]}" --check
+suite node splitc "^\"bulk store\",64,($figure),($figure),($figure),($figure)" "${sized[@]}" --check
+suite node breakdown "^\"Active Messages\",\"base transport\",\"PtlPutRegion\",($figure),($figure),," --row-time 20 --check
+suite node grim "^64,\"all\",8192,($figure),($figure),($figure),($figure),($figure)" "${sized[@]}" --check
+suite node driver "^64,($figure),($figure),($figure),($figure),($figure)" "${sized[@]}" --check
+suite node segments "^64,64,($figure),($figure),($figure)" "${sized[@]}" --check
 for transport in node ofi:tcp; do
 	suite $transport bidirectional-latency "^64,($figure)," "${sized[@]}" --check
 	suite $transport bidirectional-bandwidth "^65536,($figure)," --row-time 20 --sizes 65536:65536 --check
-	suite $transport hot-spot "^64,8,($figure),($figure)" "${sized[@]}"
-	suite $transport peers "^64,16,($figure),($figure)" "${sized[@]}"
-	suite $transport operations "^\"first contact, to its ACK\",($figure)"
+	suite $transport hot-spot "^64,8,($figure),($figure)" "${sized[@]}" --check
+	suite $transport peers "^64,16,($figure),($figure)" "${sized[@]}" --check
+	suite $transport operations "^\"first contact, to its ACK\",($figure)" --check
 done
