@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "progress.h"
 
-#include <stdbool.h>
-
 #include "job.h"
 
 ptl_handle_eq_t progress_done, progress_unexpected;
@@ -49,9 +47,9 @@ void progress_poll(void)
 		;
 }
 
-void progress_take_unexpected(void)
+bool progress_take_unexpected(void)
 {
-	take(progress_unexpected);
+	return take(progress_unexpected);
 }
 
 void progress_wait(void)

@@ -9,6 +9,7 @@
 #define MINIMPI_PROGRESS_H
 
 #include <portals3.h>
+#include <stdbool.h>
 
 struct listener {
 	void (*hear)(struct listener *self, const ptl_event_t *event);
@@ -23,7 +24,7 @@ void progress_open(unsigned events, void (*died)(ptl_process_id_t id));
 void progress_poll(void);
 /* Handles one event, waiting for it. */
 void progress_wait(void);
-/* Handles one event of progress_unexpected, if there is one. */
-void progress_take_unexpected(void);
+/* Handles one event of progress_unexpected.  False: there is none. */
+bool progress_take_unexpected(void);
 
 #endif

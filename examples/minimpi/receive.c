@@ -170,7 +170,7 @@ static void leave_waiting(MPI_Request *place)
 		last_waiting = place;
 }
 
-/* What its peer had sent before it died has been looked for. */
+/* Its peer is dead. */
 static bool is_orphan(MPI_Request request)
 {
 	return request->rank >= 0 && job.peers[request->comm->group->ranks[request->rank]].dead;
@@ -198,6 +198,9 @@ void receive_start(MPI_Request request)
 			return;
 		}
 		if (is_orphan(request)) {
+			/* Its end is told in the other queue, and may have overtaken what it had sent. */
+			if (progress_take_unexpected())
+				continue;
 			request_complete(request, MPI_ERR_OTHER);
 			return;
 		}

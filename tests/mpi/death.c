@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A rank that ends without a word: what the others have under way with it ends with an error, and so does what they begin
- * later; among themselves they go on.
+ * later; among themselves they go on.  What it had sent before is received.
  */
+#include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "mpi_test.h"
@@ -45,6 +47,32 @@ static void gone_under_a_put(int last, MPI_Win win)
 	MPI_Type_free(&apart);
 }
 
+/* Rank 0 sends and ends; rank 1 receives when it has ended.  What has not left with it fails, and of what has come nothing is left. */
+static void gone_after_its_messages(MPI_Comm others)
+{
+	enum { MESSAGES = 16, LENGTH = 8000 };
+	static char data[LENGTH];
+	struct pollfd process = {.events = POLLIN};
+	int id = (int)getpid(), flag, error = MPI_SUCCESS;
+	MPI_Bcast(&id, 1, MPI_INT, 0, others);
+	if (rank == 1)
+		CHECK((process.fd = (int)syscall(SYS_pidfd_open, id, 0)) >= 0);
+	MPI_Barrier(others);
+	for (int i = 0; rank == 0 && i < MESSAGES; i++) {
+		memset(data, i, LENGTH);
+		CHECK(MPI_Send(data, LENGTH, MPI_CHAR, 1, 1, MPI_COMM_WORLD) == MPI_SUCCESS);
+	}
+	if (rank != 1)
+		_exit(0);
+	CHECK(poll(&process, 1, -1) == 1);
+	for (int i = 0; i < MESSAGES && !error; i++) {
+		error = MPI_Recv(data, LENGTH, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		CHECK(error || (data[0] == i && data[LENGTH - 1] == i));
+	}
+	MPI_Iprobe(0, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+	CHECK(!flag);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Comm others;
@@ -73,5 +101,7 @@ int main(int argc, char **argv)
 	if (rank == 0)
 		printf("the others went on\n");
 	fflush(stdout);
+	if (size > 2)
+		gone_after_its_messages(others);
 	_exit(0); /* MPI_Finalize would wait for all */
 }
