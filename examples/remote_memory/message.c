@@ -11,16 +11,24 @@ static bool has_gone(const struct peer *peer)
 	return peer->gone && peer->in_flight + peer->refused == 0 && peer->callers == 0;
 }
 
+/* NULL: nothing was exchanged with it. */
+static struct peer *find(rm_domain *domain, ptl_process_id_t id)
+{
+	for (struct peer *peer = domain->peers; peer < domain->peers + RM_PEERS && peer->known; peer++)
+		if (rm_same(peer->id, id))
+			return peer;
+	return NULL;
+}
+
 /* An entry is another process's if there is no other one left, and its own has gone: its death is told no more. */
 struct peer *rm_peer(rm_domain *domain, ptl_process_id_t id)
 {
-	struct peer *peer = domain->peers, *end = peer + RM_PEERS, *left = NULL;
-	for (; peer < end && peer->known; peer++) {
-		if (rm_same(peer->id, id))
-			return peer;
+	struct peer *known = find(domain, id), *peer = domain->peers, *end = peer + RM_PEERS, *left = NULL;
+	if (known)
+		return known;
+	for (; peer < end && peer->known; peer++)
 		if (!left && has_gone(peer))
 			left = peer;
-	}
 	if (peer == end)
 		peer = left;
 	if (!peer)
@@ -72,7 +80,7 @@ static void give_back(rm_domain *domain, struct peer *peer)
 /* What follows it, under its id, knows nothing of the numbers that it has accepted. */
 static void lost(rm_domain *domain, struct peer *peer)
 {
-	peer->dead = peer->gone = true;
+	peer->dead = true;
 	give_back(domain, peer);
 	if (peer->in_flight == 0)
 		peer->sent = 0;
@@ -95,23 +103,26 @@ void rm_message_event(rm_domain *domain, unsigned number, const ptl_event_t *eve
 		return;
 	}
 	rm_slot_free(domain, number);
-	if (failed)
+	if (failed) {
+		/* After another failure the process may live, and count on. */
+		if (event->ni_fail_type == PTL_NI_PEER_DIED || event->ni_fail_type == PTL_NI_UNREACHABLE)
+			peer->gone = true;
 		lost(domain, peer);
+	}
 	while (peer->refused)
 		send_oldest_refused(domain, peer);
 }
 
 void rm_peer_died(rm_domain *domain, struct source *source, const ptl_event_t *event)
 {
-	struct peer *peer = domain->peers, *end = peer + RM_PEERS;
+	struct peer *peer = find(domain, event->initiator);
 	(void)source;
 	rm_forget_writes(domain, event->initiator);
-	while (peer < end && !(peer->known && rm_same(peer->id, event->initiator)))
-		peer++;
-	if (peer == end)
+	if (!peer)
 		return;
 	rm_forget_early(peer);
 	peer->expected = 0;
+	peer->gone = true;
 	lost(domain, peer);
 }
 
@@ -161,11 +172,11 @@ static bool has_room(const rm_domain *domain, size_t length)
 
 int rm_message(rm_domain *domain, ptl_process_id_t to, unsigned handler, const void *data, size_t length)
 {
-	struct peer *peer = rm_peer(domain, to);
 	const char *bytes = data;
 	size_t left = length, piece;
 	if (handler >= RM_HANDLERS || (length && !data))
 		return -EINVAL;
+	struct peer *peer = rm_peer(domain, to);
 	if (!peer)
 		return -ENOSPC;
 	if (tell_of_death(peer))
@@ -191,10 +202,10 @@ int rm_message(rm_domain *domain, ptl_process_id_t to, unsigned handler, const v
 
 int rm_flush(rm_domain *domain, ptl_process_id_t to)
 {
-	struct peer *peer = rm_peer(domain, to);
+	struct peer *peer = find(domain, to);
 	int rc = 0;
 	if (!peer)
-		return -ENOSPC;
+		return 0;
 	peer->callers++;
 	while (rc == 0 && peer->in_flight + peer->refused)
 		rc = rm_progress(domain);

@@ -491,6 +491,24 @@ static void processes_that_have_gone_leave_room_for_others(void)
 	rm_close(domain);
 }
 
+/* Nothing was sent to them. */
+static void ids_that_are_only_asked_for_take_no_room(void)
+{
+	open_domain(NULL);
+	CHECK_EQUAL(rm_handler_set(domain, COUNTED, count), 0);
+	barrier();
+	for (unsigned i = 1; my_rank == 0 && i <= RM_PEERS; i++) {
+		const ptl_process_id_t other = {id_of[1].nid, id_of[1].pid + i};
+		CHECK_EQUAL(rm_flush(domain, other), 0);
+		CHECK_EQUAL(rm_message(domain, other, RM_HANDLERS, buffer, 1), -EINVAL);
+	}
+	if (my_rank == 0)
+		CHECK_EQUAL(rm_message(domain, id_of[1], COUNTED, buffer, 1), 0);
+	else
+		await_handled(1);
+	close_domain();
+}
+
 const struct test rm_tests[] = {
 	TWO(what_is_put_arrives_and_is_got),
 	TWO(a_notice_tells_once),
@@ -506,6 +524,7 @@ const struct test rm_tests[] = {
 	TWO(a_process_without_a_domain_may_be_asked),
 	TWO(messages_are_handled_in_order_and_none_is_lost),
 	TWO(a_handler_sends_but_does_not_wait),
+	TWO(ids_that_are_only_asked_for_take_no_room),
 	{.name = "processes_that_have_gone_leave_room_for_others",
 	 .run = processes_that_have_gone_leave_room_for_others,
 	 .processes = 2,
