@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -22,13 +23,22 @@ HERE = pathlib.Path(__file__).resolve().parent
 CPUS = {2: "two CPUs", 1: "one CPU"}
 
 
-def run(command, settings=None):
-    done = subprocess.run(command, env={**os.environ, **(settings or {})}, timeout=600, text=True, check=False,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if done.returncode:
-        lines = (done.stderr + done.stdout).strip().splitlines()
-        raise RuntimeError(f"{pathlib.Path(command[0]).name}: status {done.returncode}: {lines[-1] if lines else ''}")
-    return done.stdout
+def run(command, settings=None, patience=600):
+    """In a session of its own: what hangs ends with all that it has started."""
+    name = pathlib.Path(command[0]).name
+    with subprocess.Popen(command, env={**os.environ, **(settings or {})}, text=True, start_new_session=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            output, errors = process.communicate(timeout=patience)
+        except subprocess.TimeoutExpired as late:
+            raise RuntimeError(f"{name}: not done after {patience} s") from late
+        finally:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode:
+        lines = (errors + output).strip().splitlines()
+        raise RuntimeError(f"{name}: status {process.returncode}: {lines[-1] if lines else ''}")
+    return output
 
 
 def compile_with(compiler, program):
@@ -67,7 +77,7 @@ class Other:
         settings = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                     "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_rmaps_base_oversubscribe": "1",
                     "OMPI_MCA_mpi_yield_when_idle": "1" if cpus == 1 else "0"}
-        return rows_of(run(["mpirun", "-n", "2", self.program] + options, settings))
+        return rows_of(run(["mpirun", "-n", "2", self.program] + options, settings, 60 if "--quick" in options else 600))
 
 
 class Put:
@@ -92,7 +102,7 @@ class Put:
 
 def show(results, columns, cpus, of_turns):
     """A table of the latencies, and of the other rows."""
-    medians = {column: {key: of_turns([turn[key] for turn in turns]) for key in turns[0]}
+    medians = {column: {key: of_turns([turn[key] for turn in turns]) for key in turns[0] if all(key in turn for turn in turns)}
                for column, turns in results.items() if turns and turns[0]}
     columns = [column for column in columns if column in medians]
     head = " | ".join(columns)
