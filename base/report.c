@@ -21,7 +21,8 @@ static _Atomic bool errors_aloud;
 
 #define TEXT_SIZE 512
 #define HINT_SIZE 192
-#define FEW       8 /* descriptors left, or fewer: a call that failed without a reason may have lacked one */
+#define KEYS      32 /* of a thread, for which glibc has room without an allocation */
+#define FEW       8  /* descriptors left, or fewer: a call that failed without a reason may have lacked one */
 
 struct report_texts {
 	char last_error[TEXT_SIZE], lock_hint[HINT_SIZE], descriptor_hint[HINT_SIZE];
@@ -82,6 +83,12 @@ struct report_texts *report_texts(void)
 	struct report_texts *now = atomic_load_explicit(&texts, memory_order_relaxed);
 
 	return now ? now : make_texts();
+}
+
+void report_prepare(void)
+{
+	if (!ends_are_told || end_of_thread < KEYS)
+		report_texts();
 }
 
 struct report_texts *report_into(struct report_texts *other)

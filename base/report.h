@@ -33,6 +33,8 @@ void report_errors_aloud(bool aloud); /* prints what report_error() keeps for ca
 struct report_texts;
 struct report_texts *report_texts(void);
 struct report_texts *report_into(struct report_texts *);
+/* Makes that place early, if no memory need be allocated for it, as a signal handler must not: the library may have been loaded late. */
+void report_prepare(void);
 
 /* "; what to do" about -ENOMEM where memory had to be pinned, if it is limited, else "".  Until the thread's next call. */
 const char *report_lock_hint(int error);

@@ -184,7 +184,7 @@ static struct hazard *claim(void)
 }
 
 /*
- * This thread's, or NULL.  A thread's first call comes here, and gets the place for the texts of its reports on the way: else
+ * This thread's, or NULL.  A thread's first call comes here, and gets the place for the texts of its reports on the way, as a rule: else
  * the first of its calls that finds the engine owned, on the path of a short message perhaps, would map it.
  */
 static struct hazard *own_record(void)
@@ -193,7 +193,7 @@ static struct hazard *own_record(void)
 
 	if (own != &no_record)
 		return own;
-	report_texts();
+	report_prepare();
 	if (!(record = claim()))
 		return NULL;
 	/* A handler may have come between. */
