@@ -181,7 +181,7 @@ static struct introduction make_text(const struct node *from)
 	uint8_t wrong = (uint8_t)input_number(1);
 
 	text.header.flags = (uint8_t)input_number(1) & OPEN;
-	memcpy(text.to, victim->incarnation, sizeof(text).to);
+	memcpy(text.to, victim->incarnation, sizeof(text.to));
 	text.number = (uint16_t)(input_number(1) % 4);
 	text.its_number = known ? known->number : (uint16_t)input_number(2);
 	text.greeting = (struct transport_greeting){.version = (uint16_t)(input_number(1) % 4),
