@@ -3,15 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cancel.h"
 #include "base/report.h"
 
-#define SUFFIX ".json"
+#define SUFFIX     ".json"
+#define LOCK_TRIES 1000
+#define LOCK_PAUSE 1000000 /* ns */
 
 bool private_file_forbidden(const char *variable)
 {
@@ -61,6 +66,35 @@ int private_file_close(struct private_file *file)
 
 	unlink(file->temporary);
 	return refuse(file, rc);
+}
+
+/* Of the directory: the file may not be there yet, and gives way to another one. */
+int private_file_lock(const char *path)
+{
+	UNCANCELLED;
+	char copy[PATH_MAX];
+	const struct timespec pause = {.tv_nsec = LOCK_PAUSE};
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	int lock = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (int i = 0; lock >= 0 && i < LOCK_TRIES; i++) {
+		if (flock(lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return lock;
+}
+
+/* Not by close() alone: a child that was forked meanwhile may have the descriptor for long. */
+void private_file_unlock(int lock)
+{
+	UNCANCELLED;
+
+	if (lock < 0)
+		return;
+	flock(lock, LOCK_UN);
+	close(lock);
 }
 
 bool private_file_name(char path[PATH_MAX], const char *wish, uint32_t nid, uint32_t pid)

@@ -30,4 +30,11 @@ int private_file_close(struct private_file *);
 /* `wish` without its .json, then .NID.PID.json: each interface of each process has its own.  False: too long. */
 bool private_file_name(char path[PATH_MAX], const char *wish, uint32_t nid, uint32_t pid);
 
+/*
+ * Others that come here with a path in the same directory wait meanwhile, threads too: for files that are read and then written
+ * anew.  After a second or so without the lock it is done without: any program may hold it, and not all file systems have such.
+ */
+int private_file_lock(const char *path);
+void private_file_unlock(int lock);
+
 #endif

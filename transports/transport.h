@@ -57,6 +57,7 @@ struct transport_limits {
 	bool verified_uid; /* the transport proves the peer's uid */
 	bool sleepable;    /* wait_fd() works; otherwise the engine polls with a back-off */
 	bool compact;      /* arrivals name their sender beyond doubt: messages may leave out their source */
+	uint32_t header_room;   /* of short_max, what limits of payload leave to headers (tuning.h), bytes */
 	uint32_t poll_interval; /* sleepers look again after so many microseconds whatever wait_fd() says; 0: no need */
 	uint64_t ping_pause;    /* ns between two PINGs at least: what answers may put off a lost packet's repetition */
 	bool tells_gone;    /* peer_gone() is called for every peer that ends, though nothing is under way with it */

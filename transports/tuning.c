@@ -42,6 +42,10 @@
 #define CPUINFO_MAX 4096
 #define WHY_MAX     512
 
+_Static_assert(TEXT_MAX == 128 && NUMBER_MAX == UINT32_MAX && NODE_CLASS_SHIFT == 12 && NODE_CLASSES == 11 &&
+		       TUNING_NAME_MAX == 64 && TUNING_SHORTS == 12,
+	       "what is said about files has these numbers");
+
 const char *const tuning_way_names[NODE_WAYS] = {
 	[NODE_UNCHOSEN] = "measured", [NODE_ALONE] = "cross-memory", [NODE_SPLIT] = "split", [NODE_STAGED] = "staged"};
 
@@ -284,25 +288,39 @@ static bool parse(struct reader *reader, struct file *file)
 
 /* --- reading --- */
 
+/* What a file is, to a reader that may write another one in its place. */
+enum found {
+	FOUND,
+	NOTHING, /* or an empty file, as mktemp makes it */
+	ANOTHERS,
+	USELESS, /* now; it may have figures that were worth something */
+};
+
 /* Only what we or root alone can have written: others could make us slow.  Otherwise says why not. */
-static bool load(const char *path, char text[LARGEST + 1], char why[WHY_MAX])
+static enum found load(const char *path, char text[LARGEST + 1], char why[WHY_MAX])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat status;
 	ssize_t length = -1;
+	enum found found = USELESS;
 
+	if (fd < 0 && errno == ENOENT)
+		found = NOTHING;
 	if (fd < 0 || fstat(fd, &status) != 0)
 		snprintf(why, WHY_MAX, "%s", errno == ELOOP ? "it is a symbolic link" : strerror(errno));
 	else if (!S_ISREG(status.st_mode) || status.st_size > LARGEST)
 		snprintf(why, WHY_MAX, "it is no file of at most %d bytes", LARGEST);
 	else if ((status.st_uid != geteuid() && status.st_uid != 0) || status.st_mode & (S_IWGRP | S_IWOTH))
 		snprintf(why, WHY_MAX, "others than its reader may write it");
-	else if ((length = read(fd, text, LARGEST)) < 0)
+	else if (status.st_size == 0) {
+		snprintf(why, WHY_MAX, "it is empty");
+		found = NOTHING;
+	} else if ((length = read(fd, text, LARGEST)) < 0)
 		snprintf(why, WHY_MAX, "%s", strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	text[length > 0 ? length : 0] = '\0';
-	return length >= 0;
+	return length >= 0 ? FOUND : found;
 }
 
 static unsigned line_of(const char *text, const char *at)
@@ -312,6 +330,17 @@ static unsigned line_of(const char *text, const char *at)
 	for (; text < at; text++)
 		line += *text == '\n';
 	return line;
+}
+
+/* What it does not say makes it no other's: that was forgotten, or comes behind a mistake. */
+static bool is_anothers(const struct file *file)
+{
+	char cpu[TEXT_MAX];
+
+	cpu_model(cpu, sizeof(cpu));
+	return (file->format && file->format != FORMAT) ||
+	       (*file->version && strcmp(file->version, PORTALS_VERSION) != 0) ||
+	       (*file->cpu && strcmp(file->cpu, cpu) != 0);
 }
 
 static bool meant_for_us(const struct file *file, char why[WHY_MAX])
@@ -333,23 +362,24 @@ static bool meant_for_us(const struct file *file, char why[WHY_MAX])
 }
 
 /* All of the file, or nothing and why. */
-static bool read_whole(struct tuning *tuning, const char *path, char why[WHY_MAX])
+static enum found read_whole(struct tuning *tuning, const char *path, char why[WHY_MAX])
 {
 	char text[LARGEST + 1];
 	struct reader reader = {.at = text};
 	struct file file = {0};
 
 	*tuning = (struct tuning){0};
-	if (!load(path, text, why))
-		return false;
-	if (!parse(&reader, &file)) {
+	enum found found = load(path, text, why);
+
+	if (found != FOUND)
+		return found;
+	if (!parse(&reader, &file))
 		snprintf(why, WHY_MAX, "line %u: %s", line_of(text, reader.at), reader.error);
-		return false;
+	else if (meant_for_us(&file, why)) {
+		*tuning = file.tuning;
+		return FOUND;
 	}
-	if (!meant_for_us(&file, why))
-		return false;
-	*tuning = file.tuning;
-	return true;
+	return is_anothers(&file) ? ANOTHERS : USELESS;
 }
 
 void tuning_read(struct tuning *tuning, const char *path)
@@ -358,7 +388,7 @@ void tuning_read(struct tuning *tuning, const char *path)
 	char why[WHY_MAX];
 
 	*tuning = (struct tuning){0};
-	if (!private_file_forbidden("PTL_TUNING_FILE") && !read_whole(tuning, path, why))
+	if (!private_file_forbidden("PTL_TUNING_FILE") && read_whole(tuning, path, why) != FOUND)
 		report(LOG_WARN, "PTL_TUNING_FILE=%s is not used: %s", path, why);
 }
 
@@ -373,7 +403,7 @@ static bool any_chosen(const struct tuning *tuning)
 }
 
 /* `more` is newer. */
-static void merge(struct tuning *tuning, const struct tuning *more)
+static void merge(struct tuning *tuning, const struct tuning *more, const char *path)
 {
 	for (unsigned class = 0; class < NODE_CLASSES; class ++)
 		if (more->node[class].way != NODE_UNCHOSEN)
@@ -383,6 +413,9 @@ static void merge(struct tuning *tuning, const struct tuning *more)
 
 		if (place)
 			*place = more->shorts[i].bytes;
+		else
+			report(LOG_WARN, "PTL_TUNING_SAVE=%s has no room for the limit of %s: it names %u transports",
+			       path, more->shorts[i].transport, tuning->short_count);
 	}
 }
 
@@ -437,23 +470,36 @@ static void write_file(FILE *file, const struct tuning *tuning)
 	fprintf(file, "\n}\n");
 }
 
-int tuning_write(const struct tuning *tuning, const char *path)
+/* No other process may write between this one's look at the file and its own. */
+static int add_to_file(const struct tuning *tuning, const char *path)
 {
-	UNCANCELLED;
 	struct private_file file;
 	struct tuning whole;
 	char why[WHY_MAX];
 
-	if ((!any_chosen(tuning) && tuning->short_count == 0) || private_file_forbidden("PTL_TUNING_SAVE"))
-		return 0;
-	read_whole(&whole, path, why); /* what cannot be used is replaced */
-	merge(&whole, tuning);
+	if (read_whole(&whole, path, why) == USELESS) {
+		report(LOG_WARN, "PTL_TUNING_SAVE=%s is left as it is: %s", path, why);
+		return -EEXIST;
+	}
+	merge(&whole, tuning, path);
 	int rc = private_file_open(&file, "PTL_TUNING_SAVE", path);
 
 	if (rc)
 		return rc;
 	write_file(file.out, &whole);
 	return private_file_close(&file);
+}
+
+int tuning_write(const struct tuning *tuning, const char *path)
+{
+	UNCANCELLED;
+
+	if ((!any_chosen(tuning) && tuning->short_count == 0) || private_file_forbidden("PTL_TUNING_SAVE"))
+		return 0;
+	int lock = private_file_lock(path), rc = add_to_file(tuning, path);
+
+	private_file_unlock(lock);
+	return rc;
 }
 
 /* --- short limits --- */
@@ -472,14 +518,17 @@ void tuning_limit(const struct tuning *tuning, uint64_t setting, const char *tra
 
 void tuning_check(const char *transport, const struct transport_limits *limits)
 {
-	if (limits->payload_tuned && limits->payload_max > limits->short_max)
-		report(LOG_WARN, "PTL_TUNING_FILE: %s sends no %llu bytes with a header, messages of at most %zu",
-		       transport, (unsigned long long)limits->payload_max, limits->short_max);
+	const size_t greatest = limits->short_max - limits->header_room;
+
+	if (limits->payload_tuned && limits->payload_max > greatest)
+		report(LOG_WARN, "PTL_TUNING_FILE: %s cannot send %llu bytes with their header, but only %zu",
+		       transport, (unsigned long long)limits->payload_max, greatest);
 }
 
 void tuning_note_limit(struct tuning *tuning, const char *transport, const struct transport_limits *limits)
 {
-	uint64_t bytes = limits->payload_max < limits->short_max ? limits->payload_max : limits->short_max;
+	const size_t greatest = limits->short_max - limits->header_room;
+	uint64_t bytes = limits->payload_max < greatest ? limits->payload_max : greatest;
 	bool wanted = limits->payload_max != SETTING_AUTO && !limits->payload_tuned;
 	uint32_t *place = wanted ? short_of(tuning, transport) : NULL;
 

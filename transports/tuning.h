@@ -55,7 +55,7 @@ struct tuning {
 void tuning_read(struct tuning *, const char *path);
 /*
  * Writes this to the file that PTL_TUNING_SAVE names, if it says anything; what else that file says, if it is for this machine
- * and version, stays.  0, or a negative errno value, reported.
+ * and version, stays.  A file that is there and cannot be used otherwise is left as it is.  0, or a negative errno value, reported.
  */
 int tuning_write(const struct tuning *, const char *path);
 
@@ -63,7 +63,7 @@ int tuning_write(const struct tuning *, const char *path);
 
 /* limits->payload_max of that transport: what PTL_SHORT_MAX says (`setting`), or the file (which may be NULL), or neither. */
 void tuning_limit(const struct tuning *, uint64_t setting, const char *transport, struct transport_limits *);
-/* Warns if the file wants more than limits->short_max, which is all there is. */
+/* Warns if the file wants more than limits->short_max, which is all there is, headers included. */
 void tuning_check(const char *transport, const struct transport_limits *);
 /* PTL_SHORT_MAX, if it was set, is what a file is to say of that transport. */
 void tuning_note_limit(struct tuning *, const char *transport, const struct transport_limits *);

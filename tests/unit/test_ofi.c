@@ -58,7 +58,7 @@ struct message {
 };
 
 static const char *provider = "tcp";
-static struct settings settings = {.short_max = SETTING_AUTO};
+static struct settings settings = {.short_max = SETTING_AUTO, .tuning_file = "", .tuning_save = ""};
 static struct transport_config config;
 static const char *iface = "lo";
 static uint32_t home = LOOPBACK;

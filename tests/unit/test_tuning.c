@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/report.h"
@@ -33,6 +35,39 @@ unsigned long __wrap_getauxval(unsigned long type)
 {
 	return type == AT_SECURE && secure;
 }
+
+/* What another process does just before this one has the lock; or there is always one that holds it. */
+static void (*before_lock)(void);
+static bool locked_for_ever;
+static unsigned pauses;
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names. */
+int __wrap_flock(int fd, int operation);
+int __real_flock(int fd, int operation);
+int __wrap_nanosleep(const struct timespec *, struct timespec *);
+
+int __wrap_flock(int fd, int operation)
+{
+	void (*act)(void) = operation == LOCK_UN ? NULL : before_lock;
+
+	if (locked_for_ever && operation != LOCK_UN) {
+		errno = EWOULDBLOCK;
+		return -1;
+	}
+	if (act) {
+		before_lock = NULL;
+		act();
+	}
+	return __real_flock(fd, operation);
+}
+
+int __wrap_nanosleep(const struct timespec *pause, struct timespec *rest)
+{
+	(void)pause, (void)rest;
+	pauses++;
+	return 0;
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 static int begin(void **state)
 {
@@ -162,6 +197,103 @@ static void a_file_of_another_machine_is_replaced(void **state)
 	assert_memory_equal(&tuning, &more, sizeof(tuning));
 }
 
+static void of_processes_that_write_at_a_time_none_is_lost(void **state)
+{
+	const struct tuning more = {.shorts = {{"ofi:shm", 4}}, .short_count = 1};
+
+	(void)state;
+	before_lock = write_some;
+	assert_int_equal(tuning_write(&more, path), 0);
+	assert_null(before_lock);
+	read_it();
+	assert_int_equal(tuning.short_count, 4);
+	assert_string_equal(tuning.shorts[3].transport, "ofi:shm");
+}
+
+static void a_lock_that_another_program_keeps_stops_nothing(void **state)
+{
+	(void)state;
+	locked_for_ever = true;
+	pauses = 0;
+	write_some();
+	locked_for_ever = false;
+	assert_true(pauses > 0);
+	read_it();
+	assert_memory_equal(&tuning, &some, sizeof(tuning));
+}
+
+static void expect_left(const char *why)
+{
+	char before[4096], after[4096];
+	long printed_before = ftell(p3_out);
+	struct stat status, later;
+
+	assert_int_equal(lstat(path, &status), 0);
+	FILE *file = fopen(path, "r");
+
+	assert_non_null(file);
+	before[fread(before, 1, sizeof(before) - 1, file)] = '\0';
+	fclose(file);
+	assert_int_equal(tuning_write(&some, path), -EEXIST);
+	fflush(p3_out);
+	if (!strstr(printed + printed_before, "is left as it is") || !strstr(printed + printed_before, why))
+		fail_msg("\"%s\" instead of \"%s\"", printed + printed_before, why);
+	assert_int_equal(lstat(path, &later), 0);
+	assert_int_equal(later.st_ino, status.st_ino);
+	assert_int_equal(later.st_mode, status.st_mode);
+	assert_non_null((file = fopen(path, "r")));
+	after[fread(after, 1, sizeof(after) - 1, file)] = '\0';
+	fclose(file);
+	assert_string_equal(after, before);
+}
+
+static void what_cannot_be_read_is_not_replaced(void **state)
+{
+	char target[80];
+
+	(void)state;
+	write_some();
+	chmod(path, 0664);
+	expect_left("others than its reader may write it");
+	write_changed("\"way\"", "\"wya\"");
+	expect_left("\"from\", \"way\" or \"ns\" is wanted");
+	write_text("{\"node\": [{\"from\": 4096, \"way\": \"split\"}]}");
+	expect_left("is 0, 2 is wanted");
+	snprintf(target, sizeof(target), "%s.target", path);
+	assert_int_equal(rename(path, target), 0);
+	assert_int_equal(symlink(target, path), 0);
+	expect_left("symbolic link");
+	assert_int_equal(unlink(target), 0);
+}
+
+static void what_is_empty_or_of_another_version_is_replaced(void **state)
+{
+	(void)state;
+	write_text("");
+	write_some();
+	write_text("{\"portals3-tuning\": 3, \"later\": []}");
+	write_some();
+	write_changed("\"version\": \"", "\"version\": \"9");
+	write_some();
+	read_it();
+	assert_string_equal(printed, "");
+	assert_memory_equal(&tuning, &some, sizeof(tuning));
+}
+
+static void a_limit_for_which_there_is_no_room_is_told(void **state)
+{
+	const struct tuning more = {.shorts = {{"one-more", 4}}, .short_count = 1};
+
+	(void)state;
+	for (unsigned i = 0; i < TUNING_SHORTS; i++)
+		snprintf(tuning.shorts[tuning.short_count++].transport, TUNING_NAME_MAX, "ofi:%u", i);
+	assert_int_equal(tuning_write(&tuning, path), 0);
+	assert_int_equal(tuning_write(&more, path), 0);
+	read_it();
+	assert_int_equal(tuning.short_count, TUNING_SHORTS);
+	assert_non_null(strstr(printed, "no room for the limit of one-more"));
+}
+
 static void figures_of_other_machines_and_versions_are_left_alone(void **state)
 {
 	(void)state;
@@ -181,7 +313,7 @@ static void whatever_makes_no_sense_is_told_with_its_line(void **state)
 	static const struct {
 		const char *text, *why;
 	} bad[] = {
-		{"", "line 1: { is wanted"},
+		{"", "it is empty"},
 		{"[]", "line 1: { is wanted"},
 		{"{\n\"node\" []}", "line 2: : is wanted"},
 		{"{\n\n\"nodes\": []}", "line 3: \"portals3-tuning\", \"version\""},
@@ -253,8 +385,8 @@ static void files_that_others_chose_or_can_change_are_not_read(void **state)
 	assert_int_equal(rename(path, target), 0);
 	assert_int_equal(symlink(target, path), 0);
 	expect_refusal("symbolic link");
-	write_some(); /* in place of the link */
-	assert_int_equal(unlink(target), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rename(target, path), 0);
 	read_it();
 	assert_int_equal(tuning.short_count, 3);
 	chmod(path, 0620);
@@ -290,10 +422,12 @@ static void what_cannot_be_written_is_told_and_leaves_nothing(void **state)
 	(void)state;
 	snprintf(nowhere, sizeof(nowhere), "%s/no/folder", folder);
 	assert_int_equal(tuning_write(&some, nowhere), -ENOENT);
+	fflush(p3_out);
+	assert_non_null(strstr(printed, "cannot be written"));
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_true(tuning_write(&some, path) < 0);
 	fflush(p3_out);
-	assert_non_null(strstr(printed, "cannot be written"));
+	assert_non_null(strstr(printed, "is left as it is"));
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(rmdir(folder), 0); /* it is empty */
 	assert_int_equal(mkdir(folder, 0700), 0);
@@ -324,7 +458,7 @@ static void the_environment_goes_before_the_file(void **state)
 
 static void what_a_transport_cannot_do_is_told(void **state)
 {
-	struct transport_limits limits = {.short_max = 8192};
+	struct transport_limits limits = {.short_max = 8192 + 64, .header_room = 64};
 
 	(void)state;
 	tuning_limit(&some, SETTING_AUTO, "node", &limits);
@@ -333,16 +467,16 @@ static void what_a_transport_cannot_do_is_told(void **state)
 	tuning_check("node", &limits);
 	fflush(p3_out);
 	assert_string_equal(printed, "");
-	limits.short_max = 8191;
+	limits.short_max--;
 	tuning_limit(&some, SETTING_AUTO, "node", &limits);
 	tuning_check("node", &limits);
 	fflush(p3_out);
-	assert_non_null(strstr(printed, "node sends no 8192 bytes with a header, messages of at most 8191"));
+	assert_non_null(strstr(printed, "node cannot send 8192 bytes with their header, but only 8191"));
 }
 
 static void only_what_was_set_is_noted(void **state)
 {
-	struct transport_limits limits = {.short_max = 4096};
+	struct transport_limits limits = {.short_max = 4096 + 64, .header_room = 64};
 
 	(void)state;
 	tuning_limit(NULL, SETTING_AUTO, "node", &limits);
@@ -367,6 +501,11 @@ int main(void)
 		TEST(what_was_written_is_read),
 		TEST(what_is_not_written_anew_stays),
 		TEST(a_file_of_another_machine_is_replaced),
+		TEST(of_processes_that_write_at_a_time_none_is_lost),
+		TEST(a_lock_that_another_program_keeps_stops_nothing),
+		TEST(what_cannot_be_read_is_not_replaced),
+		TEST(what_is_empty_or_of_another_version_is_replaced),
+		TEST(a_limit_for_which_there_is_no_room_is_told),
 		TEST(figures_of_other_machines_and_versions_are_left_alone),
 		TEST(whatever_makes_no_sense_is_told_with_its_line),
 		TEST(no_damage_to_a_file_does_any),

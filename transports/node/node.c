@@ -157,6 +157,7 @@ static int node_transport_claim(struct transport_config *config, struct transpor
 	};
 	tuning_limit(config->tuning, config->settings->short_max, "node", &node->base.limits);
 	node->base.limits.short_max = short_max(node->base.limits.payload_max);
+	node->base.limits.header_room = HEADER_ROOM;
 	node->sink = config->sink;
 	node->owner = config->owner;
 	node->nid = config->nid;

@@ -25,7 +25,7 @@ static void save_limit(const struct ofi *ofi)
 
 	ofi_tuning_name(ofi, name);
 	tuning_note_limit(&tuning, name, &ofi->base.limits);
-	if (ofi->settings->tuning_save && *ofi->settings->tuning_save)
+	if (*ofi->settings->tuning_save)
 		tuning_write(&tuning, ofi->settings->tuning_save);
 }
 

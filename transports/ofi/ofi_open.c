@@ -30,6 +30,7 @@ static void set_short(struct ofi *ofi)
 	ofi_tuning_name(ofi, name);
 	tuning_limit(ofi->tuning, ofi->settings->short_max, name, limits);
 	limits->short_max = ofi_choose_short_max(ofi);
+	limits->header_room = OFI_HEADER_ALLOWANCE;
 	tuning_check(name, limits);
 }
 
