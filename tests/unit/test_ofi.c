@@ -2057,6 +2057,24 @@ static void a_short_max_beyond_the_provider_is_cut(void)
 	shut();
 }
 
+/* Settings and tuning files may raise the limit at one end only; buffers must have room for either's messages. */
+static void ends_with_unequal_limits_lose_nothing(void)
+{
+	size_t all[MAX_PROCESSES];
+
+	settings.short_max = my_rank == 0 ? 90000 : SETTING_AUTO;
+	open_and_meet();
+	gather(&transport->limits.short_max, sizeof(all[0]), all);
+	CHECK_LESS(all[1], all[0]);
+	if (my_rank == 0)
+		for (uint32_t i = 0; i < 40; i++)
+			send_message(address_of[1], i, transport->limits.short_max);
+	else
+		await_messages(0, 40);
+	barrier();
+	shut();
+}
+
 /* ---- Addresses that are not used any more (tcp and net) ---- */
 
 #define NEIGHBOUR (LOOPBACK + 1) /* where nothing is sent */
@@ -2900,6 +2918,10 @@ static const struct test socket_tests[] = {
 	ROW(2, reads_of_one_peer_are_held_to_a_window),
 	{.name = "a_larger_short_max_is_honoured",
 	 .run = a_larger_short_max_is_honoured,
+	 .processes = 2,
+	 .environment = "FI_OFI_RXM_BUFFER_SIZE=131072"},
+	{.name = "ends_with_unequal_limits_lose_nothing",
+	 .run = ends_with_unequal_limits_lose_nothing,
 	 .processes = 2,
 	 .environment = "FI_OFI_RXM_BUFFER_SIZE=131072"},
 	{.name = NULL},

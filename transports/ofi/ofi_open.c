@@ -88,9 +88,10 @@ static int open_domain(struct ofi *ofi)
 	return open_queue(ofi);
 }
 
+/* A peer may send more than we do: its settings and its tuning file are its own. */
 static int set_least_room(struct ofi *ofi)
 {
-	size_t least = ofi->base.limits.short_max;
+	size_t least = ofi_greatest_short(ofi);
 
 	return fi_setopt(&ofi->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof(least));
 }

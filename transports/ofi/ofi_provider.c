@@ -261,7 +261,7 @@ int ofi_query(struct ofi *ofi)
 }
 
 /* rxm's eager limit is a setting of its own, on which all processes of a job have to agree. */
-static size_t greatest_short(const struct ofi *ofi)
+static size_t profile_greatest(const struct ofi *ofi)
 {
 	const char *text = strstr(ofi->profile.name, "ofi_rxm") ? getenv("FI_OFI_RXM_BUFFER_SIZE") : NULL;
 	size_t size = text ? strtoul(text, NULL, 10) : 0;
@@ -271,14 +271,19 @@ static size_t greatest_short(const struct ofi *ofi)
 	return size < OFI_BUFFER_BYTES / 2 ? size : OFI_BUFFER_BYTES / 2;
 }
 
+size_t ofi_greatest_short(const struct ofi *ofi)
+{
+	size_t greatest = profile_greatest(ofi), message = ofi->info->ep_attr->max_msg_size;
+
+	return greatest < message ? greatest : message;
+}
+
 size_t ofi_choose_short_max(const struct ofi *ofi)
 {
-	size_t greatest = greatest_short(ofi);
+	size_t greatest = ofi_greatest_short(ofi);
 	size_t wanted = ofi->profile.short_max;
 	uint64_t payload = ofi->base.limits.payload_max;
 
-	if (greatest > ofi->info->ep_attr->max_msg_size)
-		greatest = ofi->info->ep_attr->max_msg_size;
 	/* The setting raises it if need be; making it smaller is the engine's business, whose notices need room too. */
 	if (payload != SETTING_AUTO && payload > wanted - OFI_HEADER_ALLOWANCE)
 		wanted = payload < greatest ? payload + OFI_HEADER_ALLOWANCE : greatest;

@@ -11,8 +11,9 @@
 
 bool ofi_is_published(const char *provider, const struct settings *); /* rather than computed: its peers' addresses */
 size_t ofi_choose_profiles(const char *provider, struct ofi_profile chosen[OFI_PROFILES]);
-int ofi_check_addresses(struct ofi *); /* -ENOTSUP, noted, unless we can compute them or have a book */
-int ofi_query(struct ofi *);           /* finds ofi->info for ofi->profile */
+int ofi_check_addresses(struct ofi *);         /* -ENOTSUP, noted, unless we can compute them or have a book */
+int ofi_query(struct ofi *);                   /* finds ofi->info for ofi->profile */
+size_t ofi_greatest_short(const struct ofi *); /* what any peer may send */
 size_t ofi_choose_short_max(const struct ofi *);
 /* As a user writes it, and a tuning file: ofi:tcp. */
 void ofi_tuning_name(const struct ofi *, char name[TUNING_NAME_MAX]);
