@@ -52,18 +52,16 @@ static bool window_is_full(const struct ofi *ofi, const struct ofi_address *peer
  * But an EPERM may come from libfabric's own test, once a peer, of whether the kernel permits reads; then it copies through its
  * segment.  A second one in a row is the kernel's answer to the read.
  */
-static ssize_t cause_of(const struct ofi *ofi, struct ofi_address *peer, ssize_t code)
+static ssize_t cause_of(const struct ofi_address *peer, int refusal, ssize_t code)
 {
-	int error = code == -FI_EAGAIN && ofi->profile.lone_rma ? errno : 0;
-	bool lasts = error == EFAULT || error == ESRCH || (error == EPERM && peer->unreadable);
+	bool lasts = refusal == EFAULT || refusal == ESRCH || (refusal == EPERM && peer->unreadable);
 
-	peer->unreadable = error == EPERM;
-	return lasts ? -error : code;
+	return lasts ? -refusal : code;
 }
 
-static int post_error(const struct ofi *ofi, uint64_t to, ssize_t code)
+static int post_error(const struct ofi *ofi, uint64_t to, int refusal, ssize_t code)
 {
-	code = cause_of(ofi, &ofi->addresses[to], code);
+	code = cause_of(&ofi->addresses[to], refusal, code);
 	if (code == -ESRCH)
 		return report_error(
 			-ECONNRESET,
@@ -95,10 +93,14 @@ static int start(struct ofi *ofi, struct fi_msg_rma *message, void *context)
 	message->addr = ofi->addresses[to].number;
 	ofi_clear_errno();
 	ssize_t code = fi_readmsg(ofi->ep, message, FI_COMPLETION);
+	int refusal = code == -FI_EAGAIN && ofi->profile.lone_rma ? errno : 0; /* the kernel's */
+	int rc = code ? post_error(ofi, to, refusal, code) : 0;
+
+	ofi->addresses[to].unreadable = refusal == EPERM;
 	if (code) {
 		operation->posted = false;
 		give_operation(ofi, operation);
-		return post_error(ofi, to, code);
+		return rc;
 	}
 	ofi->lone_rma = ofi->profile.lone_rma ? operation : NULL;
 	ofi->addresses[to].rma_bytes += cost;

@@ -130,6 +130,7 @@ static void reap_peer(struct ofi *ofi, transport_address index, struct shm_peer 
 	}
 	ofi_shm_page_unmap(peer->page);
 	*peer = (struct shm_peer){.state = SHM_UNVERIFIED};
+	ofi->addresses[index].unreadable = false; /* libfabric tests its next life anew */
 	if (ofi->lone_rma && ofi->lone_rma->peer == index)
 		ofi_rma_abandon(ofi, ofi->lone_rma, -ECONNRESET);
 	if (met)
