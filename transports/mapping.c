@@ -28,16 +28,28 @@ struct mapping_query {
 
 _Static_assert(sizeof(struct mapping_query) == 104, "as the kernel has it");
 
+static bool ask(int mappings, const void *address, struct mapping_query *query)
+{
+	*query = (struct mapping_query){.size = sizeof(*query), .wanted = READABLE, .address = (uintptr_t)address};
+	return ioctl(mappings, MAPPING_QUERY, query) == 0;
+}
+
 int mapping_open(void)
 {
-	return open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	int mappings = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	struct mapping_query query;
+
+	if (mappings < 0 || ask(mappings, &query, &query)) /* what holds our stack can be read */
+		return mappings;
+	close(mappings);
+	return -1;
 }
 
 bool mapping_readable(int mappings, const void *base, size_t length)
 {
-	struct mapping_query query = {.size = sizeof(query), .wanted = READABLE, .address = (uintptr_t)base};
+	struct mapping_query query;
 
-	if (mappings < 0 || ioctl(mappings, MAPPING_QUERY, &query) != 0)
+	if (mappings < 0 || !ask(mappings, base, &query))
 		return false;
 	return query.inode == 0 && length <= query.end - query.address;
 }

@@ -10,7 +10,8 @@
 #include <stddef.h>
 
 /*
- * The descriptor to ask by, of this process and not of its forked children; -1: none is to be had.  The caller closes it.
+ * The descriptor to ask by, of this process and not of its forked children; -1: none is to be had, or
+ * this kernel cannot be asked.  The caller closes it.
  */
 int mapping_open(void);
 

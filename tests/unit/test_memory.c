@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +18,27 @@
 #include "transports/memory.h"
 
 static size_t page;
+
+/* An older kernel does not know the question. */
+static bool questions_unknown;
+static unsigned questions;
+
+int __wrap_ioctl(int fd, unsigned long request, ...);
+int __real_ioctl(int fd, unsigned long request, ...);
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, request);
+	void *argument = va_arg(arguments, void *);
+	va_end(arguments);
+	questions++;
+	if (!questions_unknown)
+		return __real_ioctl(fd, request, argument);
+	errno = ENOTTY;
+	return -1;
+}
 
 static char *map(int protection, int flags, int fd, size_t length)
 {
@@ -103,11 +126,26 @@ static void a_mapping_is_told_without_its_pages(void **state)
 	assert_false(mapping_readable(-1, bytes, page));
 	if (told)
 		check_what_mappings_tell(mappings, bytes);
+	assert_int_equal(told, mappings >= 0);
 	munmap(bytes, 4 * page);
 	assert_false(mapping_readable(mappings, bytes, page));
 	close(mappings);
 	if (!told)
 		skip(); /* the kernel cannot be asked */
+}
+
+static void a_kernel_that_cannot_be_asked_is_asked_once(void **state)
+{
+	(void)state;
+	questions_unknown = true;
+	questions = 0;
+	int mappings = mapping_open();
+
+	assert_int_equal(mappings, -1);
+	assert_int_equal(questions, 1);
+	assert_false(mapping_readable(mappings, &page, sizeof(page)));
+	assert_int_equal(questions, 1);
+	questions_unknown = false;
 }
 
 /* Behind the end of its file nothing can be read, though the mapping goes on. */
@@ -155,6 +193,7 @@ int main(void)
 		cmocka_unit_test(what_may_be_written_to_is_told_from_what_may_be_read),
 		cmocka_unit_test(pieces_are_as_good_as_their_pages),
 		cmocka_unit_test(a_mapping_is_told_without_its_pages),
+		cmocka_unit_test(a_kernel_that_cannot_be_asked_is_asked_once),
 		cmocka_unit_test(a_file_is_not_told_by_its_mapping),
 		cmocka_unit_test(memory_of_devices_is_as_good_as_any),
 	};
