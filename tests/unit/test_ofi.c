@@ -2619,6 +2619,30 @@ static void files_of_another_user_are_left_alone(void)
 	shut();
 }
 
+static void a_peer_of_another_version_is_refused_aloud(void)
+{
+	char path[64];
+	uint32_t ready;
+	transport_address to;
+
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	struct transport *own = transport;
+	CHECK_EQUAL(open_as(ANY_PID), 0);
+	struct transport *other = transport;
+	transport = own;
+	CHECK_EQUAL(own->ops->resolve(own, LOOPBACK, config.pid, other->ops->own_attempt(other), &to), 0);
+	snprintf(path, sizeof(path), "/dev/shm/portals3-7f000001:%u", port_of(other));
+	int page = open(path, O_RDWR | O_CLOEXEC);
+	CHECK_EQUAL(pread(page, &ready, sizeof(ready), 0), sizeof(ready));
+	ready++;
+	CHECK_EQUAL(pwrite(page, &ready, sizeof(ready), 0), sizeof(ready));
+	close(page);
+	CHECK_EQUAL(try_send(to, 0, 40), -EHOSTUNREACH);
+	CHECK(strstr(report_last_error(), "another version"));
+	other->ops->close(other);
+	shut();
+}
+
 static void handlers_are_left_alone_though_libfabric_was_loaded_before(void)
 {
 	static const int numbers[] = {SIGINT, SIGBUS, SIGSEGV, SIGTERM};
@@ -2955,6 +2979,7 @@ static const struct test shm_tests[] = {
 	ROW(2, without_cross_memory_attach_a_killed_peer_fails_the_read),
 	ROW(2, reads_of_memory_that_is_not_there_fail),
 	ROW(1, files_of_another_user_are_left_alone),
+	ROW(1, a_peer_of_another_version_is_refused_aloud),
 	ROW(1, handlers_are_left_alone_though_libfabric_was_loaded_before),
 	{.name = "one_peer_too_many_is_told_so", .run = one_peer_too_many_is_told_so, .processes = 2},
 	ROW(1, interfaces_of_one_process_do_not_meet),

@@ -115,7 +115,7 @@ bool ofi_shm_is_gone(const struct ofi *ofi, transport_address index, const struc
 	uint64_t nonce;
 	int rc = ofi_shm_page_find(address->nid, address->port, &nonce, NULL);
 
-	return rc == -ENOENT || rc == -EPERM || (!rc && nonce != peer->page->nonce);
+	return rc == -ENOENT || rc == -EPERM || rc == -EPROTONOSUPPORT || (!rc && nonce != peer->page->nonce);
 }
 
 static void reap_peer(struct ofi *ofi, transport_address index, struct shm_peer *peer)
@@ -335,6 +335,16 @@ static bool is_neighbour(const struct shm *shm, const struct shm_peer *peer)
 	       peer->page->nonce != shm->page->nonce;
 }
 
+static int refuse_version(struct shm *shm, const struct ofi_address *address)
+{
+	if (!shm->told_version)
+		report(LOG_WARN, "process at port %u of this node has another version of this library: not by shm",
+		       address->port);
+	shm->told_version = true;
+	return report_error(-EHOSTUNREACH, "provider shm: the process at port %u has another version of this library",
+			    address->port);
+}
+
 int ofi_shm_connect(struct ofi *ofi, transport_address index, struct shm_peer *peer)
 {
 	UNCANCELLED;
@@ -345,6 +355,8 @@ int ofi_shm_connect(struct ofi *ofi, transport_address index, struct shm_peer *p
 		if (address.nid != ofi->nid)
 			return -EHOSTUNREACH;
 		int rc = ofi_shm_page_find(address.nid, address.port, &nonce, &peer->page);
+		if (rc == -EPROTONOSUPPORT)
+			return refuse_version(ofi->shm, &address);
 		if (rc)
 			return rc == -EPERM ? -EHOSTUNREACH : rc == -ENOENT ? -ENOENT : -EAGAIN;
 		peer->state = SHM_SEEN;

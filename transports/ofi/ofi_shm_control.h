@@ -29,6 +29,7 @@ struct shm {
 	uint32_t control_messages; /* of page->control_messages, looked for */
 	uint64_t looked_at;        /* when find_room() did */
 	bool told_full;
+	bool told_version;
 };
 
 /* --- the doorbell, a datagram socket: an owner sleeps on it --- */

@@ -35,12 +35,13 @@
 
 #include "base/report.h"
 
-#define DIRECTORY   "/dev/shm/"
-#define PREFIX      "portals3-"
-#define SHM_READY   (0x50337630u + SHM_LAYOUT_VERSION)
-#define MODE        (S_IRUSR | S_IWUSR)
-#define MAKING_S    60
-#define CLAIM_TRIES 50 /* of a millisecond: a process sweeps there, or is just leaving */
+#define DIRECTORY    "/dev/shm/"
+#define PREFIX       "portals3-"
+#define SHM_READY    (0x50337630u + SHM_LAYOUT_VERSION)
+#define SHM_VERSIONS 16u /* that a page of another version can be told from what is no page */
+#define MODE         (S_IRUSR | S_IWUSR)
+#define MAKING_S     60
+#define CLAIM_TRIES  50 /* of a millisecond: a process sweeps there, or is just leaving */
 
 struct place {
 	char segment[SHM_NAME_ROOM], page[SHM_NAME_ROOM];
@@ -276,20 +277,29 @@ static bool is_ready(const struct shm_page *page)
 	return atomic_load_explicit(&page->ready, memory_order_acquire) == SHM_READY;
 }
 
+/* Its first word is all that we know of it. */
+static bool is_of_other_version(const struct shm_page *page)
+{
+	uint32_t ready = atomic_load_explicit(&page->ready, memory_order_relaxed);
+
+	return ready != SHM_READY && ready / SHM_VERSIONS == SHM_READY / SHM_VERSIONS;
+}
+
 static int map_ready(int fd, struct shm_page **page)
 {
 	struct stat status;
 
 	if (fstat(fd, &status) != 0)
 		return -errno;
-	if ((size_t)status.st_size < sizeof(**page))
+	if ((size_t)status.st_size < sizeof((*page)->ready))
 		return -ENOENT; /* not yet */
 	int rc = map_page(fd, page);
 
 	if (rc || (*page && is_ready(*page)))
 		return rc;
+	rc = *page && is_of_other_version(*page) ? -EPROTONOSUPPORT : -ENOENT;
 	ofi_shm_page_unmap(*page);
-	return -ENOENT;
+	return rc;
 }
 
 int ofi_shm_page_find(uint32_t nid, uint16_t port, uint64_t *nonce, struct shm_page **page)

@@ -19,7 +19,7 @@
 #define SHM_CLOSED UINT32_MAX
 
 struct shm_page {
-	_Atomic uint32_t ready; /* SHM_READY as soon as the rest, and the provider's segment, are there */
+	_Atomic uint32_t ready; /* in every version: SHM_READY as soon as the rest, and the segment, are there */
 	uint32_t nid, port;
 	uint64_t nonce;      /* another one in each life; in the doorbell's name too */
 	uint64_t process[2]; /* Unix pid, and a number by chance: the same for all interfaces of a process */
@@ -44,7 +44,7 @@ void ofi_shm_page_drop(struct shm_page *, int lock);
 
 /*
  * The page of the process that lives there, mapped if `page` is not NULL, and its nonce.  -ENOENT: none; -EPERM: another user;
- * or an error that may pass.
+ * -EPROTONOSUPPORT: another version; or an error that may pass.
  */
 int ofi_shm_page_find(uint32_t nid, uint16_t port, uint64_t *nonce, struct shm_page **page);
 void ofi_shm_page_unmap(struct shm_page *);
