@@ -2,7 +2,7 @@
 /* Point to point: each call, lengths on both sides of every protocol, both orders of send and receive. */
 #include "mpi_test.h"
 
-static const size_t lengths[] = {0, 1, 7, 64, 4095, 4096, 4097, 20000, 300000};
+static const size_t lengths[] = {0, 1, 7, 64, 4095, 4096, 4097, 8191, 8192, 8193, 20000, 300000};
 #define LENGTHS (sizeof(lengths) / sizeof(*lengths))
 #define LONGEST 300000
 
