@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a failure of the power leaves of a change depends on what is on the disk by then.  No test cuts it: this one reads the order of
- * the server's writes, syncs, links and replies, as object_recorded.c has seen them.
+ * the server's writes, syncs, links, unlinks and replies, as object_recorded.c has seen them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,9 +42,9 @@ static void each_step_is_on_the_disk_before_the_next(void)
 	CHECK_EQUAL(put_pattern(client, "object", 1000, 1, NULL), 0); /* SQLite begins its log */
 	CHECK(truncate(record, 0) == 0);
 	CHECK_EQUAL(put_pattern(client, "object", 3000000, 2, NULL), 0);
-	check_order("write data\nsync data\nlink names\nsync names\nwrite index\nsync index\nreply \n");
+	check_order("write data\nsync data\nlink names\nsync names\nwrite index\nsync index\nunlink names\nreply \n");
 	CHECK_EQUAL(object_remove(client, name_of("object"), NULL), 0);
-	check_order("write index\nsync index\nreply \n");
+	check_order("write index\nsync index\nunlink names\nreply \n");
 	object_close(client);
 	stop_server(&server);
 	remove_store(&server);

@@ -88,6 +88,11 @@ int linkat(int fromfd, const char *from, int tofd, const char *to, int flags)
 	return (int)recorded("link", tofd, NEXT(linkat)(fromfd, from, tofd, to, flags));
 }
 
+int unlinkat(int fd, const char *name, int flag)
+{
+	return (int)recorded("unlink", fd, NEXT(unlinkat)(fd, name, flag));
+}
+
 int PtlPut(ptl_handle_md_t md_handle, ptl_ack_req_t ack_req, ptl_process_id_t target_id, ptl_pt_index_t pt_index,
 	   ptl_ac_index_t ac_index, ptl_match_bits_t match_bits, ptl_size_t remote_offset, ptl_hdr_data_t hdr_data)
 {
