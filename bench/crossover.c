@@ -58,8 +58,8 @@ static uint64_t bisect(const struct session *session, const struct peers pairs[P
 	return slow;
 }
 
-/* Returns the greatest size that is better sent short. */
-static uint64_t find_crossover(const struct session *session, const struct peers pairs[PROTOCOLS])
+/* The greatest size that is better sent short; false if that is below or beyond the sizes, where nothing was measured. */
+static bool find_crossover(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t *limit)
 {
 	const struct workload *load = &session->load;
 	uint64_t sizes[SIZES_MAX], last_short = 0;
@@ -70,18 +70,32 @@ static uint64_t find_crossover(const struct session *session, const struct peers
 			last_short = sizes[i];
 			continue;
 		}
-		uint64_t crossed = i ? bisect(session, pairs, last_short, sizes[i]) : sizes[i];
-
-		if (i)
-			output_note("crossover", "long messages are not slower from %llu bytes on",
-				    (unsigned long long)crossed);
-		else
+		if (i == 0) {
 			output_note("crossover", "long messages are not slower at any of these sizes");
-		return crossed - 1;
+			return false;
+		}
+		uint64_t crossed = bisect(session, pairs, last_short, sizes[i]);
+
+		output_note("crossover", "long messages are not slower from %llu bytes on",
+			    (unsigned long long)crossed);
+		*limit = crossed - 1;
+		return true;
 	}
 	output_note("crossover", "short messages are quicker up to %llu bytes, or as long as there are any",
 		    (unsigned long long)last_short);
-	return last_short;
+	return false;
+}
+
+static int save(const struct options *options, bool crossed, uint64_t limit)
+{
+	if (!crossed) {
+		output_note("saved", "no crossing in these sizes, nothing saved");
+		return 1;
+	}
+	opening_save_limit(options, limit, options->save);
+	output_note("saved", "in %s: messages of at most %llu bytes are short over %s; PTL_TUNING_FILE has it read",
+		    options->save, (unsigned long long)limit, opening_transport(options));
+	return 0;
 }
 
 int crossover(const struct options *options)
@@ -98,15 +112,10 @@ int crossover(const struct options *options)
 	if (options->load.nic_timing)
 		output_fact("NIC timing", "of the long messages");
 	stage_rows_open(&session, columns, sizeof(columns) / sizeof(columns[0]));
-	uint64_t limit = find_crossover(&session, pairs);
+	uint64_t limit = 0;
+	bool crossed = find_crossover(&session, pairs, &limit);
 
 	stage_rows_close(&session);
 	setups_close(pairs, PROTOCOLS);
-	if (options->save) {
-		opening_save_limit(options, limit, options->save);
-		output_note("saved",
-			    "in %s: messages of at most %llu bytes are short over %s; PTL_TUNING_FILE has it read",
-			    options->save, (unsigned long long)limit, opening_transport(options));
-	}
-	return 0;
+	return options->save ? save(options, crossed, limit) : 0;
 }

@@ -171,6 +171,7 @@ int injection_wire(const struct options *options)
 	uint64_t sizes[SIZES_MAX];
 	size_t count = size_list(8, load->size_max, load->quick ? 4 : 2, sizes, SIZES_MAX);
 
+	unsetenv("PTL_TUNING_FILE"); /* its ways would be the forced ones, too */
 	count = sizes_choose(load, sizes, count, 1);
 	open_ways(&ways, options);
 	facts();

@@ -15,7 +15,8 @@
 #include "fail.h"
 #include "session.h"
 
-#define PATIENCE_S 5
+#define PATIENCE_S      5
+#define SAVE_PATIENCE_S 30 /* nothing is measured again for a limit that could not be saved */
 
 extern FILE *p3_out;
 
@@ -91,11 +92,11 @@ static bool answer_listing(const struct options *options, FILE *answer)
 }
 
 static void start(struct opening *opening, const struct options *options,
-		  bool (*answer)(const struct options *, FILE *))
+		  bool (*answer)(const struct options *, FILE *), unsigned patience_s)
 {
 	int ends[2];
 
-	*opening = (struct opening){.pipe = -1};
+	*opening = (struct opening){.pipe = -1, .patience_s = patience_s};
 	fflush(stdout);
 	if (pipe(ends))
 		fail("cannot make a pipe: %s", strerror(errno));
@@ -108,7 +109,7 @@ static void start(struct opening *opening, const struct options *options,
 		return;
 	FILE *out = fdopen(ends[1], "w");
 	signal(SIGALRM, SIG_DFL);
-	alarm(PATIENCE_S);
+	alarm(patience_s);
 	bool open = answer(options, out);
 	fflush(out);
 	_exit(open ? 0 : 1);
@@ -120,7 +121,7 @@ void opening_start(struct opening *opening, const struct options *options, const
 
 	if (transport)
 		own.transport = transport;
-	start(opening, &own, answer_opening);
+	start(opening, &own, answer_opening, PATIENCE_S);
 }
 
 const char *opening_transport(const struct options *options)
@@ -140,7 +141,7 @@ void opening_save_limit(const struct options *options, uint64_t limit, const cha
 	own.transport = opening_transport(options);
 	own.settings = (const struct setting[]){{"PTL_SHORT_MAX", text}};
 	own.save = path;
-	start(&opening, &own, answer_saving);
+	start(&opening, &own, answer_saving, SAVE_PATIENCE_S);
 	opening_end(&opening);
 	if (!opening.open)
 		fail("%s: %s", path, opening.text);
@@ -148,7 +149,7 @@ void opening_save_limit(const struct options *options, uint64_t limit, const cha
 
 void opening_start_listing(struct opening *opening)
 {
-	start(opening, NULL, answer_listing);
+	start(opening, NULL, answer_listing, PATIENCE_S);
 }
 
 void opening_end(struct opening *opening)
@@ -165,7 +166,7 @@ void opening_end(struct opening *opening)
 		;
 	opening->open = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		snprintf(opening->text, sizeof(opening->text), "not open after %d s", PATIENCE_S);
+		snprintf(opening->text, sizeof(opening->text), "not open after %u s", opening->patience_s);
 	else if (WIFSIGNALED(status))
 		snprintf(opening->text, sizeof(opening->text), "crashes: %s", strsignal(WTERMSIG(status)));
 }

@@ -11,6 +11,7 @@
 struct opening {
 	pid_t child;
 	int pipe;
+	unsigned patience_s;
 	bool open;
 	char text[5120]; /* PtlNicInfo and how long it took, or why not; several lines */
 };
