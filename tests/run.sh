@@ -524,7 +524,8 @@ group_portability()
 	limit=3600 program portability tests/systems/portability/run.sh "$builds/portability"
 	[ $nightly = yes ] || return
 	need mmdebstrap=mmdebstrap ip=iproute2 || { skip "newer libfabric" "no mmdebstrap"; return; }
-	limit=7200 program newer-libfabric tests/systems/portability/newer_libfabric.sh "$builds/newer-libfabric"
+	# The sum of its steps, and half an hour to unpack that release.
+	limit=31500 program newer-libfabric tests/systems/portability/newer_libfabric.sh "$builds/newer-libfabric"
 }
 
 group_rxe()
@@ -533,7 +534,7 @@ group_rxe()
 		"/usr/lib/*/libibverbs/librxe-rdmav*.so=ibverbs-providers" || { skip rxe "no QEMU"; return; }
 	build release || return
 	limit=1800 program rxe tests/systems/rxe/run.sh "$builds/release" "$builds/rxe"
-	[ $nightly = no ] || limit=7200 program suite tests/systems/rxe/run.sh "$builds/release" "$builds/rxe" suite
+	[ $nightly = no ] || limit=18000 program suite tests/systems/rxe/run.sh "$builds/release" "$builds/rxe" suite
 	[ $nightly = no ] || limit=7200 program numa tests/systems/rxe/run.sh "$builds/release" "$builds/rxe" numa
 }
 

@@ -54,7 +54,7 @@ rdma_guests()
 
 suite_guests()
 {
-	BOOT_SECONDS=5400
+	BOOT_SECONDS=17000
 	prepare_guests "soft-RoCE guest" rdma
 	script suite.sh >"$scratch/suite"
 	boot 1 "$scratch/suite"

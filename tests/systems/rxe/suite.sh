@@ -7,7 +7,9 @@
 . "${here:?}/checks.sh"
 
 # A row has the test's name, the transport, figures, and at its end that it is ok, or why not.
-timeout 5000 bench/ptlbench all --quick --transport "$transport" --out /tmp/suite 2>&1 </dev/null |
+# The limit is the sum of those of all tests.
+timeout 16500 bench/ptlbench all --quick --transport "$transport" --out /tmp/suite 2>&1 </dev/null |
 	awk -v transport="$transport" '{ print "| " $0 }
-		$2 == transport { print $NF == "ok" ? "ok   ptlbench " $1 : "FAIL ptlbench " $0; fflush() }'
+		$2 == transport { rows++; print $NF == "ok" ? "ok   ptlbench " $1 : "FAIL ptlbench " $0; fflush() }
+		END { if (!rows) print "FAIL ptlbench all: no row" }'
 [ "${PIPESTATUS[0]}" -le 1 ] || echo "FAIL ptlbench all: did not come to its end" # 1: a test failed, which has a row
