@@ -14,9 +14,11 @@
  * without a socket is told apart (ECONNREFUSED), because it proves that the process has gone.  Unread datagrams count against the
  * send buffer of their sender, so one peer that stands still could use up what others need: the buffer is large.
  *
- * NO WAKE-UP IS LOST.  A wake-up is a datagram of one byte, and says only that the socket is readable.  A receiver whose queue is
- * full is readable without it.  But it may be the sender's own buffer that is full; so what is refused is sent
+ * NO WAKE-UP IS LOST UNNOTICED.  A wake-up is a datagram of one byte, and says only that the socket is readable.  A receiver whose
+ * queue is full is readable without it.  But it may be the sender's own buffer that is full; so what is refused is sent
  * again from a new socket, which needs no name, and if that is refused for want of room, it is the receiver that has none.
+ * Where the system has no memory, or this process no descriptor for that socket, the receiver is not woken: that is an error,
+ * and the caller wakes it again with the next message that it has for it.
  *
  * THE SENDER.  The kernel attaches its credentials when a datagram is sent, if the receiver has asked for them
  * by then: so the socket asks before it has its name.  A message without them is malformed.  The source address is
@@ -115,15 +117,9 @@ static void attach(struct msghdr *message, const int *fds, unsigned count)
 	memcpy(CMSG_DATA(rights), fds, count * sizeof(int));
 }
 
-static int send_result(ssize_t sent)
-{
-	if (sent >= 0)
-		return 0;
-	return errno == ENOBUFS || errno == ENOMEM || errno == ETOOMANYREFS ? -EAGAIN : -errno;
-}
-
-int control_send(int socket, const struct control_name *to, const void *text, size_t length, const int *fds,
-		 unsigned count)
+/* 0, or what the system says. */
+static int transmit(int socket, const struct control_name *to, const void *text, size_t length, const int *fds,
+		    unsigned count)
 {
 	UNCANCELLED;
 	_Alignas(struct cmsghdr) char ancillary[RIGHTS_ROOM] = {0};
@@ -143,13 +139,21 @@ int control_send(int socket, const struct control_name *to, const void *text, si
 	do
 		sent = sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
-	return send_result(sent);
+	return sent < 0 ? -errno : 0;
+}
+
+int control_send(int socket, const struct control_name *to, const void *text, size_t length, const int *fds,
+		 unsigned count)
+{
+	int rc = transmit(socket, to, text, length, fds, count);
+
+	return rc == -ENOBUFS || rc == -ENOMEM || rc == -ETOOMANYREFS ? -EAGAIN : rc;
 }
 
 int control_wake(int socket, const struct control_name *to)
 {
 	UNCANCELLED;
-	int rc = control_send(socket, to, "", 1, NULL, 0);
+	int rc = transmit(socket, to, "", 1, NULL, 0);
 
 	if (!rc || rc == -ECONNREFUSED)
 		return rc;
@@ -157,7 +161,7 @@ int control_wake(int socket, const struct control_name *to)
 
 	if (fd < 0)
 		return -errno;
-	rc = control_send(fd, to, "", 1, NULL, 0);
+	rc = transmit(fd, to, "", 1, NULL, 0);
 	close(fd);
 	return rc == -EAGAIN ? 0 : rc;
 }

@@ -154,9 +154,10 @@ int node_read_control(struct node *of)
 	return 0;
 }
 
-void node_wake(struct node *of, struct node_peer *peer)
+bool node_wake(struct node *of, struct node_peer *peer)
 {
 	(void)of, (void)peer;
+	return true;
 }
 
 void node_disconnect(struct node *of)

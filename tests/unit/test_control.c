@@ -35,6 +35,7 @@ static const struct control_protocol protocol = {
 static const struct message greeting = {
 	.header = {.magic = 0x74736574u, .version = 3, .kind = 1}, .number = 7, .later = 9};
 
+static int refusal; /* of the system to send, while it is not 0 */
 static struct control_name names[2];
 static int ours, theirs; /* sockets of these names */
 
@@ -48,6 +49,17 @@ static int open_descriptors(void)
 		count++;
 	closedir(directory);
 	return count;
+}
+
+ssize_t __real_sendmsg(int, const struct msghdr *, int);
+ssize_t __wrap_sendmsg(int, const struct msghdr *, int);
+
+ssize_t __wrap_sendmsg(int socket, const struct msghdr *message, int flags)
+{
+	if (!refusal)
+		return __real_sendmsg(socket, message, flags);
+	errno = refusal;
+	return -1;
 }
 
 static int open_both(void **state)
@@ -376,6 +388,32 @@ static void a_wake_up_passes_when_others_read_nothing(void **state)
 		close(deaf[i]);
 }
 
+static void a_receiver_that_cannot_be_woken_is_told_from_a_full_one(void **state)
+{
+	const int shortages[] = {ENOMEM, ENOBUFS};
+	struct message message;
+	struct rlimit before;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		refusal = shortages[i];
+		int woken = control_wake(theirs, &names[0]);
+		int sent = control_send(theirs, &names[0], &greeting, sizeof(greeting), NULL, 0);
+
+		refusal = 0;
+		assert_int_equal(woken, -shortages[i]);
+		assert_int_equal(sent, -EAGAIN);
+	}
+	limit_descriptors(&before, 0);
+	refusal = EAGAIN;
+	int rc = control_wake(theirs, &names[0]);
+
+	refusal = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(rc, -EMFILE);
+	assert_int_equal(receive(&message), CONTROL_NOTHING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +431,7 @@ int main(void)
 		ROW(a_dead_receiver_is_told),
 		ROW(a_full_queue_refuses_and_is_as_good_as_woken),
 		ROW(a_wake_up_passes_when_others_read_nothing),
+		ROW(a_receiver_that_cannot_be_woken_is_told_from_a_full_one),
 	};
 
 	/* What was inherited, so that the numbers of descriptors have no gaps. */

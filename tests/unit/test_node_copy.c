@@ -85,7 +85,7 @@ ssize_t __wrap_process_vm_readv(pid_t, const struct iovec *, unsigned long, cons
 				unsigned long);
 ssize_t __wrap_process_vm_writev(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
 				 unsigned long);
-void __wrap_node_wake(struct node *, struct node_peer *);
+bool __wrap_node_wake(struct node *, struct node_peer *);
 bool __wrap_node_peer_dead(struct node *, struct node_peer *);
 
 static ssize_t count_chunk(uint64_t address, size_t length)
@@ -128,11 +128,12 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned 
 	return __real_process_vm_writev(pid, local, count, remote, remote_count, flags);
 }
 
-void __wrap_node_wake(struct node *from, struct node_peer *peer)
+bool __wrap_node_wake(struct node *from, struct node_peer *peer)
 {
 	(void)from;
 	(void)peer;
 	atomic_fetch_add(&stage->wakes, 1);
+	return true;
 }
 
 /* These nodes have no names that could be let go. */

@@ -55,6 +55,7 @@ static struct node_peer receiver_as_seen[SENDERS], sender_as_seen[SENDERS];
 static struct node_peer *senders[SENDERS], *peers[SENDERS];
 static bool dead[PROCESSES];
 static unsigned wakes[SENDERS]; /* by each */
+static bool wakes_refused;
 static int wait_fd;
 static struct {
 	uint32_t next[SENDERS]; /* the count of the message that must come next */
@@ -64,14 +65,15 @@ static struct {
 
 /* --- what the queue asks of the rest of the transport --- */
 
-void node_wake(struct node *node, struct node_peer *peer)
+bool node_wake(struct node *node, struct node_peer *peer)
 {
 	uint64_t one = 1;
 
 	(void)peer;
 	wakes[node->pid]++;
-	if (write(wait_fd, &one, sizeof(one)) != sizeof(one))
+	if (!wakes_refused && write(wait_fd, &one, sizeof(one)) != sizeof(one))
 		abort();
+	return !wakes_refused;
 }
 
 bool node_peer_dead(struct node *node, struct node_peer *peer)
@@ -184,6 +186,7 @@ static int open_processes(void **state)
 	memset(nodes, 0, sizeof(nodes));
 	memset(dead, 0, sizeof(dead));
 	memset(wakes, 0, sizeof(wakes));
+	wakes_refused = false;
 	memset(&seen, 0, sizeof(seen));
 	wait_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	for (unsigned i = 0; i < PROCESSES; i++) {
@@ -756,6 +759,18 @@ static void each_sender_wakes_once_for_each_sleep(void **state)
 	}
 }
 
+static void a_wake_that_was_refused_is_tried_again_with_the_next_message(void **state)
+{
+	(void)state;
+	node_attend(&nodes[RECEIVER], NODE_ASLEEP);
+	for (uint32_t sent = 0; sent < 5; sent++) {
+		wakes_refused = sent < 2;
+		assert_int_equal(send_message(0, sent, 50), 0);
+		assert_int_equal(wakes[0], sent < 2 ? sent + 1 : 3);
+	}
+	consume_all();
+}
+
 static void wake_deferred_for(uint64_t ns)
 {
 	uint64_t until = monotonic_ns() + ns;
@@ -1008,6 +1023,7 @@ int main(void)
 		TEST(a_receiver_whose_head_cannot_be_is_failed),
 		TEST(a_quota_that_cannot_be_is_the_smallest),
 		TEST(each_sender_wakes_once_for_each_sleep),
+		TEST(a_wake_that_was_refused_is_tried_again_with_the_next_message),
 		TEST(a_host_polled_receiver_is_woken_only_for_what_stays_unconsumed),
 		TEST(who_goes_to_sleep_wakes_at_once_for_what_is_unconsumed),
 		TEST(a_stream_that_is_being_consumed_wakes_nobody),

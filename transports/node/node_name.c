@@ -205,15 +205,17 @@ bool node_doorbell_empty(struct node *node)
 	return read(node->doorbell, &count, sizeof(count)) == sizeof(count);
 }
 
-static void wake_by_control_message(struct node *node, struct node_peer *peer)
+static bool wake_by_control_message(struct node *node, struct node_peer *peer)
 {
 	const struct control_name name = node_name(peer->nid, peer->pid);
+	int rc = control_wake(node->socket, &name);
 
-	if (control_wake(node->socket, &name) == -ECONNREFUSED)
+	if (rc == -ECONNREFUSED)
 		node_nobody_there(node, peer);
+	return rc == 0 || rc == -ECONNREFUSED;
 }
 
-void node_wake(struct node *node, struct node_peer *peer)
+bool node_wake(struct node *node, struct node_peer *peer)
 {
 	UNCANCELLED;
 	const uint64_t once = 1;
@@ -221,5 +223,6 @@ void node_wake(struct node *node, struct node_peer *peer)
 	FAULT_POINT("wake-before");
 	node->counters.wakes++;
 	if (peer->doorbell < 0 || (write(peer->doorbell, &once, sizeof(once)) < 0 && errno != EAGAIN))
-		wake_by_control_message(node, peer);
+		return wake_by_control_message(node, peer);
+	return true;
 }

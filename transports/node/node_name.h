@@ -16,8 +16,8 @@ struct control_name node_name(uint32_t nid, uint32_t pid);
 int node_name_claim(struct node *, uint32_t pid);
 void node_name_release(struct node *);
 
-/* Wakes a peer that sleeps. */
-void node_wake(struct node *, struct node_peer *);
+/* Wakes a peer that sleeps.  False: the system refuses to, for want of memory or descriptors. */
+bool node_wake(struct node *, struct node_peer *);
 
 /* Takes back all wake-ups; were there any?  From poll() only. */
 bool node_doorbell_empty(struct node *);

@@ -16,9 +16,9 @@
  * the moved tail, and polls until the line is there, or the sender sees ASLEEP, after it has published.  The stamp
  * itself need be no more than a release store, which lets the stores of one message overlap with the next.  Every
  * sender wakes by itself, once an epoch: a flag cleared by one sender on behalf of all would be lost with it if it died
- * before its system call.  HOST_POLLED means that the application drives now and then, with a NIC thread behind it that
- * looks every PTL_NIC_TICK: the sender remembers what it sent, and if it finds it unconsumed LATE_NS later, it wakes
- * the NIC thread.
+ * before its system call.  A wake-up that the system refuses (control_wake()) is tried again with the next record.
+ * HOST_POLLED means that the application drives now and then, with a NIC thread behind it that looks every
+ * PTL_NIC_TICK: the sender remembers what it sent, and if it finds it unconsumed LATE_NS later, it wakes the NIC thread.
  *
  * WHY A DEAD SENDER BLOCKS NO OTHER.  A sender that wins a position said so in `intent` before, and leaves it there
  * until after it has published.  So if the line at the head is missing although the tail is past it, and no living
@@ -190,8 +190,7 @@ static inline void alert(struct node *node, struct node_peer *peer, uint64_t end
 		return;
 	case NODE_ASLEEP:
 		if (peer->woken_from != attention) {
-			peer->woken_from = attention;
-			node_wake(node, peer);
+			peer->woken_from = node_wake(node, peer) ? attention : 0; /* 0: the next record tries again */
 			FAULT_POINT("wake-after");
 		}
 		return;
@@ -449,7 +448,7 @@ static bool wake_if_late(struct node *node, struct node_peer *peer, bool at_once
 		defer_until_late(peer, now);
 		return true;
 	}
-	node_wake(node, peer);
+	(void)node_wake(node, peer);
 	peer->deferred_at = now + cycles_in(WAKE_AGAIN_NS);
 	return !at_once;
 }

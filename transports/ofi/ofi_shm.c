@@ -21,9 +21,10 @@
  *     sleeps until the doorbell is readable
  *
  * By the fences not both can miss the other's store.  A wake-up that comes between the first step and the last stays in
- * the socket.  A wake-up that finds the socket full is not needed: it is readable (transports/control.c).  Senders do
- * not clear the word, because one that dies before its system call would leave the owner asleep; each wakes it once for
- * each number instead.  Should all this be wrong, the engine looks again after limits.poll_interval, 100 ms.
+ * the socket.  A wake-up that finds the socket full is not needed: it is readable (transports/control.c).  One that is
+ * refused for want of memory or descriptors is tried again with what is sent next.  Senders do not clear the word, because
+ * one that dies before its system call would leave the owner asleep; each wakes it once for each number instead.  Should
+ * all this be wrong, the engine looks again after limits.poll_interval, 100 ms.
  *
  * READS.  Where the kernel allows cross-memory attach the provider reads at once, without the other side.  Where it does
  * not, both sides have to progress, several times: the target is woken as often as it falls asleep, and arm() says that
@@ -107,8 +108,10 @@ static int wake(struct ofi *ofi, transport_address index, int result)
 	if (likely(sleeping == SHM_AWAKE || sleeping == peer->woken_from))
 		return result;
 	if (sleeping != SHM_CLOSED) {
-		peer->woken_from = sleeping;
-		if (ofi_shm_wake(ofi->shm, peer->page) != -ECONNREFUSED)
+		int rc = ofi_shm_wake(ofi->shm, peer->page);
+
+		peer->woken_from = rc ? SHM_AWAKE : sleeping; /* refused: what is sent next wakes it */
+		if (rc != -ECONNREFUSED)
 			return result;
 	}
 	ofi_shm_fail(ofi->shm, peer);
