@@ -72,7 +72,8 @@ static int *end_order[2 * WINDOW];
 
 /* What the kernel's copying does in this process. */
 static bool reads_refused, writes_refused, counting;
-static unsigned identified; /* times that it was asked which process is there */
+static unsigned identified;  /* times that it was asked which process is there */
+static uint64_t identify_ns; /* what that takes at least */
 static void (*before_write)(void);
 static _Atomic uint8_t *chunks_counted;
 static uint64_t counted_base, counted_chunk;
@@ -98,7 +99,11 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned l
 				unsigned long remote_count, unsigned long flags)
 {
 	if (count == 1) { /* only asks which process is there */
+		const uint64_t until = now_ns() + identify_ns;
+
 		identified++;
+		while (now_ns() < until)
+			;
 		return __real_process_vm_readv(pid, local, count, remote, remote_count, flags);
 	}
 	atomic_fetch_add(&stage->reads, 1);
@@ -1033,6 +1038,56 @@ static void a_request_that_has_only_just_come_vouches_for_its_process(void)
 	barrier();
 }
 
+/* As if the first time had been taken while others had the processor. */
+static void a_long_look_at_a_process_makes_no_old_request_young(void)
+{
+	const uint64_t an_hour = INT64_MAX;
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct memory_region all[MAX_PROCESSES];
+	int result = PENDING;
+
+	meet();
+	harness_while_waiting(NULL);
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	waits = my_rank == 1;
+	for (int message = 0; message < 2; message++) {
+		if (my_rank == 0)
+			start(1, to, LONG, &all[1], 0, &result);
+		barrier();
+		if (my_rank == 1) {
+			const uint64_t old_at = now_ns() + 100000;
+
+			while (now_ns() < old_at)
+				;
+			identify_ns = message == 0 ? 50000000 : 0;
+			CHECK(asks_at_next_chunk(node->copies->identify_cycles));
+			identify_ns = 0;
+		}
+		barrier();
+		if (my_rank == 0)
+			DRIVE_UNTIL(result != PENDING);
+		barrier();
+		if (my_rank == 1) /* and sees that nothing is there */
+			drive();
+		barrier();
+	}
+	/* And it is timed again, once for each turn of the ring, however young the request is. */
+	if (my_rank == 1)
+		node->copies->helps_seen = NODE_HELPS;
+	if (my_rank == 0)
+		start(1, to, LONG, &all[1], 0, &result);
+	barrier();
+	if (my_rank == 1) {
+		CHECK(asks_at_next_chunk(an_hour));
+		CHECK(node->copies->identify_cycles < an_hour);
+	}
+	barrier();
+	if (my_rank == 0)
+		DRIVE_UNTIL(result != PENDING);
+	barrier();
+}
+
 static void memory_that_is_not_there_fails_its_read_only(void)
 {
 	unsigned char *memory = map(LONG), *to = map(LONG);
@@ -1960,6 +2015,7 @@ static const struct test tests[] = {
 	ROW(2, a_deregistered_key_gets_no_help),
 	ROW(2, another_image_of_a_process_is_neither_read_nor_written),
 	ROW(2, a_request_that_has_only_just_come_vouches_for_its_process),
+	ROW(2, a_long_look_at_a_process_makes_no_old_request_young),
 	ROW(2, memory_that_is_not_there_fails_its_read_only),
 	ROW(2, a_probe_tells_a_peer_from_another_process),
 	ROW(2, who_may_not_read_gets_everything_through_slabs),

@@ -21,6 +21,9 @@
 #define ONE_FROM_FRONT   (UINT64_C(1) << FRONT_SHIFT)
 #define ONE_FROM_BACK    UINT64_C(1)
 
+/* What node_identify() takes for us at most: in so short a time no process ends and passes on its id. */
+#define IDENTIFY_MOST_NS 2000
+
 struct ends {
 	uint32_t generation, front, back;
 };
@@ -182,10 +185,19 @@ static bool take_from_back(const struct node_help *help, uint32_t *chunk)
 	return true;
 }
 
+/* The first place of the ring is left out: its requests take the time of node_identify() anew. */
 static bool has_only_just_come(const struct node_copies *copies, const struct node_help *help, uint64_t now)
 {
-	return help == &copies->helps[(copies->helps_seen - 1) % NODE_HELPS] && copies->asked_after &&
-	       now - copies->asked_after < copies->identify_cycles;
+	return help == &copies->helps[(copies->helps_seen - 1) % NODE_HELPS] && help != copies->helps &&
+	       copies->asked_after && now - copies->asked_after < copies->identify_cycles;
+}
+
+/* A time says too much if we were interrupted, or moved to a core with another clock: then it can be any. */
+static void note_time(struct node_copies *copies, uint64_t took)
+{
+	const uint64_t known = copies->identify_cycles ? copies->identify_cycles : cycles_in(IDENTIFY_MOST_NS);
+
+	copies->identify_cycles = took < known ? took : known;
 }
 
 /* Which process is behind os_pid: a write could hit another one otherwise.  See WHOSE MEMORY IS IT? in node_copy.c. */
@@ -196,10 +208,9 @@ static int identify(struct node_copies *copies, const struct node_help *help)
 	if (has_only_just_come(copies, help, now))
 		return 0;
 	int rc = node_identify(help->peer);
-	uint64_t took = cycle_clock() - now;
 
-	if (rc == 0 && (!copies->identify_cycles || took < copies->identify_cycles))
-		copies->identify_cycles = took;
+	if (rc == 0)
+		note_time(copies, cycle_clock() - now);
 	return rc;
 }
 
@@ -283,8 +294,9 @@ static struct node_help *oldest_help(struct node_copies *copies)
 }
 
 /*
- * The oldest first, as its reader does: of each message of a window the same part is written by the same processor, and
- * messages end in their order.
+ * The oldest first.  A reader does the same with what it reads from us: of each message of a window the same part is
+ * written by the same processor, and messages end in their order.  Readers do not take turns here, as the peers of a
+ * reader do there: each gets by itself what we do not write.
  */
 int node_help_step(struct node *node)
 {
