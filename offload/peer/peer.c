@@ -247,12 +247,21 @@ static bool is_behind(const struct peer *peer)
 	return peer->active.head || peer->transport->ops->behind(peer->transport, peer->address);
 }
 
+/* By PTL_SHORT_MAX.  A tuning file says what is the quickest to a peer that keeps up. */
+static bool is_forbidden(const struct transport_limits *limits, uint64_t length)
+{
+	return length > limits->payload_max && !limits->payload_tuned;
+}
+
 bool peer_far(const struct nic *nic, const struct peer *peer, enum wire_operation operation, uint64_t length)
 {
 	if (likely(length <= peer_short_max(nic, peer, operation)))
 		return false;
-	return peer->state != PEER_READY || length > peer->transport->limits.behind_max ||
-	       length > peer->transport->limits.payload_max || !is_behind(peer);
+	if (peer->state != PEER_READY)
+		return true;
+	const struct transport_limits *limits = &peer->transport->limits;
+
+	return length > limits->behind_max || is_forbidden(limits, length) || !is_behind(peer);
 }
 
 static bool is_request(const struct wire_message *message)

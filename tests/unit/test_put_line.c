@@ -437,8 +437,15 @@ static void a_peer_that_is_behind_gets_longer_messages_unannounced(void **state)
 	lags = true;
 	assert_false(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max));
 	assert_true(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max + 1));
-	transport.limits.payload_max = 4096;
+	transport.limits.payload_max = 4096; /* PTL_SHORT_MAX */
 	assert_true(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max));
+	transport.limits.payload_tuned = true; /* a file's says what is the quickest to a peer that keeps up */
+	assert_false(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max));
+	assert_true(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max + 1));
+	lags = false;
+	assert_true(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max));
+	lags = true;
+	transport.limits.payload_tuned = false;
 	transport.limits.payload_max = UINT64_MAX;
 	peer->state = PEER_UNKNOWN;
 	assert_true(peer_far(&nic, peer, WIRE_PUT, transport.limits.behind_max));
