@@ -75,7 +75,6 @@ struct nic {
 	struct identity self;
 	ptl_ni_limits_t limits;
 	const struct settings *settings;
-	struct tuning tuning; /* PTL_TUNING_FILE */
 	enum nic_mode mode;
 	bool cray;      /* PTL_DIALECT */
 	uint32_t trace; /* PTL_DBG_*; set under ownership */
@@ -102,6 +101,7 @@ struct nic {
 
 	struct timing timing;
 	_Atomic bool results_due; /* results_write() has something to do */
+	struct tuning tuning;     /* PTL_TUNING_FILE; transports look when they are claimed or open */
 };
 
 _Static_assert(offsetof(struct nic, counters) - offsetof(struct nic, backlog) <= 4 * CACHE_LINE,

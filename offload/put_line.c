@@ -20,7 +20,7 @@ bool put_line(struct nic *nic, const struct put_arguments *put)
 	/* In the middle of a conversation, and nothing waits that has to go first. */
 	if (unlikely(!peer || peer->unverified || !peer_takes_requests(peer) || !peer->transport->ops->send_line))
 		return false;
-	/* Small enough for a few lines and for PTL_SHORT_MAX; in one piece; there will be no answer; indexes have one byte. */
+	/* Small enough for a few lines and for limits.payload_max; in one piece; there will be no answer; indexes have one byte. */
 	if (put->length > peer->transport->limits.line_max - WIRE_LINE_HEADER ||
 	    put->length > peer->transport->limits.payload_max || md->region.count != 1 || (put->ack && md->eq) ||
 	    put->pt_index >= UINT8_MAX || put->ac_index >= UINT8_MAX)
