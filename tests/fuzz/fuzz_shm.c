@@ -156,7 +156,7 @@ static void open_victim(uint16_t port)
 	victim->av = &av;
 	victim->nid = NID;
 	victim->port = port;
-	victim->name_fd = victim->port_fd = victim->probe_fd = -1;
+	victim->name_fd = victim->port_fd = victim->probe_fd = victim->mappings = -1;
 	victim->shm->inserted = others;
 	live(victim->shm, port, 0);
 }
