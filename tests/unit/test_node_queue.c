@@ -759,6 +759,21 @@ static void each_sender_wakes_once_for_each_sleep(void **state)
 	}
 }
 
+static void a_wake_that_was_refused_is_tried_again_without_a_message(void **state)
+{
+	(void)state;
+	node_attend(&nodes[RECEIVER], NODE_ASLEEP);
+	wakes_refused = true;
+	assert_int_equal(send_message(0, 0, 50), 0);
+	assert_int_equal(wakes[0], 1);
+	wakes_refused = false;
+	node_wake_deferred(&nodes[0], true);
+	assert_int_equal(wakes[0], 2);
+	consume_all();
+	node_wake_deferred(&nodes[0], true);
+	assert_int_equal(wakes[0], 2);
+}
+
 static void a_wake_that_was_refused_is_tried_again_with_the_next_message(void **state)
 {
 	(void)state;
@@ -1024,6 +1039,7 @@ int main(void)
 		TEST(a_quota_that_cannot_be_is_the_smallest),
 		TEST(each_sender_wakes_once_for_each_sleep),
 		TEST(a_wake_that_was_refused_is_tried_again_with_the_next_message),
+		TEST(a_wake_that_was_refused_is_tried_again_without_a_message),
 		TEST(a_host_polled_receiver_is_woken_only_for_what_stays_unconsumed),
 		TEST(who_goes_to_sleep_wakes_at_once_for_what_is_unconsumed),
 		TEST(a_stream_that_is_being_consumed_wakes_nobody),

@@ -176,6 +176,17 @@ static void defer_wake(struct node *node, struct node_peer *peer, uint64_t end)
 	node->deferring = peer;
 }
 
+/* A wake-up that was refused, for want of memory or of descriptors, is tried again with the next record and by those deferred. */
+static void wake_sleeper(struct node *node, struct node_peer *peer, uint64_t attention, uint64_t end)
+{
+	if (node_wake(node, peer)) {
+		peer->woken_from = attention;
+		return;
+	}
+	peer->woken_from = 0;
+	defer_wake(node, peer, end);
+}
+
 /* Something was published for the peer, which ends at `end`. */
 static inline void alert(struct node *node, struct node_peer *peer, uint64_t end)
 {
@@ -190,7 +201,7 @@ static inline void alert(struct node *node, struct node_peer *peer, uint64_t end
 		return;
 	case NODE_ASLEEP:
 		if (peer->woken_from != attention) {
-			peer->woken_from = node_wake(node, peer) ? attention : 0; /* 0: the next record tries again */
+			wake_sleeper(node, peer, attention, end);
 			FAULT_POINT("wake-after");
 		}
 		return;
