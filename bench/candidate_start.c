@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "fail.h"
+#include "temporary.h"
 
 #define START_MS  60000 /* for a candidate to start and connect; it may have to find its network first */
 #define WORDS_MAX 32
@@ -29,21 +30,17 @@ static const struct {
 
 #define SOURCES (sizeof(sources) / sizeof(sources[0]))
 
-static char folder[64];
+static temporary_folder folder;
 
 void candidate_folder_make(void)
 {
-	const char *parent = getenv("TMPDIR");
-
-	snprintf(folder, sizeof(folder), "%s/ptlbench-XXXXXX", parent && strlen(parent) < 40 ? parent : "/tmp");
-	if (!mkdtemp(folder))
-		fail("cannot make a folder for the programs to compare with: %s: %s", folder, strerror(errno));
+	temporary_folder_make(folder);
 	atexit(candidate_folder_remove);
 }
 
 static const char *in_folder(const char *name)
 {
-	static char path[96];
+	static char path[sizeof(folder) + 32];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	return path;

@@ -20,6 +20,7 @@
 #include "output.h"
 #include "setups.h"
 #include "sizes.h"
+#include "temporary.h"
 
 enum { FORCED_COMMON = 2, NODE_WAYS = 3, WAYS_MAX = FORCED_COMMON + NODE_WAYS + 1 };
 
@@ -30,7 +31,8 @@ struct ways {
 	const char *names[WAYS_MAX];
 	struct setup setups[WAYS_MAX];
 	struct peers pairs[WAYS_MAX];
-	char folder[PATH_MAX / 2], files[NODE_WAYS][PATH_MAX];
+	temporary_folder folder;
+	char files[NODE_WAYS][sizeof(temporary_folder) + 16];
 };
 
 static const struct column columns[] = {
@@ -76,12 +78,9 @@ static void write_way(const char *base, const char *path, const char *way)
 static void add_node_ways(struct ways *ways, const struct options *options)
 {
 	static const char *const names[NODE_WAYS] = {"exposed, read", "exposed, split", "exposed, staged"};
-	const char *temporary = getenv("TMPDIR");
-	char base[PATH_MAX];
+	char base[sizeof(ways->folder) + 16];
 
-	snprintf(ways->folder, sizeof(ways->folder), "%s/ptlbench-XXXXXX", temporary ? temporary : "/tmp");
-	if (!mkdtemp(ways->folder))
-		fail("%s: %s", ways->folder, strerror(errno));
+	temporary_folder_make(ways->folder);
 	snprintf(base, sizeof(base), "%s/base", ways->folder);
 	opening_save_limit(options, 0, base);
 	for (int i = 0; i < NODE_WAYS; i++) {

@@ -18,6 +18,7 @@
 #include "machine.h"
 #include "measure.h"
 #include "output.h"
+#include "temporary.h"
 #include "trace_events.h"
 
 #define SHORT_BYTES 64
@@ -250,13 +251,13 @@ static void use_protocols(struct session *session)
 
 int sequence(const struct options *options)
 {
-	char directory[] = "/tmp/ptlbench.XXXXXX", path[64];
+	char path[sizeof(temporary_folder) + 8];
+	temporary_folder directory;
 	struct trace_events events[2] = {{0}};
 	struct options own = *options;
 	struct session session;
 
-	if (!mkdtemp(directory))
-		fail("no directory in /tmp for timelines");
+	temporary_folder_make(directory);
 	snprintf(path, sizeof(path), "%s/t", directory);
 	own.settings = (const struct setting[]){{"PTL_TRACE", path}, {"PTL_TRACE", path}};
 	own.load.size_max = LONG_BYTES;

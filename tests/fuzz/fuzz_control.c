@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 
 #include "tests/fuzz/input.h"
+#include "tests/fuzz/silent.h"
 
 enum { SENDERS = 2, PEERS = 16, CONTROL_MESSAGES = 64, NID = 0x7f000001 };
 
@@ -27,23 +28,6 @@ static struct node *victim, *senders[SENDERS];
 static int outsider = -1, objects[4]; /* a socket without a name; what may be passed */
 
 /* --- stubs --- */
-
-int report_error(int error, const char *format, ...)
-{
-	(void)format;
-	return error;
-}
-
-const char *report_descriptor_hint(int error)
-{
-	(void)error;
-	return "";
-}
-
-void report(enum log_level level, const char *format, ...)
-{
-	(void)level, (void)format;
-}
 
 struct node_peer *node_peer_find(const struct node *node, uint32_t nid, uint32_t pid)
 {

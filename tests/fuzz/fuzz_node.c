@@ -22,21 +22,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/report.h"
-
-#define REQUIRE(condition)                                                                                             \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			__builtin_trap();                                                                              \
-	} while (0)
+#include "tests/fuzz/input.h"
+#include "tests/fuzz/silent.h"
 
 enum { PEERS = 2, SEGMENTS = PEERS + 3, BUFFERS = 8, STEPS = 4000, NID = 1, PID = 100 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-/* What is left of the input. */
-static const uint8_t *input;
-static size_t input_length;
 
 static struct node *node;
 static bool all_dead, host_is_waiting;
@@ -48,25 +37,6 @@ static struct node_segment segments[SEGMENTS];
 static bool segment_used[SEGMENTS];
 static uint8_t fruit;
 
-static uint64_t take(size_t size)
-{
-	uint64_t value = 0;
-
-	size = size < input_length ? size : input_length;
-	memcpy(&value, input, size);
-	input += size;
-	input_length -= size;
-	return value;
-}
-
-static void take_bytes(void *to, size_t size)
-{
-	size = size < input_length ? size : input_length;
-	memcpy(to, input, size);
-	input += size;
-	input_length -= size;
-}
-
 /* Reads every byte, for the sanitizer to see. */
 static void look_at(const void *bytes, size_t length)
 {
@@ -75,23 +45,6 @@ static void look_at(const void *bytes, size_t length)
 }
 
 /* --- stubs --- */
-
-int report_error(int error, const char *format, ...)
-{
-	(void)format;
-	return error;
-}
-
-const char *report_descriptor_hint(int error)
-{
-	(void)error;
-	return "";
-}
-
-void report(enum log_level level, const char *format, ...)
-{
-	(void)level, (void)format;
-}
 
 /* Mapped again and again, for speed; poisoned while it is not. */
 static struct node_segment *new_segment(void)
@@ -203,7 +156,7 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long cou
 
 	(void)remote, (void)remote_count, (void)flags;
 	REQUIRE(pid > PID && pid <= PID + PEERS);
-	switch (take(1) % 16) {
+	switch (input_number(1) % 16) {
 	case 0:
 		errno = EPERM;
 		return -1;
@@ -220,7 +173,7 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long cou
 		memset(local[i].iov_base, 0, local[i].iov_len);
 		done += local[i].iov_len;
 	}
-	return (ssize_t)(take(1) % 16 ? done : done / 2);
+	return (ssize_t)(input_number(1) % 16 ? done : done / 2);
 }
 
 /* Into a peer's memory: only what we have exposed may go there. */
@@ -230,7 +183,7 @@ ssize_t process_vm_writev(pid_t pid, const struct iovec *local, unsigned long co
 	(void)remote, (void)remote_count, (void)flags;
 	REQUIRE(pid > PID && pid <= PID + PEERS && count == 1);
 	look_at(local->iov_base, local->iov_len);
-	if (take(1) % 8 == 0) {
+	if (input_number(1) % 8 == 0) {
 		errno = EFAULT;
 		return -1;
 	}
@@ -285,12 +238,12 @@ static void meet(uint32_t index)
 		return;
 	peer->number = peer->sender = (uint16_t)index;
 	node->senders[index] = peer;
-	if (take(1) % 4 == 0) /* it has its number, we have nothing of it yet */
+	if (input_number(1) % 4 == 0) /* it has its number, we have nothing of it yet */
 		return;
 	peer->segment = new_segment();
 	peer->os_pid = (pid_t)(PID + 1 + index);
 	peer->pidfd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	peer->cross_memory = take(1) % 2;
+	peer->cross_memory = input_number(1) % 2;
 	peer->meeting = NODE_OPEN;
 	node_peer_met(node, peer);
 }
@@ -298,47 +251,48 @@ static void meet(uint32_t index)
 /* A line in our queue that looks published. */
 static void write_line(void)
 {
-	uint64_t position = node->head + take(1) % 8;
+	uint64_t position = node->head + input_number(1) % 8;
 	struct node_slot *slot = &node->segment->slots[position % NODE_SLOTS];
 
-	take_bytes(slot->bytes, sizeof(slot->bytes));
-	if (take(1) % 4)
+	input_bytes(slot->bytes, sizeof(slot->bytes));
+	if (input_number(1) % 4)
 		slot->bytes[1] = 0;
-	atomic_store(&slot->sequence, (position + 1) << 4 | (take(1) & 15));
-	atomic_store(&node->segment->tail, position + 1 + take(1) % 4);
+	atomic_store(&slot->sequence, (position + 1) << 4 | (input_number(1) & 15));
+	atomic_store(&node->segment->tail, position + 1 + input_number(1) % 4);
 }
 
 static void write_claim(struct node_segment *segment)
 {
-	struct node_claim *claim = &segment->claims[take(1) % NODE_CLAIMS];
+	struct node_claim *claim = &segment->claims[input_number(1) % NODE_CLAIMS];
 	_Atomic uint64_t *words[] = {&claim->ends, &claim->done, &claim->failed};
-	_Atomic uint64_t *word = words[take(1) % 3];
+	_Atomic uint64_t *word = words[input_number(1) % 3];
 
 	/* Anything, or nearly what it was. */
-	atomic_store(word, take(1) % 2 ? take(8) : atomic_load(word) + take(1));
+	atomic_store(word, input_number(1) % 2 ? input_number(8) : atomic_load(word) + input_number(1));
 }
 
 static void write_counters(struct node_segment *segment)
 {
 	_Atomic uint64_t *words[] = {&segment->tail, &segment->head, &segment->quota, &segment->attention,
 				     &segment->intent};
-	_Atomic uint64_t *word = words[take(1) % 5];
+	_Atomic uint64_t *word = words[input_number(1) % 5];
 
-	atomic_store(word, take(1) % 2 ? take(8) : atomic_load(word) + (uint64_t)(int8_t)take(1));
+	atomic_store(word,
+		     input_number(1) % 2 ? input_number(8) : atomic_load(word) + (uint64_t)(int8_t)input_number(1));
 }
 
 static void send_something(uint32_t index)
 {
 	static const uint8_t bytes[NODE_SLAB_SIZE];
-	const struct iovec payload = {(void *)(uintptr_t)bytes, take(2) % (NODE_SLAB_SIZE + 2)};
+	const struct iovec payload = {(void *)(uintptr_t)bytes, input_number(2) % (NODE_SLAB_SIZE + 2)};
 
-	transport_node.send(&node->base, index, bytes, take(1) % 100, &payload, 1);
+	transport_node.send(&node->base, index, bytes, input_number(1) % 100, &payload, 1);
 }
 
 static void start_list(uint32_t index)
 {
-	struct buffer *buffer = &reads[take(1) % BUFFERS];
-	const uint64_t remote = take(4), key = take(2);
+	struct buffer *buffer = &reads[input_number(1) % BUFFERS];
+	const uint64_t remote = input_number(4), key = input_number(2);
 
 	if (buffer->bytes)
 		return;
@@ -360,13 +314,13 @@ static void start_list(uint32_t index)
 static void start_read(uint32_t index)
 {
 	static const size_t lengths[] = {1, 5000, 65536, 300000};
-	struct buffer *buffer = &reads[take(1) % BUFFERS];
-	size_t length = lengths[take(1) % 4];
+	struct buffer *buffer = &reads[input_number(1) % BUFFERS];
+	size_t length = lengths[input_number(1) % 4];
 
 	if (buffer->bytes)
 		return;
 	buffer->bytes = malloc(length);
-	const uint64_t remote = take(4), key = take(2);
+	const uint64_t remote = input_number(4), key = input_number(2);
 
 	if (transport_node.read(&node->base, &(struct transport_read){.peer = index,
 								      .local = buffer->bytes,
@@ -388,8 +342,8 @@ static void deregister(struct buffer *buffer)
 
 static void register_or_deregister(void)
 {
-	struct buffer *buffer = &exposed[take(1) % BUFFERS];
-	size_t length = 1 + take(3) % 300000;
+	struct buffer *buffer = &exposed[input_number(1) % BUFFERS];
+	size_t length = 1 + input_number(3) % 300000;
 
 	if (buffer->bytes) {
 		deregister(buffer);
@@ -403,25 +357,29 @@ static void register_or_deregister(void)
 /* What a peer says that knows the form, what we expose and what we read, and gets some of it wrong. */
 static void write_likely_line(void)
 {
-	const struct buffer *buffer = &exposed[take(1) % BUFFERS];
-	const uint64_t token = take(1) % 4 << 32 | take(1) % 4;
-	const struct node_slab_place place = {(uint32_t)take(1) % (NODE_SLABS + 1), (uint32_t)take(2)};
+	const struct buffer *buffer = &exposed[input_number(1) % BUFFERS];
+	const uint64_t token = input_number(1) % 4 << 32 | input_number(1) % 4;
+	const struct node_slab_place place = {(uint32_t)input_number(1) % (NODE_SLABS + 1), (uint32_t)input_number(2)};
 	struct node_slot *slot = &node->segment->slots[node->head % NODE_SLOTS];
-	uint8_t kind = (uint8_t)(take(1) % NODE_KINDS), bytes[NODE_LINE_BYTES] = {0}, *data = bytes + NODE_RECORD_HEAD;
-	uint64_t words[4] = {buffer->memory_region.key, buffer->memory_region.address + (uint64_t)(int8_t)take(1),
-			     take(2), token};
+	uint8_t kind = (uint8_t)(input_number(1) % NODE_KINDS), bytes[NODE_LINE_BYTES] = {0},
+		*data = bytes + NODE_RECORD_HEAD;
+	uint64_t words[4] = {buffer->memory_region.key,
+			     buffer->memory_region.address + (uint64_t)(int8_t)input_number(1), input_number(2), token};
 	static const uint8_t lengths[NODE_KINDS] = {20, 30, 48, 32, 24};
 
 	if (kind == NODE_HELP) { /* key, source, destination, length; claim, generation, chunk */
 		words[3] = words[2];
-		words[2] = take(4);
-		memcpy(data + 32, &(uint32_t[]){(uint32_t)take(1), (uint32_t)take(1) % 4, (uint32_t)take(3)}, 12);
+		words[2] = input_number(4);
+		memcpy(data + 32,
+		       &(uint32_t[]){(uint32_t)input_number(1), (uint32_t)input_number(1) % 4,
+				     (uint32_t)input_number(3)},
+		       12);
 	} else if (kind != NODE_PULL) { /* the place of a slab, then token and status */
 		words[0] = place.slab | (uint64_t)place.length << 32;
 		words[1] = token;
-		words[2] = take(1) % 8 ? 0 : EACCES;
+		words[2] = input_number(1) % 8 ? 0 : EACCES;
 	}
-	memcpy(bytes, &(uint8_t[]){(uint8_t)(take(1) % PEERS), 0, kind, lengths[kind]}, NODE_RECORD_HEAD);
+	memcpy(bytes, &(uint8_t[]){(uint8_t)(input_number(1) % PEERS), 0, kind, lengths[kind]}, NODE_RECORD_HEAD);
 	memcpy(data, words, sizeof(words));
 	memcpy(slot->bytes, bytes, sizeof(bytes));
 	atomic_store(&slot->sequence, (node->head + 1) << 4 | 1);
@@ -430,10 +388,10 @@ static void write_likely_line(void)
 
 static void step(void)
 {
-	uint32_t index = (uint32_t)take(1) % PEERS;
+	uint32_t index = (uint32_t)input_number(1) % PEERS;
 	struct node_segment *theirs = node->peers[index]->segment;
 
-	switch (take(1) % 13) {
+	switch (input_number(1) % 13) {
 	case 0:
 	case 1:
 		write_line();
@@ -468,7 +426,7 @@ static void step(void)
 		start_list(index);
 		break;
 	case 11:
-		host_is_waiting = take(1) % 2;
+		host_is_waiting = input_number(1) % 2;
 		meet(index);
 		node_recover(node);
 		break;
@@ -486,7 +444,7 @@ static void open_node(void)
 	struct transport *transport;
 
 	all_dead = false;
-	config.host_polled = take(1) % 2;
+	config.host_polled = input_number(1) % 2;
 	REQUIRE(transport_node.claim(&config, &transport) == 0);
 	node = node_of(transport);
 	for (uint32_t index = 0; index < PEERS; index++)

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 
 #include "tests/fuzz/input.h"
+#include "tests/fuzz/silent.h"
 
 enum { SENDERS = 3, STEPS = 100, NUMBERS = PEERS_GREATEST + 1, NID = 0x7f000001, FIRST_PORT = 33000 };
 
@@ -30,23 +31,6 @@ static bool was_met[SENDERS + 1];     /* a process at that port, the victim's fi
 static int outsider = -1, passed = -1;
 
 /* --- stubs --- */
-
-int report_error(int error, const char *format, ...)
-{
-	(void)format;
-	return error;
-}
-
-const char *report_descriptor_hint(int error)
-{
-	(void)error;
-	return "";
-}
-
-void report(enum log_level level, const char *format, ...)
-{
-	(void)level, (void)format;
-}
 
 void ofi_rma_abandon(struct ofi *ofi, struct ofi_operation *operation, int status)
 {
