@@ -55,11 +55,11 @@ static void print_timing(const struct nic *nic)
 }
 
 /* Of its own for each interface. */
-static bool open_file(const struct nic *nic, struct private_file *file, const char *variable, const char *wish)
+static bool open_file(const struct identity *self, struct private_file *file, const char *variable, const char *wish)
 {
 	char path[PATH_MAX];
 
-	return private_file_name(path, wish, nic->self.id.nid, nic->self.id.pid) &&
+	return private_file_name(path, wish, self->id.nid, self->id.pid) &&
 	       private_file_open(file, variable, path) == 0;
 }
 
@@ -68,7 +68,8 @@ static void write_timing(const struct nic *nic)
 	struct private_file file;
 	ptl_nic_timing_t timing;
 
-	if (private_file_forbidden("PTL_NIC_TIMING") || !open_file(nic, &file, "PTL_NIC_TIMING", nic->settings->timing))
+	if (private_file_forbidden("PTL_NIC_TIMING") ||
+	    !open_file(&nic->self, &file, "PTL_NIC_TIMING", nic->settings->timing))
 		return;
 	timing_read(&nic->timing, &timing);
 	fprintf(file.out, "{\"interface\": %u, \"nid\": %u, \"pid\": %u,\n", nic->index, nic->self.id.nid,
@@ -78,26 +79,67 @@ static void write_timing(const struct nic *nic)
 	private_file_close(&file);
 }
 
-/* 0, or a negative errno value, reported. */
-static int write_timeline(const struct nic *nic, struct private_file *file)
+/* What of an interface its timeline is written from; of the thread that writes. */
+struct trace {
+	struct identity self;
+	uint32_t index;
+	char wish[PATH_MAX]; /* settings may change when the interface has ended */
+	struct timeline_copy *copy;
+	struct private_file file;
+	bool recorded; /* there is a timeline */
+};
+
+/* By the owner, or the thread that ends the interface. */
+static int copy_trace(struct nic *nic, void *argument)
 {
-	if (!open_file(nic, file, "PTL_TRACE", nic->settings->timeline))
-		return -EIO;
-	timeline_write(nic, file->out);
-	return private_file_close(file);
+	struct trace *trace = argument;
+
+	trace->self = nic->self;
+	trace->index = nic->index;
+	snprintf(trace->wish, sizeof(trace->wish), "%s", nic->settings->timeline);
+	trace->recorded = nic->timing.timeline != NULL;
+	if (trace->recorded && trace->copy)
+		timeline_copy_fill(trace->copy, nic);
+	return 0;
 }
 
-void results_trace(const struct nic *nic, FILE *told)
+/* 0, or a negative errno value, reported. */
+static int write_trace(struct trace *trace)
 {
-	struct private_file file;
+	if (!trace->copy) {
+		report(LOG_WARN, "no memory to write the timeline of interface %u", trace->index);
+		return -ENOMEM;
+	}
+	if (!open_file(&trace->self, &trace->file, "PTL_TRACE", trace->wish))
+		return -EIO;
+	timeline_copy_write(trace->copy, trace->file.out);
+	return private_file_close(&trace->file);
+}
 
-	if (!nic->timing.timeline)
-		fprintf(told, "interface %u: no timeline: the process was not started with PTL_TRACE=FILE\n",
-			nic->index);
-	else if (write_timeline(nic, &file))
-		fprintf(told, "interface %u: its timeline cannot be written; its stderr says why\n", nic->index);
-	else
-		fprintf(told, "interface %u: %s\n", nic->index, file.path);
+void results_trace(struct nic *nic, FILE *told)
+{
+	struct trace trace = {.copy = timeline_copy_new()};
+
+	if (nic_call(nic, copy_trace, &trace) == 0) {
+		if (!trace.recorded)
+			fprintf(told, "interface %u: no timeline: the process was not started with PTL_TRACE=FILE\n",
+				trace.index);
+		else if (write_trace(&trace))
+			fprintf(told, "interface %u: its timeline cannot be written; its stderr says why\n",
+				trace.index);
+		else
+			fprintf(told, "interface %u: %s\n", trace.index, trace.file.path);
+	}
+	timeline_copy_free(trace.copy);
+}
+
+static void write_timeline(struct nic *nic)
+{
+	struct trace trace = {.copy = timeline_copy_new()};
+
+	copy_trace(nic, &trace);
+	write_trace(&trace);
+	timeline_copy_free(trace.copy);
 }
 
 void results_write(struct nic *nic)
@@ -111,10 +153,8 @@ void results_write(struct nic *nic)
 		print_timing(nic);
 	else if (timing && *timing)
 		write_timing(nic);
-	struct private_file file;
-
 	if (nic->timing.timeline)
-		write_timeline(nic, &file);
+		write_timeline(nic);
 }
 
 void results_free(struct nic *nic)

@@ -11,8 +11,11 @@ void results_begin(struct nic *);
 /* Prints and writes what they ask for; once.  Its threads have stopped; those of the program may still run. */
 void results_write(struct nic *);
 
-/* Writes the timeline as it is now, and says to `told` where, or that there is none; by the owner of the engine, which it keeps busy. */
-void results_trace(const struct nic *, FILE *told);
+/*
+ * Writes the timeline as it is now, and says to `told` where, or that there is none.  By a thread that has no engine: the owner is asked for
+ * a copy only (timeline_file.h), so the file may take its time.
+ */
+void results_trace(struct nic *, FILE *told);
 
 void results_free(struct nic *);
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "base/report.h"
@@ -17,12 +19,27 @@ struct moment {
 	bool ends;
 };
 
+struct timeline_copy {
+	struct identity self;
+	uint32_t interface;
+	uint64_t recorded, dropped;
+	uint64_t first_ns, first_ticks, last_ns, last_ticks; /* when it was opened, and copied, on both clocks */
+	struct {
+		int thread; /* 0: none */
+		char name[sizeof(((struct timeline_track *)NULL)->name)];
+	} tracks[TIMELINE_TRACKS];
+	size_t count;
+	struct {
+		uint64_t ticket;
+		struct timeline_record record;
+	} entries[TIMELINE_ENTRIES];
+};
+
 struct writer {
-	const struct nic *nic;
+	const struct timeline_copy *copy;
 	FILE *out;
 	struct moment *moments;
 	size_t count;
-	uint64_t recorded, dropped, last_ns, last_ticks;
 };
 
 static const char *const stage_names[] = {
@@ -49,14 +66,13 @@ static bool is_async(const struct timeline_record *record)
  */
 static uint64_t nanoseconds(const struct writer *writer, uint64_t ticks)
 {
-	const struct timeline *timeline = writer->nic->timing.timeline;
-	double rate = writer->last_ns - timeline->opened_at < 2000000
-			      ? timing_ns_per_tick()
-			      : (double)(writer->last_ns - timeline->opened_at) /
-					(double)(writer->last_ticks - timeline->opened_ticks);
-	double ns = rate * (double)(int64_t)(ticks - timeline->opened_ticks);
+	const struct timeline_copy *copy = writer->copy;
+	double rate = copy->last_ns - copy->first_ns < 2000000 ? timing_ns_per_tick()
+							       : (double)(copy->last_ns - copy->first_ns) /
+									 (double)(copy->last_ticks - copy->first_ticks);
+	double ns = rate * (double)(int64_t)(ticks - copy->first_ticks);
 
-	return timeline->opened_at + (uint64_t)(int64_t)ns;
+	return copy->first_ns + (uint64_t)(int64_t)ns;
 }
 
 static void add(struct writer *writer, const struct timeline_record *record, uint64_t ticket, bool ends)
@@ -70,21 +86,14 @@ static void add(struct writer *writer, const struct timeline_record *record, uin
 
 static void collect(struct writer *writer)
 {
-	struct timeline *timeline = writer->nic->timing.timeline;
-	uint64_t next = atomic_load_explicit(&timeline->next, memory_order_acquire);
-	uint64_t first = next > TIMELINE_ENTRIES ? next - TIMELINE_ENTRIES : 0;
-	struct timeline_record record;
+	const struct timeline_copy *copy = writer->copy;
 
-	writer->recorded = next;
-	writer->dropped = first + atomic_load_explicit(&timeline->lost, memory_order_relaxed);
-	for (uint64_t ticket = first; ticket < next; ticket++) {
-		if (!timeline_read(timeline, ticket, &record)) {
-			writer->dropped++;
-			continue;
-		}
-		add(writer, &record, ticket, false);
-		if (is_async(&record))
-			add(writer, &record, ticket, true);
+	for (size_t i = 0; i < copy->count; i++) {
+		const struct timeline_record *record = &copy->entries[i].record;
+
+		add(writer, record, copy->entries[i].ticket, false);
+		if (is_async(record))
+			add(writer, record, copy->entries[i].ticket, true);
 	}
 }
 
@@ -111,10 +120,8 @@ static int compare(const void *a, const void *b)
 
 static void begin_event(const struct writer *writer, const char *phase, const struct moment *moment, uint64_t at)
 {
-	const struct timeline_track *track = &writer->nic->timing.timeline->tracks[moment->record.track];
-
 	fprintf(writer->out, ",\n{\"ph\":\"%s\",\"pid\":%u,\"tid\":%d,\"ts\":%" PRIu64 ".%03u,", phase,
-		writer->nic->self.id.pid, atomic_load_explicit(&track->thread, memory_order_relaxed), at / 1000,
+		writer->copy->self.id.pid, writer->copy->tracks[moment->record.track].thread, at / 1000,
 		(unsigned)(at % 1000));
 }
 
@@ -140,7 +147,7 @@ static void write_async(const struct writer *writer, const struct moment *moment
 {
 	begin_event(writer, moment->ends ? "e" : "b", moment, moment->at);
 	fprintf(writer->out, "\"cat\":\"%s\",\"name\":\"%s\",\"id\":\"%u.%" PRIu64 "\"}", groups[moment->record.stage],
-		stage_names[moment->record.stage], writer->nic->self.id.pid, moment->ticket);
+		stage_names[moment->record.stage], writer->copy->self.id.pid, moment->ticket);
 }
 
 /* A put ends at its PUT_END, all others where they are handled. */
@@ -200,23 +207,19 @@ static void write_name(FILE *out, const char *name)
 
 static void write_names(const struct writer *writer)
 {
-	struct timeline *timeline = writer->nic->timing.timeline;
-	const struct nic *nic = writer->nic;
+	const struct timeline_copy *copy = writer->copy;
 
 	fprintf(writer->out, "{\"ph\":\"M\",\"pid\":%u,\"name\":\"process_name\",\"args\":{\"name\":\"",
-		nic->self.id.pid);
+		copy->self.id.pid);
 	write_name(writer->out, program_invocation_short_name);
-	fprintf(writer->out, " " ID_TEXT "\"}}", ID_PARTS(nic->self.id));
+	fprintf(writer->out, " " ID_TEXT "\"}}", ID_PARTS(copy->self.id));
 	for (uint32_t i = 0; i < TIMELINE_TRACKS; i++) {
-		/* Acquire pairs with the release in find_track(). */
-		int thread = atomic_load_explicit(&timeline->tracks[i].thread, memory_order_acquire);
-
-		if (thread == 0)
+		if (copy->tracks[i].thread == 0)
 			continue;
 		fprintf(writer->out,
 			",\n{\"ph\":\"M\",\"pid\":%u,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"",
-			nic->self.id.pid, thread);
-		write_name(writer->out, timeline->tracks[i].name);
+			copy->self.id.pid, copy->tracks[i].thread);
+		write_name(writer->out, copy->tracks[i].name);
 		fputs("\"}}", writer->out);
 	}
 }
@@ -230,27 +233,88 @@ static int64_t day_ahead(void)
 	return (int64_t)day.tv_sec * 1000000000 + day.tv_nsec - (int64_t)monotonic_ns();
 }
 
-void timeline_write(const struct nic *nic, FILE *out)
+static void write_head(const struct timeline_copy *copy, FILE *out)
 {
-	struct writer writer = {.nic = nic, .out = out};
+	fprintf(out,
+		"{\"otherData\":{\"portals3\":\"%s\",\"nid\":%u,\"pid\":%u,\"interface\":%u,\"day_ahead_ns\":%" PRId64
+		",\"recorded\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"clock\":\"%s\",\"clock_cost_ns\":%.1f},\n",
+		PORTALS_VERSION, copy->self.id.nid, copy->self.id.pid, copy->interface, day_ahead(), copy->recorded,
+		copy->dropped, timing_clock_name(), timing_clock_cost());
+	fputs("\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n", out);
+}
 
-	timing_now(&writer.last_ns, &writer.last_ticks);
+void timeline_copy_write(const struct timeline_copy *copy, FILE *out)
+{
+	struct writer writer = {.copy = copy, .out = out};
+
 	writer.moments = malloc((size_t)2 * TIMELINE_ENTRIES * sizeof(*writer.moments));
 	if (writer.moments) {
 		collect(&writer);
 		qsort(writer.moments, writer.count, sizeof(*writer.moments), compare);
 	} else {
-		report(LOG_WARN, "no memory to write the timeline of interface %u", nic->index);
+		report(LOG_WARN, "no memory to write the timeline of interface %u", copy->interface);
 	}
-	fprintf(out,
-		"{\"otherData\":{\"portals3\":\"%s\",\"nid\":%u,\"pid\":%u,\"interface\":%u,\"day_ahead_ns\":%" PRId64
-		",\"recorded\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"clock\":\"%s\",\"clock_cost_ns\":%.1f},\n",
-		PORTALS_VERSION, nic->self.id.nid, nic->self.id.pid, nic->index, day_ahead(), writer.recorded,
-		writer.dropped, timing_clock_name(), timing_clock_cost());
-	fputs("\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n", out);
+	write_head(copy, out);
 	write_names(&writer);
 	for (size_t i = 0; writer.moments && i < writer.count; i++)
 		write_moment(&writer, &writer.moments[i]);
 	fputs("\n]}\n", out);
 	free(writer.moments);
+}
+
+struct timeline_copy *timeline_copy_new(void)
+{
+	void *memory = mmap(NULL, sizeof(struct timeline_copy), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	return memory;
+}
+
+void timeline_copy_free(struct timeline_copy *copy)
+{
+	if (copy)
+		munmap(copy, sizeof(*copy));
+}
+
+static void copy_entries(struct timeline_copy *copy, struct timeline *timeline)
+{
+	uint64_t next = atomic_load_explicit(&timeline->next, memory_order_acquire);
+	uint64_t first = next > TIMELINE_ENTRIES ? next - TIMELINE_ENTRIES : 0;
+
+	copy->recorded = next;
+	copy->dropped = first + atomic_load_explicit(&timeline->lost, memory_order_relaxed);
+	copy->count = 0;
+	for (uint64_t ticket = first; ticket < next; ticket++) {
+		copy->entries[copy->count].ticket = ticket;
+		if (timeline_read(timeline, ticket, &copy->entries[copy->count].record))
+			copy->count++;
+		else
+			copy->dropped++;
+	}
+}
+
+/* After the entries: a thread has its track before it records. */
+static void copy_tracks(struct timeline_copy *copy, struct timeline *timeline)
+{
+	for (uint32_t i = 0; i < TIMELINE_TRACKS; i++) {
+		/* Acquire pairs with the release in find_track(). */
+		copy->tracks[i].thread = atomic_load_explicit(&timeline->tracks[i].thread, memory_order_acquire);
+		if (copy->tracks[i].thread)
+			memcpy(copy->tracks[i].name, timeline->tracks[i].name, sizeof(copy->tracks[i].name));
+	}
+}
+
+void timeline_copy_fill(struct timeline_copy *copy, const struct nic *nic)
+{
+	struct timeline *timeline = nic->timing.timeline;
+
+	copy->self = nic->self;
+	copy->interface = nic->index;
+	copy->first_ns = timeline->opened_at;
+	copy->first_ticks = timeline->opened_ticks;
+	timing_now(&copy->last_ns, &copy->last_ticks);
+	copy_entries(copy, timeline);
+	copy_tracks(copy, timeline);
 }

@@ -97,16 +97,10 @@ static void show_owners(struct stat_page *page)
 	}
 }
 
-static int write_trace(struct nic *nic, void *told)
-{
-	results_trace(nic, told);
-	return 0;
-}
-
 static void write_text(struct nic *nic, uint32_t wanted, FILE *out)
 {
 	if (wanted % STAT_TEXTS == STAT_TRACE)
-		nic_call(nic, write_trace, out);
+		results_trace(nic, out);
 	else
 		dump_interface(nic, out);
 }

@@ -9,8 +9,11 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "offload/nic.h"
 #include "offload/timeline.h"
+#include "offload/timeline_file.h"
 #include "offload/timing.h"
 
 static struct timeline *timeline;
@@ -197,6 +200,32 @@ static void the_clocks_record_laps_and_messages(void **state)
 	assert_true(first.start == whole.start && first.end == second.start && second.end == whole.end);
 }
 
+/* The engine goes on, or is closed, while a file is written. */
+static void a_copy_is_written_as_it_was_filled(void **state)
+{
+	struct nic *nic = calloc(1, sizeof(*nic));
+	struct timeline_copy *copy = timeline_copy_new();
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_true(nic && copy && out);
+	nic->timing.timeline = timeline;
+	timeline_stage(timeline, PTL_STAGE_MATCH, 1000000, 2000000);
+	timeline_copy_fill(copy, nic);
+	for (uint64_t i = 0; i < TIMELINE_ENTRIES; i++)
+		timeline_stage(timeline, PTL_STAGE_POLL, i, i);
+	free(nic);
+	timeline_copy_write(copy, out);
+	timeline_copy_free(copy);
+	fclose(out);
+	assert_non_null(strstr(text, "\"recorded\":1,\"dropped\":0"));
+	assert_non_null(strstr(text, "\"name\":\"match\""));
+	assert_null(strstr(text, "\"name\":\"poll\""));
+	free(text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_timeline, close_timeline)
 
 int main(void)
@@ -208,6 +237,7 @@ int main(void)
 		TEST(threads_without_a_track_are_counted),
 		TEST(each_timeline_has_tracks_of_its_own),
 		TEST(the_clocks_record_laps_and_messages),
+		TEST(a_copy_is_written_as_it_was_filled),
 	};
 
 	if (!PORTALS_TIMING)
