@@ -192,10 +192,12 @@ static void show_progress(const struct compare_row *row)
 		fprintf(stderr, "\r\033[K%s %llu\r", row ? row->test : "", row ? (unsigned long long)row->size : 0);
 }
 
-static void facts(uint32_t repeat, double turn_ns)
+static void facts(const struct peers *place, uint32_t repeat, double turn_ns)
 {
 	machine_facts();
 	machine_warn_if_busy();
+	output_fact("pinning", "of every candidate: initiator on CPU %d, target on CPU %d", place->cpu[INITIATOR],
+		    place->cpu[TARGET]);
 	output_fact("put latency",
 		    "half a round trip of a ping-pong, both sides waiting in PtlEQWait; get: all of it, and the peers "
 		    "may read memory that both sides map");
@@ -286,16 +288,18 @@ int compare(const struct options *options)
 	double turn_ns = load->row_ms ? load->row_ms * 1e6 / repeat : 1e6 * (load->quick ? QUICK_MS : TURN_MS);
 	struct compare_result *results = calloc(compare_row_count, sizeof(*results));
 	struct samples distances = {0};
+	struct peers place;
 
 	if (!results)
 		fail("no memory for the rows");
+	peers_prepare(&place); /* before it is pinned itself */
 	fflush(stdout); /* or what is forked would print it again */
 	signal(SIGPIPE, SIG_IGN);
 	gauge = gauge_open();
 	start_hogs();
 	start_candidates(options);
 	gauge_pin(gauge);
-	facts(repeat, turn_ns);
+	facts(&place, repeat, turn_ns);
 	size_t count = measure_rows(options, results, repeat, turn_ns);
 	collect_distances(results, count, repeat, &distances);
 	compare_table(results, count, repeat, &distances);

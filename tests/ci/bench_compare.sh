@@ -47,6 +47,7 @@ run "compare without compilers" env PATH=/nonexistent "$ptlbench" "${quick[@]}" 
 has "MPI is named as missing" '^# MPI: missing: cannot be built, mpicc .*no mpicc'
 has "UCX is named as missing" '^# UCX: missing: cannot be built, .*libucx-dev.*no cc'
 has "ours is measured" '^"rate",8,0,"[a-z]+",'
+has "the binding is told" '^# pinning: of every candidate: initiator on CPU [0-9]+, target on CPU [0-9]+'
 has "sleepers are watched" '^# bare: CPU time while others measured: [0-9.]+ %'
 
 # Words that mpicc is not, and a compiler that finds no UCX: what a machine without the packages looks like.
