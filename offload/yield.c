@@ -3,7 +3,8 @@
  * What a yield costs that finds no other thread differs by a factor of three among machines and by more under a hypervisor, so
  * all times here are multiples of it.  It is the least that a yield has taken in this process of those that the kernel
  * says have not changed threads (its count of involuntary switches, which is where a yield counts); it is asked for the
- * first few only, being a system call itself.  A yield that did run another thread contains two changes of threads more.
+ * first few only, being a system call itself, and not again behind one that did run another thread: two processes that pass a
+ * message to and fro on one core have no others.  Such a yield contains two changes of threads more.
  *
  * Processors become slower, too.  So after DOUBT yields in a row that seem to have run another the kernel is asked about one
  * more: if it found none, that is what a yield costs now, until another one costs less.
@@ -73,27 +74,27 @@ bool yield_core(struct yielder *yielder, uint32_t partner)
 {
 	uint64_t after, before, cost, begun = cycle_clock();
 	bool away, doubt = yielder->dear >= DOUBT;
+	bool learns = atomic_load_explicit(&samples, memory_order_relaxed) < SAMPLES;
 
 	if (begun < yielder->spared && is_elsewhere(partner)) {
 		yielder->next = begun + cycles_in(LOOK_NS);
 		return false;
 	}
-	if (unlikely(doubt || atomic_load_explicit(&samples, memory_order_relaxed) < SAMPLES)) {
+	if (unlikely(doubt || (learns && yielder->dear == 0))) {
 		yielder->dear = 0;
 		after = gauge(&away, doubt);
-		yielder->spared = after + SPARE * (after - begun);
 		cost = atomic_load_explicit(&least, memory_order_relaxed);
-		if (cost == UINT64_MAX)
-			return away;
 	} else {
 		after = timed_yield(&before);
-		yielder->spared = after + SPARE * (after - begun);
 		cost = atomic_load_explicit(&least, memory_order_relaxed);
-		away = after - before > QUICK * cost;
-		if (after - before < cost)
+		away = cost == UINT64_MAX || after - before > QUICK * cost;
+		if (!away && after - before < cost)
 			atomic_store_explicit(&least, after - before, memory_order_relaxed);
 	}
+	yielder->spared = after + SPARE * (after - begun);
 	yielder->dear = away ? (uint16_t)(yielder->dear + 1) : 0;
+	if (unlikely(cost == UINT64_MAX))
+		return away;
 	uint64_t interval = UINT64_C(2) * yielder->interval;
 
 	if (interval < SOON * cost || away)

@@ -15,7 +15,7 @@
 /* A machine whose yields cost what the test says. */
 static uint64_t bare_ns, others_ns;
 static long switched;
-static unsigned yields;
+static unsigned yields, asked;
 static uint32_t partner; /* where it was seen; 0: not known */
 
 int __wrap_sched_yield(void);
@@ -41,6 +41,7 @@ int __wrap_sched_yield(void)
 int __wrap_getrusage(int who, struct rusage *usage)
 {
 	(void)who;
+	asked++;
 	memset(usage, 0, sizeof(*usage));
 	usage->ru_nivcsw = switched;
 	return 0;
@@ -75,6 +76,19 @@ static void yields_that_find_nobody_become_rare_whatever_they_cost(void **state)
 	others_ns = 0;
 	bare_ns = 1000;
 	assert_yields_become_rare(&yielder);
+}
+
+/* Two processes that pass a message to and fro on one core: to ask costs as much as the yield. */
+static void the_kernel_is_asked_rarely_while_each_yield_runs_another_thread(void **state)
+{
+	struct yielder yielder = {0};
+
+	(void)state;
+	bare_ns = 500;
+	others_ns = 500;
+	asked = 0;
+	assert_int_equal(poll_for(&yielder, 1024), 1024);
+	assert_in_range(asked, 1, 1024 / 16);
 }
 
 static void the_price_of_a_yield_is_learnt_beside_others_too(void **state)
@@ -152,6 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		/* In this order: what is learnt is the process's, and becomes less sooner than more. */
+		cmocka_unit_test(the_kernel_is_asked_rarely_while_each_yield_runs_another_thread),
 		cmocka_unit_test(the_price_of_a_yield_is_learnt_beside_others_too),
 		cmocka_unit_test(yields_that_find_nobody_become_rare_whatever_they_cost),
 		cmocka_unit_test(whoever_runs_others_yields_soon_again),
