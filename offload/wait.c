@@ -231,8 +231,8 @@ static int wait_inside(struct nic *nic, struct waiter *waiter, ptl_event_t *even
 			return -ESHUTDOWN;
 		bool away = false;
 
-		enum driven driven = drive_once(nic, waiter, waiter->count == 1 ? waiter->queues[0] : NULL,
-						waiter->generations[0], event);
+		/* Of several queues the first: one event is handed over at a time. */
+		enum driven driven = drive_once(nic, waiter, waiter->queues[0], waiter->generations[0], event);
 
 		switch (driven) {
 		case DRIVEN_TO_EVENT:
