@@ -1016,10 +1016,33 @@ static void the_engine_is_told_where_its_partner_polls(void **state)
 	assert_int_equal(seen_at, 0);
 }
 
+static void a_partner_that_polls_on_this_cpu_is_noticed(void **state)
+{
+	cpu_set_t before, one;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_ZERO(&one);
+	CPU_SET((unsigned)sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	node_note_places(&nodes[RECEIVER]);
+	assert_false(nodes[RECEIVER].beside_partner); /* it has none yet */
+	assert_int_equal(send_message(0, 0, 8), 0);
+	assert_int_equal(consume_all(), 1);
+	atomic_store(&nodes[0].segment->place, (uint32_t)sched_getcpu() + 1);
+	node_note_places(&nodes[RECEIVER]);
+	assert_true(nodes[RECEIVER].beside_partner);
+	atomic_store(&nodes[0].segment->place, 77);
+	node_note_places(&nodes[RECEIVER]);
+	assert_false(nodes[RECEIVER].beside_partner);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_engine_is_told_where_its_partner_polls),
+		TEST(a_partner_that_polls_on_this_cpu_is_noticed),
 		TEST(records_and_slabs_of_two_senders_arrive_whole_and_in_order),
 		TEST(the_same_through_a_full_queue),
 		TEST(a_full_queue_says_so_and_goes_on_when_there_is_room),

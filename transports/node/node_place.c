@@ -28,11 +28,12 @@ static void publish(struct node *node, uint32_t place)
 void node_note_places(struct node *node)
 {
 	const struct node_peer *partner = node->partner;
-	uint32_t there = 0;
+	uint32_t here = (uint32_t)sched_getcpu() + 1, there = 0;
 
-	publish(node, (uint32_t)sched_getcpu() + 1);
+	publish(node, here);
 	if (partner && partner->segment)
 		there = atomic_load_explicit(&partner->segment->place, memory_order_relaxed);
+	node->beside_partner = there == here;
 	if (likely(there == node->partner_place))
 		return;
 	node->partner_place = there;
