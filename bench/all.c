@@ -36,8 +36,9 @@ struct record {
 	struct machine_load begin, end;
 	char began[32]; /* UTC */
 	struct child_end child;
-	char reason[256]; /* "": it has ended well */
-	bool whole;       /* what it printed is JSON */
+	char reason[256];   /* "": it has ended well */
+	char emulated[256]; /* what it says of that, or "" */
+	bool whole;         /* what it printed is JSON */
 };
 
 enum {
@@ -196,6 +197,7 @@ static void run(const struct job *job, struct record *record)
 	machine_load(&record->end);
 	struct json *json = json_parse(record->child.out);
 	record->whole = json != NULL;
+	snprintf(record->emulated, sizeof(record->emulated), "%s", json_text(json_member(json, "notes"), "emulated"));
 	json_free(json);
 	find_reason(record);
 }
@@ -247,6 +249,7 @@ static void write_record(const struct job *job, const struct record *record, con
 	write_number(file, "stolen_percent", stolen_percent(record), "\n  },\n");
 	fprintf(file, "  \"status\": %d,\n", record->child.status);
 	write_text(file, "reason", record->reason);
+	write_text(file, "emulated", record->emulated);
 	fprintf(file, "  \"result\": %s\n}\n", record->whole ? record->child.out : "null");
 	if (fclose(file))
 		fail("cannot write %s: %s", path, strerror(errno));

@@ -8,6 +8,7 @@
 #include "agree.h"
 #include "clocked.h"
 #include "compare.h"
+#include "emulated.h"
 #include "fail.h"
 #include "histogram.h"
 #include "job.h"
@@ -147,6 +148,7 @@ static void open_results(const struct bench_test *test, const struct options *op
 	if (options->plot)
 		output_keep(&drawn);
 	output_open(options->format, test->name);
+	emulated_mark(options);
 }
 
 static void close_results(const struct bench_test *test, const struct options *options)

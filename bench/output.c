@@ -19,6 +19,8 @@ static struct {
 	const struct column *columns;
 	size_t count;
 	struct table *kept;
+	char emulated[64];     /* parts, for rows; "": none */
+	char emulated_as[256]; /* with their names, for the note */
 } out;
 
 /* Starts the next element of the current JSON object or array. */
@@ -86,6 +88,19 @@ void output_note(const char *name, const char *format, ...)
 	go_to(SECTION_NOTES);
 	print_pair(name, format, arguments);
 	va_end(arguments);
+}
+
+void output_emulated(const char *part, const char *name)
+{
+	char fact[64];
+
+	snprintf(fact, sizeof(fact), "emulated %s", part);
+	output_fact(fact, "%s", name);
+	size_t used = strlen(out.emulated), used_as = strlen(out.emulated_as);
+
+	snprintf(out.emulated + used, sizeof(out.emulated) - used, "%s%s", used ? ", " : "", part);
+	snprintf(out.emulated_as + used_as, sizeof(out.emulated_as) - used_as, "%s%s (%s)", used ? ", " : "", part,
+		 name);
 }
 
 static void print_line(const char *line, bool first)
@@ -164,6 +179,8 @@ static void print_titles(void)
 			printf("| %s ", out.columns[i].title);
 		else if (out.columns[i].title)
 			print_field(i, out.columns[i].title, true);
+	if (out.format == FORMAT_CSV && *out.emulated)
+		printf(",emulated");
 	if (out.format == FORMAT_MARKDOWN)
 		print_rule();
 	putchar('\n');
@@ -296,6 +313,10 @@ void output_row(const union cell *cells)
 		print_cell[out.format](i, cells[i]);
 	if (out.format == FORMAT_JSON)
 		close_objects(out.columns[out.count - 1].key);
+	if (*out.emulated && out.format == FORMAT_JSON)
+		printf(", \"emulated\": \"%s\"", out.emulated);
+	if (*out.emulated && out.format == FORMAT_CSV)
+		printf(",\"%s\"", out.emulated);
 	printf("%s", out.format == FORMAT_JSON ? "}" : out.format == FORMAT_MARKDOWN ? "|\n" : "\n");
 	fflush(stdout);
 }
@@ -303,6 +324,8 @@ void output_row(const union cell *cells)
 void output_close(void)
 {
 	go_to(SECTION_NOTES);
+	if (*out.emulated)
+		output_note("emulated", "%s: these are not figures of hardware", out.emulated_as);
 	if (out.format == FORMAT_JSON)
 		printf("\n  }\n}\n");
 	fflush(stdout);

@@ -28,6 +28,12 @@ void output_open(enum output_format format, const char *test);
 void output_fact(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void output_note(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * What is printed is that of an emulated `part` ("network"), which is `name`: a fact, "emulated" in each row of CSV and JSON, and a
+ * note.  Before output_table().
+ */
+void output_emulated(const char *part, const char *name);
+
 /* Lines of text that belong together, after the table; in JSON an array of strings. */
 void output_block(const char *name, const char *lines);
 

@@ -81,13 +81,14 @@ static void load_row(struct table *table, const struct result *result)
 	cells[5].number = json_number(load, "others_cpu_percent");
 	cells[6].number = json_number(load, "stolen_percent");
 	table_set_text(&cells[7], *result->reason ? result->reason : "ok");
+	table_set_text(&cells[8], result->emulated);
 }
 
 static void write_load(FILE *out, const struct results *results)
 {
 	static const char *const titles[] = {
-		"test",  "transport", "seconds", "load average, begin", "end", "others, % CPU", "taken by the host, %",
-		"result"};
+		"test",   "transport", "seconds", "load average, begin", "end", "others, % CPU", "taken by the host, %",
+		"result", "emulated"};
 	struct table table = {0};
 	size_t failed = 0;
 

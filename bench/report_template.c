@@ -224,7 +224,7 @@ static void write_paragraph(struct page *page, const char *text)
 	fprintf(page->out, "</p>\n");
 }
 
-/* The command of a result, and why there are no figures if there are none. */
+/* The command of a result, why there are no figures if there are none, and what they are of if it is no hardware. */
 static void write_command(FILE *out, const struct result *result)
 {
 	fprintf(out, "<p class=\"command\"><code>");
@@ -233,6 +233,11 @@ static void write_command(FILE *out, const struct result *result)
 	if (*result->reason) {
 		fprintf(out, " <strong>failed: ");
 		html_text(out, result->reason);
+		fprintf(out, "</strong>");
+	}
+	if (*result->emulated) {
+		fprintf(out, " <strong>emulated: ");
+		html_text(out, result->emulated);
 		fprintf(out, "</strong>");
 	}
 	fprintf(out, "</p>\n");

@@ -42,6 +42,7 @@ static void add_result(struct results *results, struct json *json)
 		.transport = json_text(json, "transport"),
 		.command = json_text(json, "command"),
 		.reason = json_text(json, "reason"),
+		.emulated = json_text(json, "emulated"),
 	};
 	table_read(&result->table, json_member(json_member(json, "result"), "rows"));
 }

@@ -9,6 +9,7 @@
 struct result {
 	struct json *json; /* the whole file */
 	const char *name, *transport, *command, *reason;
+	const char *emulated; /* which parts of the machine; "": none */
 	struct table table;
 };
 

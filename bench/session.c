@@ -9,6 +9,7 @@
 
 #include "base/arch.h"
 #include "common.h"
+#include "emulated.h"
 #include "fail.h"
 #include "job.h"
 #include "output.h"
@@ -323,4 +324,7 @@ void session_facts(const struct session *session)
 	for (const char *line = session->info; *line; line += strcspn(line, "\n"), line += *line == '\n')
 		if (sscanf(line, "%63[^:\n]: %255[^\n]", name, value) == 2)
 			output_fact(name, "%s", value);
+	if (info_line(session->info, "transport ofi", value, sizeof(value)) &&
+	    info_line(session->info, "interface", name, sizeof(name)))
+		emulated_mark_interface(value, name);
 }

@@ -105,7 +105,19 @@ def check_all(ptlbench, folder):
     assert len(page.pictures) >= 3, f"{len(page.pictures)} pictures"
     assert "first contact, to its ACK" in text and "198.63" in text, "ours and theirs are not there"
     assert "Not measured in this run" in text, "what was left out is not told"
+    assert "emulated: " not in text or json.loads((out / "logp.node.json").read_text())["emulated"], "marked as emulated"
     return out
+
+
+def check_emulated(ptlbench, out):
+    """Figures of an emulated device, as they come from a guest with one, are marked on the page."""
+    path = out / "logp.node.json"
+    document = json.loads(path.read_text())
+    document["emulated"] = "network (rxe0)"
+    path.write_text(json.dumps(document))
+    run(ptlbench, "report", out)
+    _, text = read_page(out / "index.html")
+    assert "emulated: network (rxe0)" in text, "not marked as emulated"
 
 
 def check_failure(ptlbench, folder):
@@ -178,6 +190,7 @@ def main(ptlbench):
         check_refusals(ptlbench, folder)
         out = check_all(ptlbench, folder)
         load_in_browser(out / "index.html")
+        check_emulated(ptlbench, out)
         check_failure(ptlbench, folder)
         check_pictures(ptlbench, folder)
 
