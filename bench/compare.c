@@ -293,7 +293,7 @@ int compare(const struct options *options)
 	if (!results)
 		fail("no memory for the rows");
 	peers_prepare(&place); /* before it is pinned itself */
-	fflush(stdout); /* or what is forked would print it again */
+	fflush(stdout);        /* or what is forked would print it again */
 	signal(SIGPIPE, SIG_IGN);
 	gauge = gauge_open();
 	start_hogs();
