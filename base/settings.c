@@ -186,7 +186,7 @@ static bool parse_timing(const struct setting *setting, const char *text, const 
 {
 	uint64_t on = 0;
 
-	if (names_file(text) || strcmp(text, "print") == 0)
+	if (names_file(text) || strcmp(text, "print") == 0 || strcmp(text, "batches") == 0)
 		return (*timing = keep_string(setting, text)) != NULL;
 	*timing = find_word(flags, text, &on) && on ? "" : NULL;
 	return find_word(flags, text, &on);

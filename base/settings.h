@@ -81,7 +81,8 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	  "refuse transports that cannot prove a peer's user id; makes auto mean node")                                \
 	X(timing, "PTL_NIC_TIMING", timing, "no",                                                                      \
 	  "measure the stages of every message from the start: yes, no; print (the table goes to p3_out when the "     \
-	  "interface ends), or a file's name with a / or ending in .json (it goes to FILE.<nid>.<pid>.json)")          \
+	  "interface ends); batches (the same, without the clock in the NIC's stages); or a file's name with a / or "  \
+	  "ending in .json (it goes to FILE.<nid>.<pid>.json)")                                                        \
 	X(timeline, "PTL_TRACE", string, "",                                                                           \
 	  "file for what an interface did when, for Perfetto: FILE.<nid>.<pid>.json, written when the interface "      \
 	  "ends")                                                                                                      \

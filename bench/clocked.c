@@ -20,7 +20,8 @@ static const struct {
 	{"bidirectional-bandwidth",
 	 "posting a window, taking the PUT_ENDs of the other side's, and an empty put each way"},
 	{"initiator-timing", "each call of an iteration alone, and one reading of the clock with each"},
-	{"nic-timing", "laps of the NIC's stage clocks: each has one reading in it, whose cost is in the column clock"},
+	{"nic-timing", "laps of the NIC's stage clocks: each has one reading in it, whose cost is in the column clock; "
+		       "in batches: without"},
 	{"logp", "RTT/2: a round trip, halved; o_s, o_r: bursts of 8 calls, with one reading a burst; g: a window by "
 		 "its messages"},
 	{"operations", "16 calls of a kind between two readings; PtlNIInit, PtlNIFini and first contact each alone"},

@@ -106,10 +106,9 @@ static void serve_usage(struct session *session, const struct run *run)
 	control_send(&session->peers, &usage, sizeof(usage));
 }
 
-static void serve_timing_on(struct session *session, const struct run *run)
+static void switch_timing_on(struct session *session, const struct run *run)
 {
-	(void)run;
-	PTL(PtlNicTimingSet(session->ni, 1));
+	PTL(PtlNicTimingSet(session->ni, run->stages_in_batches ? PTL_NIC_TIMING_BATCHES : PTL_NIC_TIMING_ON));
 }
 
 static void serve_timing_off(struct session *session, const struct run *run)
@@ -126,7 +125,7 @@ void measure_serve(struct session *session)
 	static void (*const serve[ORDER_END])(struct session *, const struct run *) = {
 		[ORDER_RUN] = serve_run,
 		[ORDER_USAGE] = serve_usage,
-		[ORDER_TIMING_ON] = serve_timing_on,
+		[ORDER_TIMING_ON] = switch_timing_on,
 		[ORDER_TIMING_OFF] = serve_timing_off,
 	};
 	struct order order;
@@ -322,8 +321,8 @@ void measure_note_drivers(struct session *session, const struct usage before[2])
 
 void measure_nic_timing(struct session *session, const struct run *run, struct stage_times times[2])
 {
-	give_order(session, (struct order){.kind = ORDER_TIMING_ON});
-	PTL(PtlNicTimingSet(session->ni, 1));
+	give_order(session, (struct order){.kind = ORDER_TIMING_ON, .run = *run});
+	switch_timing_on(session, run);
 	measure_run(session, run, NULL);
 	stage_times_take(session->ni, &times[INITIATOR]);
 	give_order(session, (struct order){.kind = ORDER_TIMING_OFF});

@@ -68,6 +68,7 @@ struct run {
 	uint32_t depth;    /* match entries in front of the one that matches, or unexpected messages */
 	uint32_t variant;  /* what else the exchange wants to know */
 	uint32_t lead, batch, batches;
+	bool stages_in_batches; /* how measure_nic_timing() has them timed */
 };
 
 /*

@@ -75,7 +75,8 @@ typedef struct {
 	uint64_t count;
 	double total, mean, p50, p99, min, max;
 	double trimmed_mean; /* of the middle eight tenths: a preemption is not in it */
-	double clock; /* what of the mean is the instrument: reading the clock, and recording the stage before; not PTL_TRACE */
+	double clock; /* what of the mean is the instrument: reading the clock, and recording the stage before; not PTL_TRACE.  In
+			 batches, counting the stages */
 } ptl_stage_times_t;
 
 /* Stages are added behind the last, and members at the end: see PtlNicTimingRead. */
@@ -85,6 +86,8 @@ typedef struct {
 	uint64_t entries_walked; /* match entries looked at for them */
 	double clock_cost; /* nanoseconds of a reading of the clock: one in each stage, and in MESSAGE one for each of its stages */
 	const char *clock; /* "rdtsc", "cntvct_el0" or "clock_gettime" */
+	uint64_t
+		messages_in_batches; /* PTL_NIC_TIMING_BATCHES: of so many messages the stages are means; otherwise 0 */
 } ptl_nic_timing_t;
 
 /* Always on, since PtlNIInit.  Members are added at the end. */
@@ -108,11 +111,22 @@ typedef struct {
 	uint64_t bytes_exposed; /* announced, and fetched by the target, or with its help */
 } ptl_nic_counters_t;
 
+/* For PtlNicTimingSet. */
+#define PTL_NIC_TIMING_OFF     0
+#define PTL_NIC_TIMING_ON      1 /* as is any value that is none of these */
+#define PTL_NIC_TIMING_BATCHES 2
 /*
- * Switches the stage clocks on (1) or off (0); off costs one predicted branch a message.  Switching on resets.  PTL_NO_SPACE: no
+ * Switches the stage clocks on or off; off costs one predicted branch a message.  Switching on resets.  PTL_NO_SPACE: no
  * memory for their histograms; they are off.
+ *
+ * On, the clock is read after each stage, and what a reading takes is in the stage: of one of 10 to 40 ns much is the clock.  In
+ * batches, the clock is read at the beginning of a message and after some of its NIC stages, each time after a number of them that
+ * is drawn by lot.  The NIC stages are then differences of means of such batches (of their middle eight tenths), out of
+ * which the readings cancel, and MESSAGE is their sum.  They have no p50, p99, min and max (0), may be a little below 0
+ * where they take next to nothing, and come from a few hundred messages at least; 16 kinds of messages (the same stages in the same
+ * order) of at most 16 stages are told apart, others are not counted.  While PTL_TRACE records, batches mean the same as on.
  */
-int PtlNicTimingSet(ptl_handle_ni_t ni, int on);
+int PtlNicTimingSet(ptl_handle_ni_t ni, int how);
 /*
  * Reads the stage times so far into a structure of `size` bytes that begins with so many `stages` of `stage_size` bytes each:
  * the program's ptl_nic_timing_t, which may have fewer or more members and stages than the library's.  What the library does

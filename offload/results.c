@@ -20,6 +20,18 @@ static bool wants_timeline(const struct nic *nic)
 	return PORTALS_TIMING;
 }
 
+static bool is_word(const char *timing, const char *word)
+{
+	return timing && strcmp(timing, word) == 0;
+}
+
+static int wanted_clocks(const struct nic *nic)
+{
+	int how = nic->settings->timing || nic->timing.timeline ? PTL_NIC_TIMING_ON : PTL_NIC_TIMING_OFF;
+
+	return is_word(nic->settings->timing, "batches") ? PTL_NIC_TIMING_BATCHES : how;
+}
+
 void results_begin(struct nic *nic)
 {
 	uint64_t ns, ticks;
@@ -27,7 +39,7 @@ void results_begin(struct nic *nic)
 	timing_now(&ns, &ticks);
 	if (wants_timeline(nic) && !(nic->timing.timeline = timeline_open(ns, ticks)))
 		report(LOG_WARN, "PTL_TRACE is ignored: no memory for the timeline of interface %u", nic->index);
-	if (timing_set(&nic->timing, nic->settings->timing || nic->timing.timeline))
+	if (timing_set(&nic->timing, wanted_clocks(nic)))
 		report(LOG_WARN, "no memory for the stage clocks of interface %u", nic->index);
 	nic->results_due = true;
 }
@@ -149,7 +161,7 @@ void results_write(struct nic *nic)
 
 	if (!atomic_exchange_explicit(&nic->results_due, false, memory_order_relaxed))
 		return;
-	if (timing && strcmp(timing, "print") == 0)
+	if (is_word(timing, "print") || is_word(timing, "batches"))
 		print_timing(nic);
 	else if (timing && *timing)
 		write_timing(nic);

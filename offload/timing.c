@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "offload/batches.h"
 #include "offload/timeline.h"
 
 static struct {
 	pthread_once_t once;
-	double ns_per_tick, cost, lap;
-} clock_facts = {PTHREAD_ONCE_INIT, 1, 0, 0};
+	double ns_per_tick, cost, lap, batched_lap;
+} clock_facts = {PTHREAD_ONCE_INIT, 1, 0, 0, 0};
 
 /* Both clocks at one instant: the tightest of a few tries, because the thread may be preempted between the readings. */
 void timing_now(uint64_t *ns, uint64_t *ticks)
@@ -131,9 +132,30 @@ void timing_record_span(struct timing *timing, ptl_stage_t stage, uint64_t start
 		timeline_stage(timing->timeline, stage, start, end);
 }
 
-/* Recording is inside the next lap, see lap_cost(). */
+/* NULL: laps are timed one by one. */
+static inline struct batches *batches_of(const struct timing *timing)
+{
+	return unlikely(atomic_load_explicit(&timing->in_batches, memory_order_relaxed))
+		       ? atomic_load_explicit(&timing->batches, memory_order_relaxed)
+		       : NULL;
+}
+
+void timing_record_begin(struct timing *timing)
+{
+	struct batches *batches = batches_of(timing);
+
+	timing->started = timing->lap = batches ? batches_begin(batches) : cycle_clock();
+}
+
+/* Recording is inside the next lap, see ticks_of_a_lap(). */
 void timing_record_lap(struct timing *timing, ptl_stage_t stage)
 {
+	struct batches *batches = batches_of(timing);
+
+	if (batches) {
+		batches_lap(batches, stage);
+		return;
+	}
 	uint64_t now = cycle_clock();
 
 	record(timing, stage, now - timing->lap, true);
@@ -145,8 +167,12 @@ void timing_record_lap(struct timing *timing, ptl_stage_t stage)
 void timing_record_message(struct timing *timing)
 {
 	uint64_t outside = atomic_load_explicit(&timing->outside, memory_order_relaxed);
+	struct batches *batches = batches_of(timing);
 
-	record(timing, PTL_STAGE_MESSAGE, timing->lap - timing->started + outside, true);
+	if (batches)
+		batches_keep(batches);
+	else
+		record(timing, PTL_STAGE_MESSAGE, timing->lap - timing->started + outside, true);
 	if (timing->timeline)
 		timeline_stage(timing->timeline, PTL_STAGE_MESSAGE, timing->started, timing->lap);
 	atomic_store_explicit(&timing->outside, 0, memory_order_relaxed);
@@ -178,6 +204,35 @@ static double ticks_of_a_lap(void)
 	return quickest == UINT64_MAX ? ticks_of_a_reading() : (double)quickest / LAPS;
 }
 
+/* A lap at whose end no clock is read. */
+static double ticks_of_a_batched_lap(void)
+{
+	enum { MESSAGES = 64 };
+	struct timing *timing = calloc(1, sizeof(*timing));
+	struct batches *batches = calloc(1, sizeof(*batches));
+	uint64_t quickest = UINT64_MAX;
+
+	if (timing && batches) {
+		atomic_store_explicit(&timing->batches, batches, memory_order_relaxed);
+		atomic_store_explicit(&timing->in_batches, true, memory_order_relaxed);
+		for (int message = 0; message < MESSAGES; message++) {
+			timing_record_begin(timing);
+			uint64_t begin = cycle_clock();
+
+			for (int lap = 0; lap < BATCH_LAPS; lap++)
+				timing_record_lap(timing, PTL_STAGE_MATCH);
+			begin = cycle_clock() - begin;
+			if (begin < quickest)
+				quickest = begin;
+		}
+	}
+	free(batches);
+	free(timing);
+	double laps = (double)quickest - ticks_of_a_reading();
+
+	return quickest == UINT64_MAX || laps < 0 ? 0 : laps / BATCH_LAPS;
+}
+
 /* Compares the cycle clock with the system's over 2 ms: an error of some 20 ns at both ends, a few 0.001 %. */
 static void calibrate(void)
 {
@@ -190,6 +245,7 @@ static void calibrate(void)
 	clock_facts.ns_per_tick = (double)(ns_end - ns) / (double)(ticks_end - ticks);
 	clock_facts.cost = ticks_of_a_reading() * clock_facts.ns_per_tick;
 	clock_facts.lap = ticks_of_a_lap() * clock_facts.ns_per_tick;
+	clock_facts.batched_lap = ticks_of_a_batched_lap() * clock_facts.ns_per_tick;
 }
 
 static void forget_stage(struct timing *timing, struct timing_histograms *histograms, unsigned stage)
@@ -205,11 +261,29 @@ static void forget_stage(struct timing *timing, struct timing_histograms *histog
 		atomic_store_explicit(&histograms->buckets[stage][i], 0, memory_order_relaxed);
 }
 
-int timing_set(struct timing *timing, bool on)
+/* A timeline needs each lap's end. */
+static int set_batches(struct timing *timing, bool wanted)
+{
+	struct batches *batches = atomic_load_explicit(&timing->batches, memory_order_relaxed);
+	bool possible = wanted && !timing->timeline;
+
+	if (possible && !batches && !(batches = calloc(1, sizeof(*batches))))
+		return -ENOMEM;
+	if (batches)
+		batches_forget(batches);
+	/* Release pairs with the acquire in read_batches(). */
+	atomic_store_explicit(&timing->batches, batches, memory_order_release);
+	atomic_store_explicit(&timing->in_batches, possible, memory_order_relaxed);
+	return 0;
+}
+
+int timing_set(struct timing *timing, int how)
 {
 	atomic_store_explicit(&timing->on, false, memory_order_relaxed);
-	if (!on)
+	if (how == PTL_NIC_TIMING_OFF)
 		return 0;
+	if (set_batches(timing, how == PTL_NIC_TIMING_BATCHES))
+		return -ENOMEM;
 	struct timing_histograms *histograms = atomic_load_explicit(&timing->histograms, memory_order_relaxed);
 
 	if (!histograms && !(histograms = calloc(1, sizeof(*histograms))))
@@ -230,6 +304,7 @@ int timing_set(struct timing *timing, bool on)
 void timing_free(struct timing *timing)
 {
 	free(atomic_load_explicit(&timing->histograms, memory_order_relaxed));
+	free(atomic_load_explicit(&timing->batches, memory_order_relaxed));
 }
 
 static double percentile(const struct timing *timing, unsigned stage, uint64_t count, double part)
@@ -301,14 +376,21 @@ static void read_stage(const struct timing *timing, unsigned stage, ptl_stage_ti
 	times->max = ns * (double)atomic_load_explicit(&clock->greatest, memory_order_relaxed);
 }
 
-/* What comes after another lap of its message has the recording of that one in it. */
-static bool follows_a_lap(unsigned stage)
+static bool is_lap(unsigned stage)
 {
-	return stage_names[stage].group == PTL_STAGE_NIC && stage != PTL_STAGE_OWN && stage != PTL_STAGE_INSPECT &&
-	       stage != PTL_STAGE_RELEASE;
+	return stage_names[stage].group == PTL_STAGE_NIC && stage != PTL_STAGE_OWN && stage != PTL_STAGE_RELEASE;
 }
 
-static void share_clock(ptl_nic_timing_t *out)
+/* What a stage has of the instrument.  What comes after another lap of its message has the recording of that one in it. */
+static double clock_of(const struct timing *timing, unsigned stage)
+{
+	if (atomic_load_explicit(&timing->in_batches, memory_order_relaxed) &&
+	    stage_names[stage].group == PTL_STAGE_NIC)
+		return is_lap(stage) ? clock_facts.batched_lap : 0;
+	return is_lap(stage) && stage != PTL_STAGE_INSPECT ? clock_facts.lap : clock_facts.cost;
+}
+
+static void share_clock(const struct timing *timing, ptl_nic_timing_t *out)
 {
 	ptl_stage_times_t *message = &out->stage[PTL_STAGE_MESSAGE];
 	double sum = 0;
@@ -318,12 +400,47 @@ static void share_clock(ptl_nic_timing_t *out)
 		ptl_stage_times_t *times = &out->stage[stage];
 
 		if (times->count)
-			times->clock = follows_a_lap(stage) ? clock_facts.lap : clock_facts.cost;
+			times->clock = clock_of(timing, stage);
 		if (times->group == PTL_STAGE_NIC)
 			sum += times->clock * (double)times->count;
 	}
 	if (message->count)
 		message->clock = sum / (double)message->count;
+}
+
+/* Single messages have no stages here, only their means. */
+static void set_mean(ptl_stage_times_t *times, uint64_t count, double total)
+{
+	times->count = count;
+	times->total = total;
+	times->mean = times->trimmed_mean = count ? total / (double)count : 0;
+	times->p50 = times->p99 = times->min = times->max = 0;
+}
+
+static void read_batches(const struct timing *timing, ptl_nic_timing_t *out)
+{
+	/* Acquire pairs with the release in set_batches(). */
+	const struct batches *batches = atomic_load_explicit(&timing->batches, memory_order_acquire);
+	struct batch_sums sums;
+	double total = 0;
+
+	if (!batches || !atomic_load_explicit(&timing->in_batches, memory_order_relaxed))
+		return;
+	batches_read(batches, &sums);
+	for (unsigned stage = 0; stage < PTL_STAGE_COUNT; stage++) {
+		ptl_stage_times_t *times = &out->stage[stage];
+
+		if (times->group != PTL_STAGE_NIC)
+			continue;
+		if (is_lap(stage))
+			set_mean(times, sums.count[stage], timing_ns_per_tick() * sums.ticks[stage]);
+		else /* between two readings of its own, one of which is in it */
+			set_mean(times, times->count,
+				 (double)times->count * (times->trimmed_mean - timing_clock_cost()));
+		total += times->total;
+	}
+	set_mean(&out->stage[PTL_STAGE_MESSAGE], sums.messages, total);
+	out->messages_in_batches = sums.messages;
 }
 
 void timing_read(const struct timing *timing, ptl_nic_timing_t *out)
@@ -334,68 +451,9 @@ void timing_read(const struct timing *timing, ptl_nic_timing_t *out)
 		out->stage[stage].group = stage_names[stage].group;
 		read_stage(timing, stage, &out->stage[stage]);
 	}
-	share_clock(out);
+	read_batches(timing, out);
+	share_clock(timing, out);
 	out->messages = atomic_load_explicit(&timing->messages, memory_order_relaxed);
 	out->entries_walked = atomic_load_explicit(&timing->walked, memory_order_relaxed);
 	out->clock = timing_clock_name();
-}
-
-static const char *const groups[] = {"host", "NIC", "", "between", "transport"};
-
-static void print_stage(const ptl_stage_times_t *stage, double whole, FILE *out)
-{
-	if (stage->count == 0)
-		return;
-	fprintf(out, "  %-9s %-18s %10llu %9.1f %9.1f %9.1f %9.1f %6.1f", groups[stage->group], stage->name,
-		(unsigned long long)stage->count, stage->mean, stage->trimmed_mean, stage->p50, stage->p99,
-		stage->clock);
-	if ((stage->group == PTL_STAGE_NIC || stage->group == PTL_STAGE_TOTAL) && whole > 0)
-		fprintf(out, " %6.1f %%", 100 * stage->total / whole);
-	fputc('\n', out);
-}
-
-void timing_print(const ptl_nic_timing_t *timing, FILE *out)
-{
-	double whole = timing->stage[PTL_STAGE_MESSAGE].total;
-
-	if (!PORTALS_TIMING) {
-		fputs("  the stage clocks are not compiled in (build option `timing`)\n", out);
-		return;
-	}
-
-	fprintf(out, "  %-9s %-18s %10s %9s %9s %9s %9s %6s %8s\n", "who", "stage (ns)", "count", "mean", "trimmed",
-		"p50", "p99", "clock", "share");
-	for (unsigned stage = 0; stage < PTL_STAGE_COUNT; stage++)
-		print_stage(&timing->stage[stage], whole, out);
-	fprintf(out,
-		"  clock: %s, %.1f ns a reading, of each stage in column clock with what recording costs; match "
-		"entries walked: "
-		"%.2f a message\n",
-		timing->clock, timing->clock_cost,
-		timing->messages ? (double)timing->entries_walked / (double)timing->messages : 0.0);
-}
-
-void timing_write(const ptl_nic_timing_t *timing, FILE *out)
-{
-	const char *separator = "";
-
-	fprintf(out, " \"clock\": \"%s\", \"clock_cost_ns\": %.1f, \"messages\": %llu, \"entries_walked\": %llu,\n",
-		timing->clock, timing->clock_cost, (unsigned long long)timing->messages,
-		(unsigned long long)timing->entries_walked);
-	fputs(" \"stages\": [", out);
-	for (unsigned i = 0; i < PTL_STAGE_COUNT; i++) {
-		const ptl_stage_times_t *stage = &timing->stage[i];
-
-		if (stage->count == 0)
-			continue;
-		fprintf(out,
-			"%s\n  {\"stage\": \"%s\", \"who\": \"%s\", \"count\": %llu, \"total_ns\": %.0f, \"mean_ns\": "
-			"%.1f, \"trimmed_mean_ns\": %.1f, \"p50_ns\": %.1f, \"p99_ns\": %.1f, \"min_ns\": %.1f, "
-			"\"max_ns\": "
-			"%.1f, \"clock_ns\": %.1f}",
-			separator, stage->name, groups[stage->group], (unsigned long long)stage->count, stage->total,
-			stage->mean, stage->trimmed_mean, stage->p50, stage->p99, stage->min, stage->max, stage->clock);
-		separator = ",";
-	}
-	fputs("\n ]\n", out);
 }

@@ -2,7 +2,7 @@
 /*
  * Stage clocks.  A message's way through the NIC is cut into laps: each lap's end is the next one's beginning, so
  * the stages of a message add up to its total by construction, and a stage costs one reading of the clock.
- * Off: one predicted branch a lap.
+ * Off: one predicted branch a lap.  In batches, laps are not read one by one, see batches.h.
  *
  * Laps are recorded by the owner of the engine alone, with plain loads and stores: a locked instruction takes as long as a
  * short stage.  All other stages are recorded by any thread, hence by relaxed atomic adds.  Reading while others record gives a slightly torn picture, never a wrong address.
@@ -35,6 +35,7 @@ struct timing_histograms {
 	_Atomic uint64_t buckets[PTL_STAGE_COUNT][TIMING_BUCKETS];
 };
 
+struct batches;
 struct timeline;
 
 struct timing {
@@ -49,6 +50,8 @@ struct timing {
 	struct stage_clock stages[PTL_STAGE_COUNT];
 	/* Published by the owner before `on`; stays until timing_free(), because any thread may still record. */
 	struct timing_histograms *_Atomic histograms;
+	struct batches *_Atomic batches; /* likewise; there from the first time on that they are asked for */
+	_Atomic bool in_batches;         /* laps are timed so */
 };
 
 /* Nanoseconds per tick and the price of a reading; measured once per process, takes a few milliseconds. */
@@ -59,8 +62,8 @@ const char *timing_clock_name(void);
 /* Both clocks at one moment: monotonic_ns() and cycle_clock(). */
 void timing_now(uint64_t *ns, uint64_t *ticks);
 
-/* -ENOMEM: the clocks stay off. */
-int timing_set(struct timing *, bool on);
+/* PTL_NIC_TIMING_OFF, _ON or _BATCHES; -ENOMEM: the clocks stay off. */
+int timing_set(struct timing *, int how);
 void timing_free(struct timing *);
 void timing_read(const struct timing *, ptl_nic_timing_t *);
 void timing_print(const ptl_nic_timing_t *, FILE *);
@@ -70,6 +73,7 @@ void timing_write(const ptl_nic_timing_t *, FILE *);
 /* A stage of which no more is known than how long it took; of the other one also when. */
 void timing_record(struct timing *, ptl_stage_t, uint64_t ticks);
 void timing_record_span(struct timing *, ptl_stage_t, uint64_t start, uint64_t end);
+void timing_record_begin(struct timing *);
 void timing_record_lap(struct timing *, ptl_stage_t);
 void timing_record_message(struct timing *);
 /* For the next message, and for the total until there is one. */
@@ -85,7 +89,7 @@ static inline void timing_begin(struct timing *timing)
 {
 	PROBE1(message_begin, timing);
 	if (timing_on(timing))
-		timing->started = timing->lap = cycle_clock();
+		timing_record_begin(timing);
 }
 
 /* It was no message after all, or begins again on another way. */

@@ -13,17 +13,17 @@
 #include "portals/refuse.h"
 #include "portals/runtime/rank.h"
 
-static int set_timing(struct nic *nic, void *on)
+static int set_timing(struct nic *nic, void *how)
 {
-	return timing_set(&nic->timing, *(int *)on != 0);
+	return timing_set(&nic->timing, *(int *)how);
 }
 
-int PtlNicTimingSet(ptl_handle_ni_t ni, int on)
+int PtlNicTimingSet(ptl_handle_ni_t ni, int how)
 {
 	struct nic *nic;
-	int code = commands_interface(ni, &on, &nic);
+	int code = commands_interface(ni, &how, &nic);
 
-	return code ? code : process_code(nic_call(nic, set_timing, &on), PTL_FAIL);
+	return code ? code : process_code(nic_call(nic, set_timing, &how), PTL_FAIL);
 }
 
 int PtlNicTimingPrint(ptl_handle_ni_t ni, FILE *out)

@@ -17,7 +17,7 @@
 /* What programs have that were compiled when these two had no size argument: their structures' first members. */
 #define FIRST_STAGES        22
 #define FIRST_STAGE_BYTES   offsetof(ptl_stage_times_t, trimmed_mean)
-#define FIRST_TIMING_BYTES  (FIRST_STAGES * FIRST_STAGE_BYTES + sizeof(struct totals))
+#define FIRST_TIMING_BYTES  (FIRST_STAGES * FIRST_STAGE_BYTES + offsetof(struct totals, messages_in_batches))
 #define FIRST_COUNTER_BYTES (offsetof(ptl_nic_counters_t, allocations) + sizeof(uint64_t))
 int PtlNicTimingGet(ptl_handle_ni_t ni, void *timing);
 int PtlNicCounters(ptl_handle_ni_t ni, void *counters);
@@ -27,6 +27,7 @@ struct totals {
 	uint64_t messages, entries_walked;
 	double clock_cost;
 	const char *clock;
+	uint64_t messages_in_batches;
 };
 
 _Static_assert(PTL_STAGE_REGISTER + 1 == FIRST_STAGES, "new stages come behind those that programs know");

@@ -112,8 +112,10 @@ def main(ptlbench):
     with tempfile.TemporaryDirectory() as folder:
         for value in "no", "0", "1", "yes":
             assert "message total" not in run(ptlbench, folder, value), f"PTL_NIC_TIMING={value} prints"
-        printed = run(ptlbench, folder, "print")
-        assert "where its NIC's time went" in printed and "message total" in printed, printed
+        for value in "print", "batches":
+            printed = run(ptlbench, folder, value)
+            assert "where its NIC's time went" in printed and "message total" in printed, printed
+            assert ("in no NIC stage" in printed) == (value == "batches"), printed
         assert not list(pathlib.Path(folder).iterdir()), "a file, and none was asked for"
         for value in "table.json", "./table":
             run(ptlbench, folder, value)

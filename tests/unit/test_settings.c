@@ -333,8 +333,13 @@ static void strings_are_read_anew(void **state)
 
 static void the_clocks_may_print_or_have_a_file(void **state)
 {
-	static const char *const texts[][2] = {{"1", ""},          {"yes", ""},          {"on", ""},
-					       {"print", "print"}, {"t.json", "t.json"}, {"/tmp/t", "/tmp/t"}};
+	static const char *const texts[][2] = {{"1", ""},
+					       {"yes", ""},
+					       {"on", ""},
+					       {"print", "print"},
+					       {"t.json", "t.json"},
+					       {"/tmp/t", "/tmp/t"},
+					       {"batches", "batches"}};
 	struct settings s;
 
 	(void)state;
