@@ -2,7 +2,6 @@
 #include "bars.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "fail.h"
@@ -10,7 +9,7 @@
 #include "html.h"
 
 #define WIDTH            760.0
-#define LEFT             250.0 /* of it for names */
+#define LEFT             280.0 /* of it for names */
 #define RIGHT            90.0  /* and for figures */
 #define TOP              40.0
 #define ROW              22.0
@@ -54,7 +53,8 @@ static struct scale scale_of(const struct bars *bars)
 		}
 	if (isnan(most))
 		return (struct scale){0, 1, false};
-	if (most <= LOGARITHMIC_FROM * least)
+	/* Shares are compared as lengths, however small. */
+	if (most <= LOGARITHMIC_FROM * least || bars->unit[0] == '%')
 		return (struct scale){0, most, false};
 	/* Strictly below the least, which has a length. */
 	return (struct scale){pow(10, ceil(log10(least)) - 1), most, true};
@@ -71,14 +71,16 @@ static double length_of(const struct scale *scale, double value)
 static const char style[] =
 	"<style>svg{background:#fff;font:12px sans-serif}text{fill:#333}rect{fill:#2a6fc9}</style>\n";
 
-void bars_write_svg(const struct bars *bars, FILE *out)
+void bars_write_svg(const struct bars *bars, FILE *out, bool alone)
 {
 	const struct scale scale = scale_of(bars);
 
-	fprintf(out, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" xmlns=\"http://www.w3.org/2000/svg\">\n<title>",
+	fprintf(out,
+		"<svg class=\"chart\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
+		"xmlns=\"http://www.w3.org/2000/svg\">\n<title>",
 		WIDTH, TOP + ROW * (double)bars->count + 10);
 	html_text(out, bars->title);
-	fprintf(out, "</title>\n%s<text x=\"10\" y=\"20\">", style);
+	fprintf(out, "</title>\n%s<text x=\"10\" y=\"20\">", alone ? style : "");
 	html_text(out, bars->title);
 	fprintf(out, ", ");
 	html_text(out, bars->unit);
@@ -89,7 +91,7 @@ void bars_write_svg(const struct bars *bars, FILE *out)
 		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">", LEFT - 8, y + 13);
 		html_text(out, bars->bar[i].name);
 		fprintf(out,
-			"</text><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>"
+			"</text><rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>"
 			"<text x=\"%.1f\" y=\"%.1f\">%.4g</text>\n",
 			LEFT, y, length, ROW - 6, LEFT + length + 6, y + 13, bars->bar[i].value);
 	}

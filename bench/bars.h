@@ -3,6 +3,7 @@
 #ifndef PTLBENCH_BARS_H
 #define PTLBENCH_BARS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -21,8 +22,8 @@ struct bars {
 void bars_add(struct bars *bars, const char *name, double value);
 void bars_free(struct bars *bars);
 
-/* A document of its own. */
-void bars_write_svg(const struct bars *bars, FILE *out);
+/* `alone`: a document of its own; otherwise part of a page, whose style sheet has the colours. */
+void bars_write_svg(const struct bars *bars, FILE *out, bool alone);
 
 /* By gnuplot, which must be there. */
 void bars_write_png(const struct bars *bars, const char *path);

@@ -116,7 +116,7 @@ static void measure_parts(struct session *session, const struct breakdown *break
 		row(session, NAMES(breakdown->layer, group_names[part->group], part->name), NULL, ns[part->part], all,
 		    part->via_percent, NAN);
 	}
-	row(session, NAMES(breakdown->layer, "all", ""), &run, all, all, 100, NAN);
+	row(session, NAMES(breakdown->layer, "overhead", "all"), &run, all, all, 100, NAN);
 }
 
 static char *new_block(void)

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bars.h"
 #include "fail.h"
 #include "sequence_svg.h"
 
@@ -59,6 +58,8 @@ static const struct {
 	{"bypass", {BYTES, "complete_us", "us", "", "operation"}},
 	{"nic-timing", {BARS, "mean_ns", "ns", "bytes=max entries_in_front=max", "side stage"}},
 	{"operations", {BARS, "median_us", "us", "", "operation"}},
+	/* The parts of a layer, not what they are made of. */
+	{"breakdown", {BARS, "percent:here via_percent:VIA", "% of overhead", "operation=", "layer part"}},
 	{"idle", {BARS, "initiator_cpu_percent:initiator target_cpu_percent:target", "% of a CPU", "", "asleep_in"}},
 	{"wake", {BARS, "latency_us doorbell_us wake_us poll_us:first_poll futex_us", "us", "", ""}},
 	{"pairs", {BARS, "message_us", "us for a message", "", "arrangement"}},
@@ -258,22 +259,27 @@ static void add_row(const struct picture *picture, const struct table *table, si
 		}
 }
 
+void picture_draw_bars(const struct picture *picture, const struct table *table, struct bars *bars)
+{
+	snprintf(bars->unit, sizeof(bars->unit), "%s", picture->unit);
+	for (size_t row = 0; row < table->row_count; row++)
+		if (table_row_meets(table, row, picture->where))
+			add_row(picture, table, row, bars);
+}
+
 static void save_bars(const struct picture *picture, const char *test, const struct table *table, const char *path)
 {
 	struct bars bars = {0};
 
 	snprintf(bars.title, sizeof(bars.title), "ptlbench %s", test);
-	snprintf(bars.unit, sizeof(bars.unit), "%s", picture->unit);
-	for (size_t row = 0; row < table->row_count; row++)
-		if (table_row_meets(table, row, picture->where))
-			add_row(picture, table, row, &bars);
+	picture_draw_bars(picture, table, &bars);
 	if (!bars.count)
 		fail("--plot %s: %s has no figures to draw", path, test);
 	if (is_png(path)) {
 		bars_write_png(&bars, path);
 	} else {
 		FILE *file = open_picture(path);
-		bars_write_svg(&bars, file);
+		bars_write_svg(&bars, file, true);
 		close_picture(file, path);
 	}
 	bars_free(&bars);

@@ -3,6 +3,7 @@
 #ifndef PTLBENCH_PICTURE_H
 #define PTLBENCH_PICTURE_H
 
+#include "bars.h"
 #include "chart.h"
 #include "table.h"
 
@@ -17,6 +18,9 @@ struct picture {
 
 /* Adds curves to the chart, whose names begin with `prefix`; what has no values is left out. */
 void picture_draw(const struct picture *picture, const struct table *table, const char *prefix, struct chart *chart);
+
+/* The same for bars; their title is the caller's. */
+void picture_draw_bars(const struct picture *picture, const struct table *table, struct bars *bars);
 
 /* What --plot draws of a test, or NULL. */
 const struct picture *picture_of(const char *test);

@@ -336,6 +336,29 @@ static void draw_each(struct page *page, const struct fields *fields)
 	write_picture(page, fields, true);
 }
 
+static void draw_bars(struct page *page, const struct fields *fields)
+{
+	const char *const *field = fields->field;
+	const struct picture picture = {.y = field[1], .unit = field[2], .where = field[3], .by = field[4]};
+
+	begin_ours(page);
+	for (size_t i = 0; i < page->results->count; i++) {
+		const struct result *result = &page->results->result[i];
+		struct bars bars = {0};
+		if (strcmp(result->name, field[0]) != 0)
+			continue;
+		picture_draw_bars(&picture, &result->table, &bars);
+		if (!bars.count)
+			continue;
+		snprintf(bars.title, sizeof(bars.title), "%s over %s", result->name, result->transport);
+		fprintf(page->out, "<figure>");
+		bars_write_svg(&bars, page->out, false);
+		fprintf(page->out, "</figure>\n");
+		bars_free(&bars);
+	}
+	write_commands(page, field[0]);
+}
+
 static void draw_sequence(struct page *page, const struct fields *fields)
 {
 	begin_ours(page);
@@ -477,10 +500,10 @@ static const struct {
 	const char *word;
 	void (*write)(struct page *, const struct fields *);
 } words[] = {
-	{"document", begin_document}, {"setting", write_setting}, {"exhibit", begin_exhibit},
-	{"source", begin_source},     {"row", add_source_row},    {"given", say_given},
-	{"picture", draw_all},        {"pictures", draw_each},    {"listing", list},
-	{"sequence", draw_sequence},
+	{"document", begin_document}, {"setting", write_setting},  {"exhibit", begin_exhibit},
+	{"source", begin_source},     {"row", add_source_row},     {"given", say_given},
+	{"picture", draw_all},        {"pictures", draw_each},     {"listing", list},
+	{"bars", draw_bars},          {"sequence", draw_sequence},
 };
 
 static void write_line(struct page *page, const char *line)

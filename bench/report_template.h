@@ -13,6 +13,7 @@
  *   picture NAME | X | TITLE OF X | Y | UNIT | WHERE | BY     of all results of that name, as struct picture has it
  *   pictures ...                      the same, a picture for each transport
  *   listing NAME | LABELS | Y | WHERE     rows of results, named by the columns LABELS; Y as in a picture
+ *   bars NAME | Y | UNIT | WHERE | BY     a picture of bars for each transport, as struct picture has them
  *   sequence NAME | PROTOCOL          what ptlbench sequence has drawn of it, for each transport
  *
  * A text may have "{NAME TRANSPORT WHERE KEY}", the figure that bench_results_figure() finds, and two of them, "{... / ...}": the

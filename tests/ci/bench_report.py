@@ -144,6 +144,9 @@ def check_pictures(ptlbench, folder):
     run(ptlbench, "put-bandwidth", "--transport", "node", "--sizes", "8:64", "--quick", "--row-time", "20", "--window", "1,4", "--plot", folder / "w.svg")
     assert "window 4" in (folder / "w.svg").read_text(), "no curve for a window"
     run(ptlbench, "open", "--transport", "node", "--quick", "--plot", folder / "b.svg")
+    run(ptlbench, "breakdown", "--transport", "node", "--quick", "--row-time", "20", "--plot", folder / "s.svg")
+    bars = xml.etree.ElementTree.parse(folder / "s.svg").getroot().findall(".//{http://www.w3.org/2000/svg}rect")
+    assert len(bars) == 2 * 2 * 4, "four parts of two layers, ours and theirs"
     bars = xml.etree.ElementTree.parse(folder / "b.svg").getroot().findall(".//{http://www.w3.org/2000/svg}rect")
     assert len(bars) == 3 and all(float(bar.get("width")) > 0 for bar in bars), "bars of open"
     lines = [line for line in histogram.read_text().splitlines() if not line.startswith("#")]
