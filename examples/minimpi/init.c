@@ -9,6 +9,7 @@
 #include "attribute.h"
 #include "collective.h"
 #include "errors.h"
+#include "fetch.h"
 #include "job.h"
 #include "receive.h"
 #include "send.h"
@@ -34,12 +35,15 @@ static void peer_died(ptl_process_id_t id)
 	if (rank < 0 || job.state != JOB_OPEN)
 		return; /* others may have finished before this one */
 	send_fail(&job.peers[rank]);
+	receive_take_arrived();
+	fetch_fail(&job.peers[rank]);
 	MPI_Request next;
 	for (MPI_Request request = request_first_under_way; request; request = next) {
 		next = request->next;
 		if (may_be_from(request, rank))
 			receive_fail(request);
 	}
+	receive_fail_waiting(may_be_from, rank);
 }
 
 /* ---- beginning and end ---- */

@@ -28,6 +28,9 @@ static void find_ranks(void)
 	const unsigned share = JOB_SENT / size < 4 ? 4 : JOB_SENT / size;
 	job.window[LANE_COLLECTIVE] = share / 4;
 	job.most_counted = share / 4 < 16 ? share / 4 : 16;
+	/* Less than either window: what waits for its receive must not fill one. */
+	job.most_held = share / 8;
+	job.most_calls = JOB_CALLED / size < 1 ? 1 : JOB_CALLED / size;
 	job.window[LANE_PROGRAM] = share - job.window[LANE_COLLECTIVE] - job.most_counted;
 }
 

@@ -13,7 +13,8 @@
 enum {
 	INDEX_MESSAGES = 4, /* match list: posted receives, marker, blocks, headers (receive.c, unexpected.c) */
 	INDEX_LONG = 5,     /* what receivers fetch: long messages, and short ones that found no block (send.c) */
-	INDEX_WINDOWS = 6   /* memory of one-sided communication */
+	INDEX_WINDOWS = 6,  /* memory of one-sided communication */
+	INDEX_CALLS = 7     /* receivers call for what they have kept the headers of (fetch.h) */
 };
 
 /*
@@ -24,6 +25,7 @@ enum {
 #define JOB_POSTED 24576u /* receives */
 #define JOB_SENT   16384u /* messages that no receiver has answered yet, to all ranks together */
 #define JOB_MOVED  4096u  /* puts and gets of windows */
+#define JOB_CALLED 1024u  /* messages that receivers have called for, and as many that this process calls for */
 
 /*
  * Messages that have no receive yet may wait for one as long as the program likes, and collective operations must go on
@@ -39,10 +41,13 @@ struct lane {
 struct peer {
 	ptl_process_id_t id;
 	struct lane lanes[LANES];
-	unsigned counted; /* short messages to it without an ACK since it had told of all (slots.h) */
-	unsigned told;    /* of how many of these it has told */
-	unsigned has;     /* such messages from it that are here, of which it has not been told */
-	bool dead;        /* its process ended: whatever is under way with it fails */
+	unsigned counted;                  /* short messages to it without an ACK since it had told of all (slots.h) */
+	unsigned told;                     /* of how many of these it has told */
+	unsigned has;                      /* such messages from it that are here, of which it has not been told */
+	unsigned held;                     /* messages from it that wait at its side as they came (fetch.h) */
+	unsigned calls;                    /* receives that have called for their message */
+	MPI_Request first_call, last_call; /* receives that wait until there are fewer */
+	bool dead;                         /* its process ended: whatever is under way with it fails */
 };
 
 struct job {
@@ -53,6 +58,8 @@ struct job {
 	struct peer *peers;     /* by rank in MPI_COMM_WORLD */
 	unsigned window[LANES]; /* most unanswered messages to one peer */
 	unsigned most_counted;  /* and, beyond these, most that have asked for no ACK */
+	unsigned most_held;     /* most messages of one peer whose data waits at its side as they came */
+	unsigned most_calls;    /* most receives that call for a message of one peer at a time */
 };
 extern struct job job;
 

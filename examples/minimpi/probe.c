@@ -25,6 +25,7 @@ static void set_status(MPI_Status *status, const struct minimpi_message *message
 static MPI_Message look(int from, int tag, MPI_Comm comm, bool waits, MPI_Status *status)
 {
 	const uint64_t bits = envelope_bits(comm->context, from, tag), ignore = envelope_ignore(from, tag);
+	const struct minimpi_message *seen = NULL;
 	MPI_Message message;
 	if (from == MPI_PROC_NULL) {
 		if (status)
@@ -32,7 +33,7 @@ static MPI_Message look(int from, int tag, MPI_Comm comm, bool waits, MPI_Status
 		return MPI_MESSAGE_NO_PROC;
 	}
 	wait_poll();
-	while (!(message = unexpected_find(bits, ignore)) && waits)
+	while (!(message = unexpected_find(bits, ignore, &seen)) && waits)
 		wait_step();
 	if (message)
 		set_status(status, message);

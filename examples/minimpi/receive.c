@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "envelope.h"
+#include "fetch.h"
 #include "slots.h"
 
 /* A match entry of a receive. */
@@ -26,7 +27,6 @@ struct posted {
 };
 
 static struct posted *entries, *spare;           /* all, and those that no receive has */
-static unsigned fetching;                        /* receives whose message is at its sender */
 static MPI_Request first_waiting, *last_waiting; /* the younger ones, which have none */
 
 static const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
@@ -53,36 +53,6 @@ static void set_status(MPI_Request request, uint64_t bits, size_t length)
 
 /* ---- the message came first ---- */
 
-static void hear_fetched(struct listener *self, const ptl_event_t *event)
-{
-	MPI_Request request = (MPI_Request)self;
-	if (event->type != PTL_EVENT_UNLINK) {
-		request->failure = event->ni_fail_type;
-		return;
-	}
-	fetching--;
-	end(request, request->failure);
-}
-
-static void fetch(MPI_Request request, const struct minimpi_message *message)
-{
-	const bool is_long = message->bits & ENVELOPE_LONG;
-	const size_t length = message->length < request->length ? message->length : request->length;
-	fetching++;
-	request->listener.hear = hear_fetched;
-	request->failure = PTL_NI_OK;
-	PORTALS(PtlMDBind(job.ni,
-			  (ptl_md_t){.start = request->bytes,
-				     .length = length,
-				     .threshold = 1,
-				     .options = PTL_MD_EVENT_START_DISABLE,
-				     .user_ptr = request,
-				     .eq_handle = progress_done},
-			  PTL_UNLINK, &request->md));
-	PORTALS(PtlGet(request->md, message->sender, INDEX_LONG, 0, is_long ? message->where : SLOTS_BITS,
-		       is_long ? 0 : message->where));
-}
-
 /* The message is whole, or a header. */
 static void deliver(struct minimpi_message *message)
 {
@@ -94,7 +64,7 @@ static void deliver(struct minimpi_message *message)
 			memcpy(request->bytes, message->bytes, length);
 		end(request, message->failed ? PTL_NI_PEER_DIED : PTL_NI_OK);
 	} else {
-		fetch(request, message);
+		fetch_start(request, message);
 	}
 	unexpected_free(message);
 }
@@ -179,19 +149,19 @@ static bool is_orphan(MPI_Request request)
 /* A program may start receives without ever waiting, and the sender of what was fetched may send more. */
 void receive_make_room(void)
 {
-	while (fetching >= JOB_SENT)
-		progress_wait();
+	fetch_make_room();
 	receive_serve_waiting();
 }
 
 void receive_start(MPI_Request request)
 {
 	struct minimpi_message *message;
+	const struct minimpi_message *seen = NULL;
 	receive_make_room();
 	request_stage(request);
 	for (;;) {
 		receive_serve_waiting();
-		message = unexpected_find(request->bits, request->ignore);
+		message = unexpected_find(request->bits, request->ignore, &seen);
 		if (message) {
 			unexpected_remove(message);
 			receive_message(request, message);
@@ -227,12 +197,17 @@ static void offer_to_waiting(struct minimpi_message *message)
 	}
 }
 
-void receive_serve_waiting(void)
+static void offer_new(void)
 {
 	struct minimpi_message *message;
+	while ((message = unexpected_first_new()))
+		offer_to_waiting(message);
+}
+
+void receive_serve_waiting(void)
+{
 	for (;;) {
-		while ((message = unexpected_first_new()))
-			offer_to_waiting(message);
+		offer_new();
 		MPI_Request request = first_waiting;
 		if (!request || !spare)
 			return;
@@ -274,13 +249,38 @@ bool receive_cancel(MPI_Request request)
 	return cancel_waiting(request);
 }
 
-void receive_fail(MPI_Request request)
+void receive_take_arrived(void)
 {
-	if (!receive_cancel(request))
-		return; /* its END comes, with a reason */
+	while (progress_take_unexpected())
+		;
+	offer_new();
+}
+
+static void fail(MPI_Request request)
+{
 	request->status.MPI_SOURCE = request->rank;
 	request->status.MPI_TAG = request->tag;
 	request_complete(request, MPI_ERR_OTHER);
+}
+
+void receive_fail(MPI_Request request)
+{
+	if (receive_cancel(request))
+		fail(request);
+	/* else its END comes, with a reason */
+}
+
+void receive_fail_waiting(bool (*may_be_from)(MPI_Request, int), int world_rank)
+{
+	MPI_Request request;
+	for (MPI_Request *place = &first_waiting; (request = *place);) {
+		if (!may_be_from(request, world_rank)) {
+			place = &request->next;
+			continue;
+		}
+		leave_waiting(place);
+		fail(request);
+	}
 }
 
 void receive_open(void)
@@ -291,6 +291,7 @@ void receive_open(void)
 		entries[i].listener.hear = hear_posted;
 		leave_entry(&entries[i]);
 	}
+	fetch_open(end);
 	unexpected_open(deliver);
 }
 

@@ -16,7 +16,10 @@ void receive_message(MPI_Request request, struct minimpi_message *message);
 void receive_serve_waiting(void);
 /* Takes back a receive that no message has met; false if it is too late. */
 bool receive_cancel(MPI_Request request);
-/* Ends a receive whose peer has died. */
+/* Gives what has come to receives that wait for an entry: the end of a process may overtake what it had sent. */
+void receive_take_arrived(void);
+/* Ends a receive whose peer has died; those that wait for an entry and may be from it. */
 void receive_fail(MPI_Request request);
+void receive_fail_waiting(bool (*may_be_from)(MPI_Request request, int world_rank), int world_rank);
 
 #endif

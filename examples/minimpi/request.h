@@ -22,7 +22,9 @@ struct minimpi_request {
 	bool active;     /* started, and no wait has told the program that it is complete */
 	bool persistent; /* waiting for it does not free it */
 	bool forgotten;  /* nothing waits for it: completion frees it */
-	bool buffered;   /* of MPI_Bsend: counted in request_buffered until it ends */
+	bool keeping; /* of a long send: its receiver keeps the header; and has used up the entry; and calls for it (send.c) */
+	bool kept, called;
+	bool buffered; /* of MPI_Bsend: counted in request_buffered until it ends */
 
 	MPI_Comm comm; /* held, as is the type, until the request is freed */
 	void *buffer;  /* as the program has passed it */
@@ -34,7 +36,8 @@ struct minimpi_request {
 	char *bytes;   /* what the network reads or writes: the buffer, or a packed copy */
 	size_t length; /* of `bytes` */
 	uint64_t bits, ignore;
-	struct peer *peer;               /* of a send */
+	struct peer *peer;               /* of a send; of a receive that calls for its message */
+	uint64_t where;                  /* of a long send, or of the message that is called for: see slots.h */
 	struct posted *posted;           /* the match entry of a receive */
 	struct minimpi_message *message; /* what a receive gets that met it in the unexpected list */
 	ptl_ni_fail_t failure;           /* of the operation; its UNLINK event, which is the last, does not tell */

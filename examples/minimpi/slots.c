@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "envelope.h"
+#include "fetch.h"
 #include "type.h"
 #include "unexpected.h"
 
@@ -16,8 +17,13 @@ static struct slots {
 	unsigned free[SLOTS], free_count; /* the last freed first: its memory is in the cache */
 	struct peer *peer[SLOTS];
 	enum lane_of lane[SLOTS];
+	unsigned char kept
+		[SLOTS]; /* of its message's GETs, if the receiver has kept the header: KEPT_*, those that have come */
 	char (*bytes)[UNEXPECTED_SHORT];
 } slots;
+
+/* They end in any order. */
+enum { KEPT_TOLD = 1, KEPT_FETCHED = 2 };
 
 static void (*tell_answered)(struct peer *, enum lane_of);
 
@@ -37,7 +43,7 @@ ptl_hdr_data_t slots_header(struct peer *peer, uint64_t where)
 	return has << 57 | (ptl_hdr_data_t)(unsigned)job.rank << HEADER_WHERE_BITS | where;
 }
 
-static struct peer *sender_of(ptl_hdr_data_t header)
+struct peer *slots_sender(ptl_hdr_data_t header)
 {
 	return &job.peers[header >> HEADER_WHERE_BITS & (ENVELOPE_SOURCES - 1)];
 }
@@ -46,13 +52,13 @@ void slots_learn(ptl_hdr_data_t header)
 {
 	const unsigned count = (unsigned)(header >> 57);
 	if (count > 0)
-		told(sender_of(header), count);
+		told(slots_sender(header), count);
 }
 
 void slots_count(ptl_hdr_data_t header)
 {
 	if (header & HEADER_COUNTED)
-		sender_of(header)->has++;
+		slots_sender(header)->has++;
 }
 
 /* ---- slots ---- */
@@ -73,6 +79,21 @@ static void free_slot(uint64_t offset)
 	tell_answered(peer, slots.lane[slot]);
 }
 
+/* The receiver has kept the header, or fetches what it has kept the header of. */
+static void take_from_kept(uint64_t offset, unsigned char what)
+{
+	const unsigned slot = (unsigned)(offset / UNEXPECTED_SHORT);
+	if (slot >= SLOTS || !slots.peer[slot])
+		return; /* its peer has died */
+	slots.kept[slot] |= what;
+	if (what == KEPT_TOLD)
+		tell_answered(slots.peer[slot], slots.lane[slot]);
+	if (slots.kept[slot] != (KEPT_TOLD | KEPT_FETCHED))
+		return;
+	slots.peer[slot] = NULL;
+	slots.free[slots.free_count++] = slot;
+}
+
 static void hear_put(struct listener *self, const ptl_event_t *event)
 {
 	(void)self;
@@ -83,7 +104,13 @@ static void hear_put(struct listener *self, const ptl_event_t *event)
 static void hear_get(struct listener *self, const ptl_event_t *event)
 {
 	(void)self;
-	if (event->type == PTL_EVENT_GET_END)
+	if (event->type != PTL_EVENT_GET_END)
+		return;
+	if (event->match_bits & FETCH_KEEPS)
+		take_from_kept(event->offset, KEPT_TOLD);
+	else if (event->match_bits & FETCH_CALLED)
+		take_from_kept(event->offset, KEPT_FETCHED);
+	else
 		free_slot(event->offset);
 }
 
@@ -116,6 +143,7 @@ bool slots_send(MPI_Request request, enum lane_of lane)
 	const unsigned slot = slots.free[--slots.free_count];
 	slots.peer[slot] = request->peer;
 	slots.lane[slot] = lane;
+	slots.kept[slot] = 0;
 	send_from(request, slot, 0);
 	return true;
 }
@@ -152,7 +180,8 @@ void slots_open(void (*answered)(struct peer *, enum lane_of))
 	PORTALS(PtlMDBind(job.ni, md, PTL_RETAIN, &slots.md));
 	md.options = PTL_MD_OP_GET | PTL_MD_MANAGE_REMOTE | PTL_MD_TRUNCATE | PTL_MD_EVENT_START_DISABLE;
 	md.user_ptr = &slots.get;
-	PORTALS(PtlMEAttach(job.ni, INDEX_LONG, anyone, SLOTS_BITS, 0, PTL_RETAIN, PTL_INS_AFTER, &me));
+	PORTALS(PtlMEAttach(job.ni, INDEX_LONG, anyone, SLOTS_BITS, FETCH_KEEPS | FETCH_CALLED, PTL_RETAIN,
+			    PTL_INS_AFTER, &me));
 	PORTALS(PtlMDAttach(me, md, PTL_RETAIN, &fetched));
 }
 

@@ -27,6 +27,8 @@
 
 /* Of a message to the peer; tells it how many of its messages are here. */
 ptl_hdr_data_t slots_header(struct peer *peer, uint64_t where);
+/* The sender of a message. */
+struct peer *slots_sender(ptl_hdr_data_t header);
 /* A message has come: takes the number from its header. */
 void slots_learn(ptl_hdr_data_t header);
 /* All of it is here: its sender will be told, if it counts on it. */

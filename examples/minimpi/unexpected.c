@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "envelope.h"
+#include "fetch.h"
 #include "slots.h"
 
 #define BLOCKS         4
@@ -30,11 +31,12 @@ static const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY}, nobody = {0, 
 
 /* ---- the list ---- */
 
-struct minimpi_message *unexpected_find(uint64_t bits, uint64_t ignore)
+struct minimpi_message *unexpected_find(uint64_t bits, uint64_t ignore, const struct minimpi_message **seen)
 {
-	for (struct minimpi_message *message = first; message; message = message->next)
+	for (struct minimpi_message *message = *seen ? (*seen)->next : first; message; message = message->next)
 		if (envelope_matches(message->bits, bits, ignore))
 			return message;
+	*seen = last;
 	return NULL;
 }
 
@@ -70,7 +72,7 @@ static struct minimpi_message *new_message(const ptl_event_t *event)
 	*message = (struct minimpi_message){
 		.bits = event->match_bits,
 		.length = event->rlength,
-		.sender = event->initiator,
+		.peer = slots_sender(event->hdr_data),
 		.where = event->hdr_data & HEADER_WHERE,
 		.link = event->link,
 	};
@@ -175,8 +177,10 @@ static void hear_block(struct listener *self, const ptl_event_t *event)
 
 static void hear_header(struct listener *self, const ptl_event_t *event)
 {
+	struct minimpi_message *message = new_message(event);
 	(void)self;
-	new_message(event)->whole = true;
+	message->whole = true;
+	fetch_header(message, event->hdr_data & HEADER_COUNTED);
 }
 
 /*

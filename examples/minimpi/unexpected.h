@@ -22,8 +22,9 @@ struct block;
 struct minimpi_message {
 	uint64_t bits;
 	size_t length;
-	ptl_process_id_t sender;
+	struct peer *peer;
 	uint64_t where;                          /* to fetch it from: see slots.h */
+	bool kept;                               /* its sender has been told that its header is here: see fetch.h */
 	ptl_seq_t link;                          /* of its START and END */
 	struct block *block;                     /* where its data is; NULL: at the sender */
 	const char *bytes;                       /* in the block */
@@ -42,8 +43,11 @@ void unexpected_open(void (*deliver)(struct minimpi_message *message));
 /* Frees all, messages that nothing has received too; the interface is closed. */
 void unexpected_close(void);
 unsigned unexpected_events(void); /* the most that can wait in the queue */
-/* The oldest message in the list that fits. */
-struct minimpi_message *unexpected_find(uint64_t bits, uint64_t ignore);
+/*
+ * The oldest message in the list that fits, of those behind *seen (NULL: of all).  If there is none, *seen is the youngest,
+ * so that a call that goes on looking looks at each once: what has been looked at leaves the list by its receive only.
+ */
+struct minimpi_message *unexpected_find(uint64_t bits, uint64_t ignore, const struct minimpi_message **seen);
 /* The oldest that no one has looked at. */
 struct minimpi_message *unexpected_first_new(void);
 /* Takes a message out of the list. */

@@ -4,6 +4,7 @@
  * later; among themselves they go on.  What it had sent before is received.
  */
 #include <poll.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,8 +14,18 @@ enum { ROWS = 1000 };
 
 int rank, size;
 
+/* Synchronous messages of which the receiver has no more than the headers, if that. */
+static void send_unmatched(int to, MPI_Request *requests, int many)
+{
+	static char data;
+	for (int i = 0; i < many; i++)
+		MPI_Issend(&data, 1, MPI_CHAR, to, 7, MPI_COMM_WORLD, &requests[i]);
+}
+
 static void gone(int last)
 {
+	enum { UNMATCHED = 3000 };
+	static MPI_Request unmatched[UNMATCHED];
 	enum { LONG = 200000 };
 	char *data = bytes(LONG);
 	int number = -1;
@@ -25,8 +36,11 @@ static void gone(int last)
 	MPI_Irecv(&number, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &requests[1]);
 	MPI_Isend(data, LONG, MPI_CHAR, last, 1, MPI_COMM_WORLD, &requests[2]);
 	MPI_Issend(data, 1, MPI_CHAR, last, 1, MPI_COMM_WORLD, &requests[3]);
-	if (rank == 0)
-		MPI_Send(NULL, 0, MPI_INT, last, 0, MPI_COMM_WORLD); /* now it may */
+	send_unmatched(last, unmatched, UNMATCHED);
+	/* Now it may.  What is begun between a death and its event would wait for PTL_CONNECT_TIMEOUT. */
+	MPI_Send(NULL, 0, MPI_INT, last, 0, MPI_COMM_WORLD);
+	for (int i = 0; i < UNMATCHED; i++)
+		FAILS(MPI_Wait(&unmatched[i], &status), MPI_ERR_OTHER);
 	for (int i = 0; i < 4; i++)
 		FAILS(MPI_Wait(&requests[i], &status), MPI_ERR_OTHER);
 	FAILS(MPI_Recv(&number, 1, MPI_INT, last, 1, MPI_COMM_WORLD, &status), MPI_ERR_OTHER);
@@ -47,30 +61,94 @@ static void gone_under_a_put(int last, MPI_Win win)
 	MPI_Type_free(&apart);
 }
 
+/* More receives than there are match entries.  Those that wait for one get what has come, and end, as do those that have one. */
+enum { POSTED = 30000, MORE = 20 };
+static int numbers[POSTED + MORE];
+
+static MPI_Request *start_receives(void)
+{
+	MPI_Request *requests = bytes((POSTED + MORE) * sizeof(MPI_Request));
+	for (int i = 0; i < POSTED + MORE; i++) {
+		numbers[i] = -1;
+		MPI_Irecv(&numbers[i], 1, MPI_INT, 0, i < POSTED ? 3 : 2, MPI_COMM_WORLD, &requests[i]);
+	}
+	return requests;
+}
+
+static void end_receives(MPI_Request *requests)
+{
+	int error = MPI_SUCCESS;
+	for (int i = POSTED; i < POSTED + MORE; i++) {
+		const int before = error;
+		error = MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+		CHECK(error ? numbers[i] == -1 : !before && numbers[i] == i - POSTED);
+	}
+	CHECK(error);
+	for (int i = 0; i < POSTED; i++)
+		FAILS(MPI_Wait(&requests[i], MPI_STATUS_IGNORE), MPI_ERR_OTHER);
+	free(requests);
+}
+
 /* Rank 0 sends and ends; rank 1 receives when it has ended.  What has not left with it fails, and of what has come nothing is left. */
 static void gone_after_its_messages(MPI_Comm others)
 {
 	enum { MESSAGES = 16, LENGTH = 8000 };
 	static char data[LENGTH];
+	MPI_Request *started = NULL;
 	struct pollfd process = {.events = POLLIN};
 	int id = (int)getpid(), flag, error = MPI_SUCCESS;
 	MPI_Bcast(&id, 1, MPI_INT, 0, others);
 	if (rank == 1)
 		CHECK((process.fd = (int)syscall(SYS_pidfd_open, id, 0)) >= 0);
+	if (rank == 1)
+		started = start_receives();
 	MPI_Barrier(others);
 	for (int i = 0; rank == 0 && i < MESSAGES; i++) {
 		memset(data, i, LENGTH);
+		CHECK(MPI_Send(&i, 1, MPI_INT, 1, 2, MPI_COMM_WORLD) == MPI_SUCCESS);
 		CHECK(MPI_Send(data, LENGTH, MPI_CHAR, 1, 1, MPI_COMM_WORLD) == MPI_SUCCESS);
 	}
-	if (rank != 1)
+	if (rank == 0)
 		_exit(0);
+	if (rank != 1)
+		return;
 	CHECK(poll(&process, 1, -1) == 1);
+	end_receives(started);
 	for (int i = 0; i < MESSAGES && !error; i++) {
 		error = MPI_Recv(data, LENGTH, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		CHECK(error || (data[0] == i && data[LENGTH - 1] == i));
 	}
 	MPI_Iprobe(0, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 	CHECK(!flag);
+}
+
+static void end_quietly(int number)
+{
+	(void)number;
+	_exit(0);
+}
+
+/* Rank 2 computes, and ends, while rank 1 waits for its synchronous messages, of some of which it has no more than the headers. */
+static void gone_before_its_messages_were_fetched(void)
+{
+	enum { UNMATCHED = 3000 };
+	static char data[UNMATCHED];
+	static MPI_Request requests[UNMATCHED];
+	int id = (int)getpid(), error = MPI_SUCCESS;
+	if (rank == 2) {
+		CHECK(signal(SIGTERM, end_quietly) != SIG_ERR);
+		send_unmatched(1, requests, UNMATCHED);
+		MPI_Send(&id, 1, MPI_INT, 1, 8, MPI_COMM_WORLD);
+		for (;;)
+			pause();
+	}
+	MPI_Recv(&id, 1, MPI_INT, 2, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	for (int i = 0; i < UNMATCHED; i++)
+		MPI_Irecv(&data[i], 1, MPI_CHAR, 2, 7, MPI_COMM_WORLD, &requests[i]);
+	kill(id, SIGTERM);
+	for (int i = 0; i < UNMATCHED; i++)
+		error = MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+	CHECK(class_of(error) == MPI_ERR_OTHER);
 }
 
 int main(int argc, char **argv)
@@ -90,7 +168,8 @@ int main(int argc, char **argv)
 		MPI_Win_lock(MPI_LOCK_SHARED, last, 0, win);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (rank == last) {
-		MPI_Recv(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		for (int i = 0; i < last; i++)
+			MPI_Recv(NULL, 0, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		_exit(0);
 	}
 	gone(last);
@@ -103,5 +182,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (size > 2)
 		gone_after_its_messages(others);
+	if (size > 3)
+		gone_before_its_messages_were_fetched();
 	_exit(0); /* MPI_Finalize would wait for all */
 }

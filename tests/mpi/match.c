@@ -68,6 +68,52 @@ static void short_messages_keep_their_data(void)
 	}
 }
 
+/* The messages of a rank below: mostly synchronous ones, some longer than what any MPI sends without asking. */
+static int unmatched_length(int i)
+{
+	return i % 64 == 0 ? 3000 : 1 + i % 3;
+}
+
+static void send_unmatched(int many, const int *values)
+{
+	MPI_Request *requests = bytes((size_t)many * sizeof(MPI_Request));
+	for (int i = 0; i < many; i++) {
+		if (i % 5 == 0)
+			MPI_Isend(&values[i], unmatched_length(i), MPI_INT, 0, 1, MPI_COMM_WORLD, &requests[i]);
+		else
+			MPI_Issend(&values[i], unmatched_length(i), MPI_INT, 0, 1, MPI_COMM_WORLD, &requests[i]);
+	}
+	MPI_Send(&many, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+	MPI_Waitall(many, requests, MPI_STATUSES_IGNORE);
+	free(requests);
+}
+
+/* However many sends to a rank wait for their receives, a message of another tag gets past them.  Then they come, in their order. */
+static void unmatched_sends_hold_nothing_back(void)
+{
+	const char *more = getenv("MPI_TEST_UNMATCHED");
+	const int many = (more ? atoi(more) : 20000) / (size > 1 ? size - 1 : 1);
+	int *values = bytes(((size_t)many + 3000) * sizeof(*values)), *got = ints(3000, -1),
+	    *came = ints((size_t)size, 0);
+	for (int i = 0; i < many + 3000; i++)
+		values[i] = i;
+	if (rank > 0)
+		send_unmatched(many, values);
+	for (int from = size - 1; rank == 0 && from > 0; from--)
+		MPI_Recv(got, 1, MPI_INT, from, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	for (int i = 0; rank == 0 && i < many * (size - 1); i++) {
+		MPI_Status status;
+		int length;
+		MPI_Recv(got, 3000, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &status);
+		MPI_Get_count(&status, MPI_INT, &length);
+		const int next = came[status.MPI_SOURCE]++;
+		CHECK(length == unmatched_length(next) && got[0] == next && got[length - 1] == next + length - 1);
+	}
+	free(values);
+	free(got);
+	free(came);
+}
+
 /* Of several posted receives that fit the oldest gets the message. */
 static void posted_receives_match_in_their_order(void)
 {
@@ -211,13 +257,9 @@ static void cancelled_receives_take_nothing(void)
 }
 
 const struct test match_tests[] = {
-	TEST(messages_do_not_overtake),
-	TEST(short_messages_keep_their_data),
-	TEST(posted_receives_match_in_their_order),
-	TEST(communicators_keep_messages_apart),
-	TEST(any_source_hears_everybody),
-	TEST(long_messages_are_truncated),
-	TEST(probes_see_what_is_next),
-	TEST(cancelled_receives_take_nothing),
-	{0},
+	TEST(messages_do_not_overtake),          TEST(short_messages_keep_their_data),
+	TEST(unmatched_sends_hold_nothing_back), TEST(posted_receives_match_in_their_order),
+	TEST(communicators_keep_messages_apart), TEST(any_source_hears_everybody),
+	TEST(long_messages_are_truncated),       TEST(probes_see_what_is_next),
+	TEST(cancelled_receives_take_nothing),   {0},
 };
