@@ -2,7 +2,8 @@
 /*
  * Short or long: the ping-pong of put-latency once with a short limit (PTL_SHORT_MAX) as great as the transport allows and
  * once with none, so that each size travels both ways, in turns; and the size from which long is quicker, found by
- * bisection.  The prototype InfiniBand drivers looked for theirs by trying short limits (their tables 3 and 4, figure 7).
+ * bisection between a size that is quicker short and one that is quicker long, both by more than their figures spread.  What the
+ * transport does not send short, by the count of its NIC, travels the same way twice, and crosses by chance only.  The prototype InfiniBand drivers looked for theirs by trying short limits (their tables 3 and 4, figure 7).
  */
 #include "tests.h"
 
@@ -26,31 +27,62 @@ static const struct column columns[] = {
 	{"long/short", "ratio", 3},
 };
 
-/* Median of rounds of both in turns: whether long was not the slower one. */
-static bool measure_once(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size)
-{
-	double us[PROTOCOLS];
+/* Of a size: by how much short is quicker, what that may be by chance, us; and whether it is sent short at all. */
+struct comparison {
+	double ahead, spread;
+	bool sent_short;
+};
 
-	setups_medians(pairs, PROTOCOLS, size, session->load.repeat, us);
+/* Medians of rounds of both in turns. */
+static struct comparison measure_once(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size)
+{
+	double us[PROTOCOLS], spread[PROTOCOLS];
+
+	setups_bytes(&pairs[PROTOCOL_SHORT]);
+	setups_medians(pairs, PROTOCOLS, size, session->load.repeat, us, spread);
+	bool sent_short = setups_bytes(&pairs[PROTOCOL_SHORT]).exposed <= 0;
 	double compact = us[PROTOCOL_SHORT], lengthy = us[PROTOCOL_LONG];
+
 	setups_row(session, (union cell[]){{(double)size}, {compact}, {lengthy}, {lengthy / compact}},
 		   &pairs[PROTOCOL_LONG], size);
-	return lengthy <= compact;
+	return (struct comparison){lengthy - compact, spread[PROTOCOL_SHORT] + spread[PROTOCOL_LONG], sent_short};
 }
 
-/* What crosses once may have been disturbed; what crosses twice crosses. */
-static bool measure_size(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size)
+enum verdict { SHORT_IS_QUICKER, EVEN, LONG_IS_QUICKER, NEVER_SHORT };
+
+/* What is quicker once may have been disturbed; for long, which ends the search, it has to be twice. */
+static enum verdict measure_size(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size)
 {
-	return measure_once(session, pairs, size) && measure_once(session, pairs, size);
+	struct comparison once = measure_once(session, pairs, size);
+
+	if (!once.sent_short)
+		return NEVER_SHORT;
+	if (once.ahead > once.spread)
+		return SHORT_IS_QUICKER;
+	if (once.ahead >= -once.spread)
+		return EVEN;
+	once = measure_once(session, pairs, size);
+	return once.ahead < -once.spread ? LONG_IS_QUICKER : EVEN;
+}
+
+/* Both medians differ less and less here: what is not slower twice counts. */
+static bool crosses(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size)
+{
+	return measure_once(session, pairs, size).ahead <= 0 && measure_once(session, pairs, size).ahead <= 0;
+}
+
+static bool is_narrow(uint64_t quick, uint64_t slow)
+{
+	return slow - quick <= 1 || slow - quick <= slow / 16;
 }
 
 /* Between a size at which short was quicker and one at which long was, to a sixteenth. */
 static uint64_t bisect(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t quick,
 		       uint64_t slow)
 {
-	while (slow - quick > 1 && slow - quick > slow / 16) {
+	while (!is_narrow(quick, slow)) {
 		uint64_t middle = quick + (slow - quick) / 2;
-		if (measure_size(session, pairs, middle))
+		if (crosses(session, pairs, middle))
 			slow = middle;
 		else
 			quick = middle;
@@ -58,31 +90,69 @@ static uint64_t bisect(const struct session *session, const struct peers pairs[P
 	return slow;
 }
 
-/* The greatest size that is better sent short; false if that is below or beyond the sizes, where nothing was measured. */
+/* What is known so far: sizes at which one is quicker beyond doubt, the greatest sent short; 0: none. */
+struct findings {
+	uint64_t quicker_short, quicker_long, sent_short;
+};
+
+static enum verdict note_size(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size,
+			      struct findings *findings)
+{
+	enum verdict verdict = measure_size(session, pairs, size);
+
+	if (verdict == SHORT_IS_QUICKER)
+		findings->quicker_short = size;
+	else if (verdict == LONG_IS_QUICKER)
+		findings->quicker_long = size;
+	if (verdict != NEVER_SHORT)
+		findings->sent_short = size;
+	return verdict;
+}
+
+/* What is sent short ends between the greatest size that was and one that was not; long may be quicker below that end. */
+static void search_limit(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t beyond,
+			 struct findings *findings)
+{
+	while (!findings->quicker_long && !is_narrow(findings->sent_short, beyond)) {
+		uint64_t middle = findings->sent_short + (beyond - findings->sent_short) / 2;
+		if (note_size(session, pairs, middle, findings) == NEVER_SHORT)
+			beyond = middle;
+	}
+}
+
+static void search(const struct session *session, const struct peers pairs[PROTOCOLS], struct findings *findings)
+{
+	uint64_t sizes[SIZES_MAX];
+	size_t count = sizes_choose(&session->load, sizes, 0, 1);
+
+	for (size_t i = 0; i < count && !findings->quicker_long; i++)
+		if (note_size(session, pairs, sizes[i], findings) == NEVER_SHORT) {
+			search_limit(session, pairs, sizes[i], findings);
+			return;
+		}
+}
+
+/* The greatest size that is better sent short; false if nothing crosses where it was measured. */
 static bool find_crossover(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t *limit)
 {
-	const struct workload *load = &session->load;
-	uint64_t sizes[SIZES_MAX], last_short = 0;
-	size_t count = sizes_choose(load, sizes, 0, 1);
+	struct findings findings = {0};
 
-	for (size_t i = 0; i < count; i++) {
-		if (!measure_size(session, pairs, sizes[i])) {
-			last_short = sizes[i];
-			continue;
-		}
-		if (i == 0) {
-			output_note("crossover", "long messages are not slower at any of these sizes");
-			return false;
-		}
-		uint64_t crossed = bisect(session, pairs, last_short, sizes[i]);
+	search(session, pairs, &findings);
+	if (findings.quicker_long && findings.quicker_short) {
+		uint64_t crossed = bisect(session, pairs, findings.quicker_short, findings.quicker_long);
 
 		output_note("crossover", "long messages are not slower from %llu bytes on",
 			    (unsigned long long)crossed);
 		*limit = crossed - 1;
 		return true;
 	}
-	output_note("crossover", "short messages are quicker up to %llu bytes, or as long as there are any",
-		    (unsigned long long)last_short);
+	if (findings.quicker_long)
+		output_note("crossover", "no crossing: short messages are quicker at none of these sizes");
+	else
+		output_note("crossover",
+			    "no crossing: long messages are quicker at none of these sizes that are sent short too, "
+			    "of which the greatest is %llu bytes",
+			    (unsigned long long)findings.sent_short);
 	return false;
 }
 
@@ -107,8 +177,12 @@ int crossover(const struct options *options)
 	setups_open(pairs, setups, PROTOCOLS, &own);
 	machine_facts();
 	output_fact("latency", "half a round trip of puts, one receive descriptor for all; medians of turns");
-	output_fact("short, long",
-		    "PTL_SHORT_MAX as great as the transport allows, and 0; beyond what it allows both are long");
+	output_fact(
+		"short, long",
+		"PTL_SHORT_MAX as great as the transport allows, and 0; beyond what it allows both are long, and the "
+		"search ends");
+	output_fact("crossing",
+		    "short is quicker below and long above it, each by more than half of the samples spread");
 	if (options->load.nic_timing)
 		output_fact("NIC timing", "of the long messages");
 	stage_rows_open(&session, columns, sizeof(columns) / sizeof(columns[0]));

@@ -38,7 +38,7 @@ static void measure_size(const struct session *session, const struct peers pairs
 	const double bytes = (double)size;
 	double us[WAYS];
 
-	setups_medians(pairs, WAYS, size, session->load.repeat, us);
+	setups_medians(pairs, WAYS, size, session->load.repeat, us, NULL);
 	setups_row(session,
 		   (union cell[]){{bytes},
 				  {us[WITH_HEADER]},

@@ -110,7 +110,7 @@ static void measure_size(const struct session *session, const struct ways *ways,
 
 	for (size_t i = 0; i < ways->count; i++)
 		setups_bytes(&ways->pairs[i]);
-	setups_medians(ways->pairs, ways->count, size, session->load.repeat, us);
+	setups_medians(ways->pairs, ways->count, size, session->load.repeat, us, NULL);
 	for (size_t i = 0; i < ways->count; i++) {
 		bytes[i] = setups_bytes(&ways->pairs[i]);
 		best = i + 1 < ways->count ? fmin(best, us[i]) : best;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "setups.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "fail.h"
@@ -121,7 +122,25 @@ struct setup_bytes setups_bytes(const struct peers *pair)
 	return bytes;
 }
 
-void setups_medians(const struct peers *pairs, size_t count, uint64_t size, uint32_t rounds, double *median_us)
+/* The median of the distances from the median, of round trips in ns. */
+static double half_spread(const struct samples *samples)
+{
+	struct samples sorted = {0}, distances = {0};
+
+	for (size_t i = 0; i < samples->count; i++)
+		samples_add(&sorted, samples->value[i]);
+	double median = samples_summary(&sorted).median;
+	for (size_t i = 0; i < sorted.count; i++)
+		samples_add(&distances, fabs(sorted.value[i] - median));
+	double spread = samples_summary(&distances).median / 2000;
+
+	samples_free(&sorted);
+	samples_free(&distances);
+	return spread;
+}
+
+void setups_medians(const struct peers *pairs, size_t count, uint64_t size, uint32_t rounds, double *median_us,
+		    double *spread_us)
 {
 	struct samples *us = calloc(count, sizeof(*us));
 	struct series *series = calloc(count, sizeof(*series));
@@ -136,6 +155,8 @@ void setups_medians(const struct peers *pairs, size_t count, uint64_t size, uint
 	histogram_add(series, count);
 	for (size_t i = 0; i < count; i++) {
 		median_us[i] = samples_summary(&us[i]).median;
+		if (spread_us)
+			spread_us[i] = half_spread(&series[i].samples);
 		samples_free(&us[i]);
 		samples_free(&series[i].samples);
 	}

@@ -28,9 +28,10 @@ double setups_measure(const struct peers *pair, uint64_t size);
 
 /*
  * The median of rounds in which all take turns, us; a round takes what setups_share() has given it.  The samples of all rounds are those
- * of a row for --hist.
+ * of a row for --hist.  `spread_us`, if not NULL: how far from their median half of these are at most.
  */
-void setups_medians(const struct peers *pairs, size_t count, uint64_t size, uint32_t rounds, double *median_us);
+void setups_medians(const struct peers *pairs, size_t count, uint64_t size, uint32_t rounds, double *median_us,
+		    double *spread_us);
 
 /* The options of each: the time of a row, divided among so many setups and the rounds of --repeat. */
 struct options setups_share(const struct options *options, size_t count);
