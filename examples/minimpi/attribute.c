@@ -60,10 +60,11 @@ int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_at
 int MPI_Comm_free_keyval(int *key)
 {
 	struct key *found = key ? find_key(*key) : NULL;
-	if (!found || found->freed)
+	if (!found)
 		return errors_check(NULL, MPI_ERR_KEYVAL, __func__);
+	if (!found->freed) /* another copy of the handle may have been freed before */
+		leave_key(found);
 	found->freed = true;
-	leave_key(found);
 	*key = MPI_KEYVAL_INVALID;
 	return MPI_SUCCESS;
 }

@@ -22,6 +22,7 @@
 				      .kind = type_kind,                                                               \
 				      .is_signed = signedness,                                                         \
 				      .users = 1,                                                                      \
+				      .only = &symbol,                                                                 \
 				      .piece_count = 1,                                                                \
 				      .pieces = symbol##_piece};
 
@@ -75,6 +76,7 @@ NAMED(minimpi_cldouble, "MPI_C_LONG_DOUBLE_COMPLEX", long double _Complex, TYPE_
 				      .predefined = true,                                                              \
 				      .kind = TYPE_PAIR,                                                               \
 				      .users = 1,                                                                      \
+				      .only = &symbol,                                                                 \
 				      .piece_count = 2,                                                                \
 				      .pieces = symbol##_pieces};
 

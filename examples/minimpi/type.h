@@ -19,7 +19,7 @@ struct piece {
 enum type_class { TYPE_NONE, TYPE_INTEGER, TYPE_FLOATING, TYPE_COMPLEX, TYPE_LOGICAL, TYPE_BYTE, TYPE_PAIR };
 
 struct minimpi_type {
-	const char *name;
+	char name[MPI_MAX_OBJECT_NAME];
 	size_t size; /* bytes of data */
 	MPI_Aint lower, extent;
 	bool bounded;   /* by MPI_Type_create_resized, or a part of it is: the data does not say where it ends */
@@ -29,7 +29,8 @@ struct minimpi_type {
 	bool committed, predefined;
 	enum type_class kind;
 	bool is_signed;
-	int users; /* the program's handle, and requests */
+	int users;         /* the program's handle, and requests */
+	MPI_Datatype only; /* the predefined type that it has nothing else of, if there is one */
 	size_t piece_count;
 	struct piece *pieces;
 };

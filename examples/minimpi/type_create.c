@@ -17,6 +17,7 @@ struct maker {
 	bool bounded, any_data;
 	MPI_Aint lower, upper; /* of what is bounded */
 	MPI_Aint true_lower, true_upper, align;
+	MPI_Datatype only; /* as in struct minimpi_type */
 };
 
 /* Pieces that touch become one: what is dense is found to be. */
@@ -62,6 +63,7 @@ static void add(struct maker *maker, MPI_Datatype old, MPI_Aint place, int count
 			add_piece(maker, piece);
 		}
 		if (old->size > 0) {
+			maker->only = !maker->any_data || maker->only == old->only ? old->only : NULL;
 			grow(!maker->any_data, &maker->true_lower, &maker->true_upper, place + old->true_lower,
 			     place + old->true_lower + old->true_extent);
 			maker->any_data = true;
@@ -94,6 +96,7 @@ static void make(struct maker *maker, MPI_Datatype *type)
 		.true_lower = maker->true_lower,
 		.true_extent = maker->true_upper - maker->true_lower,
 		.users = 1,
+		.only = maker->only,
 		.piece_count = maker->count,
 		.pieces = maker->pieces,
 	};

@@ -8,6 +8,7 @@
 #define MINIMPI_WINDOW_INTERNAL_H
 
 #include "comm.h"
+#include "errors.h"
 #include "job.h"
 
 /* Words of a window that others change, by PtlGetPut: it exchanges, and is atomic. */
@@ -26,11 +27,35 @@ struct shape {
 
 struct window_transfer;
 
+/*
+ * By which calls this process may access others' memory now (MPI 3.1, 11.5).  A fence may begin an epoch or not: one that no
+ * access has used yet gives way to a lock or a start.
+ */
+enum window_epoch {
+	EPOCH_NONE,
+	EPOCH_FENCE,
+	EPOCH_FENCE_USED,
+	EPOCH_LOCK,     /* ranks in `open` */
+	EPOCH_LOCK_ALL, /* all ranks */
+	EPOCH_START     /* ranks in `open` */
+};
+
+/* What MPI_Win_post has promised: a message of each origin's MPI_Win_complete. */
+struct exposure {
+	int count;
+	MPI_Request *completes; /* NULL: nothing is exposed */
+};
+
 struct minimpi_window {
 	MPI_Comm comm;
 	struct shape *shapes; /* of every rank's memory */
 	ptl_handle_me_t memory, words_entry;
 	struct window_words words;
+	enum window_epoch epoch;
+	bool *open;     /* by rank: locked, or started */
+	int open_count; /* how many of them */
+	struct exposure exposure;
+	void *allocated;  /* by MPI_Win_allocate */
 	unsigned pending; /* operations of this process that have not ended */
 	int error;        /* of those that have, since the last synchronization */
 	struct window_transfer *failed;
@@ -39,6 +64,15 @@ struct minimpi_window {
 #define WINDOW_MEMORY_BITS(win) ((uint64_t)(unsigned)(win)->comm->context)
 #define WINDOW_WORDS_BITS(win)  ((uint64_t)(unsigned)(win)->comm->context + 1)
 
+static inline int window_check(MPI_Win win)
+{
+	return win ? errors_check_comm(win->comm) : MPI_ERR_WIN;
+}
+/* As errors_check, with the window's handler. */
+static inline int window_raise(MPI_Win win, int error, const char *call)
+{
+	return errors_check(win ? win->comm : NULL, error, call);
+}
 ptl_process_id_t window_peer(MPI_Win win, int rank);
 /* Moves `length` bytes between `bytes` and a place in a rank's memory, or words; waits only if too many are under way. */
 enum window_move { WINDOW_PUT, WINDOW_GET };

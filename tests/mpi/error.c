@@ -73,6 +73,9 @@ static void bad_arguments_of_objects(void)
 	FAILS(MPI_Type_contiguous(-1, MPI_INT, &type), MPI_ERR_COUNT);
 	FAILS(MPI_Type_contiguous(1, MPI_DATATYPE_NULL, &type), MPI_ERR_TYPE);
 	FAILS(MPI_Type_size(MPI_DATATYPE_NULL, &n), MPI_ERR_TYPE);
+	FAILS(MPI_Reduce_local(twice, twice, 1, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
+	FAILS(MPI_Reduce_local(MPI_IN_PLACE, twice, 1, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
+	FAILS(MPI_Reduce_local(twice, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
 	FAILS(MPI_Dims_create(12, 2, dims), MPI_ERR_DIMS);
 	FAILS(MPI_Cartdim_get(MPI_COMM_WORLD, &n), MPI_ERR_TOPOLOGY);
 	MPI_Group_free(&world);

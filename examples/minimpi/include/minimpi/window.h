@@ -13,17 +13,40 @@ enum {
 };
 
 int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win);
+int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win);
 int MPI_Win_free(MPI_Win *win);
 int MPI_Win_get_group(MPI_Win win, MPI_Group *group);
 int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler handler);
+int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *handler);
+int MPI_Win_set_name(MPI_Win win, const char *name);
+int MPI_Win_get_name(MPI_Win win, char *name, int *length);
 int MPI_Win_fence(int assertion, MPI_Win win);
 int MPI_Win_lock(int kind, int rank, int assertion, MPI_Win win);
 int MPI_Win_unlock(int rank, MPI_Win win);
+int MPI_Win_lock_all(int assertion, MPI_Win win);
+int MPI_Win_unlock_all(MPI_Win win);
+int MPI_Win_flush(int rank, MPI_Win win);
+int MPI_Win_flush_local(int rank, MPI_Win win);
+int MPI_Win_flush_all(MPI_Win win);
+int MPI_Win_flush_local_all(MPI_Win win);
+int MPI_Win_sync(MPI_Win win);
+int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win);
+int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win);
+int MPI_Win_complete(MPI_Win win);
+int MPI_Win_wait(MPI_Win win);
+int MPI_Win_test(MPI_Win win, int *flag);
 int MPI_Put(const void *origin, int count, MPI_Datatype type, int rank, MPI_Aint place, int target_count,
 	    MPI_Datatype target_type, MPI_Win win);
 int MPI_Get(void *origin, int count, MPI_Datatype type, int rank, MPI_Aint place, int target_count,
 	    MPI_Datatype target_type, MPI_Win win);
 int MPI_Accumulate(const void *origin, int count, MPI_Datatype type, int rank, MPI_Aint place, int target_count,
 		   MPI_Datatype target_type, MPI_Op op, MPI_Win win);
+int MPI_Get_accumulate(const void *origin, int count, MPI_Datatype type, void *result, int result_count,
+		       MPI_Datatype result_type, int rank, MPI_Aint place, int target_count, MPI_Datatype target_type,
+		       MPI_Op op, MPI_Win win);
+int MPI_Fetch_and_op(const void *origin, void *result, MPI_Datatype type, int rank, MPI_Aint place, MPI_Op op,
+		     MPI_Win win);
+int MPI_Compare_and_swap(const void *origin, const void *compared, void *result, MPI_Datatype type, int rank,
+			 MPI_Aint place, MPI_Win win);
 
 #endif
