@@ -50,6 +50,7 @@ static const char *const texts[MPI_ERR_LASTCODE] = {
 	[MPI_ERR_BASE] = "MPI_ERR_BASE: invalid memory of a window",
 	[MPI_ERR_INFO_KEY] = "MPI_ERR_INFO_KEY: invalid info key",
 	[MPI_ERR_INFO_VALUE] = "MPI_ERR_INFO_VALUE: invalid info value",
+	[MPI_ERR_INFO_NOKEY] = "MPI_ERR_INFO_NOKEY: no such info key",
 	[MPI_ERR_WIN] = "MPI_ERR_WIN: invalid window",
 	[MPI_ERR_SIZE] = "MPI_ERR_SIZE: invalid size of a window",
 	[MPI_ERR_DISP] = "MPI_ERR_DISP: invalid displacement",

@@ -8,6 +8,7 @@ struct parts {
 	int count;
 	const int *counts, *places;
 	MPI_Datatype type;
+	const MPI_Datatype *types; /* of MPI_Alltoallw: one each, and places in bytes */
 };
 
 static int part_count(const struct parts *parts, int rank)
@@ -15,8 +16,15 @@ static int part_count(const struct parts *parts, int rank)
 	return parts->counts ? parts->counts[rank] : parts->count;
 }
 
+static MPI_Datatype part_type(const struct parts *parts, int rank)
+{
+	return parts->types ? parts->types[rank] : parts->type;
+}
+
 static void *part(const struct parts *parts, int rank)
 {
+	if (parts->types)
+		return type_at(parts->buffer, parts->places[rank], MPI_BYTE);
 	const MPI_Aint place = parts->counts ? parts->places[rank] : (MPI_Aint)rank * parts->count;
 	return type_at(parts->buffer, place, parts->type);
 }
@@ -27,7 +35,7 @@ static int check_parts(const struct parts *parts, MPI_Comm comm, bool listed)
 	if (listed && (!parts->counts || !parts->places))
 		return MPI_ERR_ARG;
 	for (int rank = 0; !error && rank < (listed ? comm->group->size : 1); rank++)
-		error = errors_check_data(parts->buffer, part_count(parts, rank), parts->type);
+		error = errors_check_data(parts->buffer, part_count(parts, rank), part_type(parts, rank));
 	return error;
 }
 
@@ -73,14 +81,14 @@ static int check_gather(const void *sent, int count, MPI_Datatype type, const st
 int MPI_Gather(const void *sent, int sent_count, MPI_Datatype sent_type, void *received, int count, MPI_Datatype type,
 	       int root, MPI_Comm comm)
 {
-	const struct parts parts = {received, count, NULL, NULL, type};
+	const struct parts parts = {received, count, NULL, NULL, type, NULL};
 	return errors_check(comm, check_gather(sent, sent_count, sent_type, &parts, false, root, comm), __func__);
 }
 
 int MPI_Gatherv(const void *sent, int sent_count, MPI_Datatype sent_type, void *received, const int *counts,
 		const int *places, MPI_Datatype type, int root, MPI_Comm comm)
 {
-	const struct parts parts = {received, 0, counts, places, type};
+	const struct parts parts = {received, 0, counts, places, type, NULL};
 	return errors_check(comm, check_gather(sent, sent_count, sent_type, &parts, true, root, comm), __func__);
 }
 
@@ -120,7 +128,7 @@ static int check_scatter(const struct parts *parts, bool listed, void *received,
 int MPI_Scatter(const void *sent, int count, MPI_Datatype type, void *received, int received_count,
 		MPI_Datatype received_type, int root, MPI_Comm comm)
 {
-	const struct parts parts = {sent, count, NULL, NULL, type};
+	const struct parts parts = {sent, count, NULL, NULL, type, NULL};
 	return errors_check(comm, check_scatter(&parts, false, received, received_count, received_type, root, comm),
 			    __func__);
 }
@@ -128,7 +136,7 @@ int MPI_Scatter(const void *sent, int count, MPI_Datatype type, void *received, 
 int MPI_Scatterv(const void *sent, const int *counts, const int *places, MPI_Datatype type, void *received,
 		 int received_count, MPI_Datatype received_type, int root, MPI_Comm comm)
 {
-	const struct parts parts = {sent, 0, counts, places, type};
+	const struct parts parts = {sent, 0, counts, places, type, NULL};
 	return errors_check(comm, check_scatter(&parts, true, received, received_count, received_type, root, comm),
 			    __func__);
 }
@@ -143,11 +151,12 @@ static int exchange(const struct parts *sent, const struct parts *received, MPI_
 	for (int i = 0; i < size; i++) {
 		const int from = (comm->rank - i + size) % size;
 		requests[started++] = collective_ireceive(part(received, from), part_count(received, from),
-							  received->type, from, tag, comm);
+							  part_type(received, from), from, tag, comm);
 	}
 	for (int i = 0; i < size; i++) {
 		const int to = (comm->rank + i) % size;
-		requests[started++] = collective_isend(part(sent, to), part_count(sent, to), sent->type, to, tag, comm);
+		requests[started++] =
+			collective_isend(part(sent, to), part_count(sent, to), part_type(sent, to), to, tag, comm);
 	}
 	return collective_wait(started, requests);
 }
@@ -178,7 +187,7 @@ static int all_gather(const void *sent, int sent_count, MPI_Datatype sent_type, 
 int collective_allgather(const void *sent, int sent_count, MPI_Datatype sent_type, void *received, int count,
 			 MPI_Datatype type, MPI_Comm comm)
 {
-	const struct parts parts = {received, count, NULL, NULL, type};
+	const struct parts parts = {received, count, NULL, NULL, type, NULL};
 	return all_gather(sent, sent_count, sent_type, &parts, comm);
 }
 
@@ -196,14 +205,14 @@ static int check_all_gather(const void *sent, int sent_count, MPI_Datatype sent_
 int MPI_Allgather(const void *sent, int sent_count, MPI_Datatype sent_type, void *received, int count,
 		  MPI_Datatype type, MPI_Comm comm)
 {
-	const struct parts parts = {received, count, NULL, NULL, type};
+	const struct parts parts = {received, count, NULL, NULL, type, NULL};
 	return errors_check(comm, check_all_gather(sent, sent_count, sent_type, &parts, false, comm), __func__);
 }
 
 int MPI_Allgatherv(const void *sent, int sent_count, MPI_Datatype sent_type, void *received, const int *counts,
 		   const int *places, MPI_Datatype type, MPI_Comm comm)
 {
-	const struct parts parts = {received, 0, counts, places, type};
+	const struct parts parts = {received, 0, counts, places, type, NULL};
 	return errors_check(comm, check_all_gather(sent, sent_count, sent_type, &parts, true, comm), __func__);
 }
 
@@ -218,9 +227,9 @@ static int exchange_in_place(const struct parts *parts, MPI_Comm comm)
 				continue;
 			const int other = comm->rank == low ? high : low;
 			MPI_Request send = collective_isend_copy(part(parts, other), part_count(parts, other),
-								 parts->type, other, tag, comm);
-			error = collective_receive(part(parts, other), part_count(parts, other), parts->type, other,
-						   tag, comm);
+								 part_type(parts, other), other, tag, comm);
+			error = collective_receive(part(parts, other), part_count(parts, other),
+						   part_type(parts, other), other, tag, comm);
 			const int send_error = collective_wait_one(send);
 			error = error ? error : send_error;
 		}
@@ -244,14 +253,25 @@ static int check_exchange(const struct parts *sent, const struct parts *received
 int MPI_Alltoall(const void *sent, int sent_count, MPI_Datatype sent_type, void *received, int count, MPI_Datatype type,
 		 MPI_Comm comm)
 {
-	const struct parts from = {sent, sent_count, NULL, NULL, sent_type}, to = {received, count, NULL, NULL, type};
+	const struct parts from = {sent, sent_count, NULL, NULL, sent_type, NULL},
+			   to = {received, count, NULL, NULL, type, NULL};
 	return errors_check(comm, check_exchange(&from, &to, false, comm), __func__);
 }
 
 int MPI_Alltoallv(const void *sent, const int *sent_counts, const int *sent_places, MPI_Datatype sent_type,
 		  void *received, const int *counts, const int *places, MPI_Datatype type, MPI_Comm comm)
 {
-	const struct parts from = {sent, 0, sent_counts, sent_places, sent_type},
-			   to = {received, 0, counts, places, type};
+	const struct parts from = {sent, 0, sent_counts, sent_places, sent_type, NULL},
+			   to = {received, 0, counts, places, type, NULL};
+	return errors_check(comm, check_exchange(&from, &to, true, comm), __func__);
+}
+
+int MPI_Alltoallw(const void *sent, const int *sent_counts, const int *sent_places, const MPI_Datatype *sent_types,
+		  void *received, const int *counts, const int *places, const MPI_Datatype *types, MPI_Comm comm)
+{
+	const struct parts from = {sent, 0, sent_counts, sent_places, NULL, sent_types},
+			   to = {received, 0, counts, places, NULL, types};
+	if (!types || (sent != MPI_IN_PLACE && !sent_types))
+		return errors_check(comm, MPI_ERR_ARG, __func__);
 	return errors_check(comm, check_exchange(&from, &to, true, comm), __func__);
 }

@@ -182,6 +182,18 @@ int MPI_Type_create_hindexed(int count, const int *blocks, const MPI_Aint *place
 	return BUILD(make_blocks(count, blocks, places, &old, true, type));
 }
 
+int MPI_Type_create_hindexed_block(int count, int block, const MPI_Aint *places, MPI_Datatype old, MPI_Datatype *type)
+{
+	if (count < 0 || block < 0)
+		return BUILD(count < 0 ? MPI_ERR_COUNT : MPI_ERR_ARG);
+	int *blocks = job_memory((size_t)count * sizeof(*blocks));
+	for (int i = 0; i < count; i++)
+		blocks[i] = block;
+	const int error = make_blocks(count, blocks, places, &old, true, type);
+	free(blocks);
+	return BUILD(error);
+}
+
 int MPI_Type_create_struct(int count, const int *blocks, const MPI_Aint *places, const MPI_Datatype *olds,
 			   MPI_Datatype *type)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program asks of data types: sizes, bounds, packing, counts. */
+/* What a program asks of data types: sizes, bounds, names, packing. */
 #include <limits.h>
+#include <string.h>
 
 #include "errors.h"
 #include "type.h"
@@ -98,47 +99,46 @@ MPI_Aint MPI_Aint_diff(MPI_Aint address, MPI_Aint base)
 	return address - base;
 }
 
-int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count)
+int MPI_Type_size_x(MPI_Datatype type, MPI_Count *size)
 {
-	CHECKED(type && type->committed, MPI_ERR_TYPE);
-	CHECKED(status && count, MPI_ERR_ARG);
-	const MPI_Count bytes = status->minimpi_bytes, size = (MPI_Count)type->size;
-	if (bytes == 0)
-		*count = 0;
-	else if (size == 0 || bytes % size || bytes / size > INT_MAX)
-		*count = MPI_UNDEFINED;
-	else
-		*count = (int)(bytes / size);
+	CHECKED(type, MPI_ERR_TYPE);
+	CHECKED(size, MPI_ERR_ARG);
+	*size = (MPI_Count)type->size;
 	return MPI_SUCCESS;
 }
 
-/* How many basic elements the bytes are, in the order in which the type's pieces are filled. */
-static MPI_Count elements(MPI_Datatype type, MPI_Count bytes)
+int MPI_Type_get_extent_x(MPI_Datatype type, MPI_Count *lower, MPI_Count *extent)
 {
-	MPI_Count all = 0, count = 0;
-	for (size_t i = 0; i < type->piece_count; i++)
-		all += (MPI_Count)type->pieces[i].count;
-	if (type->size > 0) {
-		count = bytes / (MPI_Count)type->size * all;
-		bytes %= (MPI_Count)type->size;
-	}
-	for (size_t i = 0; i < type->piece_count && bytes > 0; i++) {
-		const MPI_Count size = (MPI_Count)type->pieces[i].basic->size;
-		const MPI_Count run = (MPI_Count)type->pieces[i].count * size;
-		const MPI_Count taken = bytes < run ? bytes : run;
-		if (taken % size)
-			return MPI_UNDEFINED;
-		count += taken / size;
-		bytes -= taken;
-	}
-	return bytes > 0 || count > INT_MAX ? MPI_UNDEFINED : count;
+	CHECKED(type, MPI_ERR_TYPE);
+	CHECKED(lower && extent, MPI_ERR_ARG);
+	*lower = type->lower;
+	*extent = type->extent;
+	return MPI_SUCCESS;
 }
 
-int MPI_Get_elements(const MPI_Status *status, MPI_Datatype type, int *count)
+int MPI_Type_get_true_extent_x(MPI_Datatype type, MPI_Count *lower, MPI_Count *extent)
 {
-	CHECKED(type && type->committed, MPI_ERR_TYPE);
-	CHECKED(status && count, MPI_ERR_ARG);
-	*count = (int)elements(type, status->minimpi_bytes);
+	CHECKED(type, MPI_ERR_TYPE);
+	CHECKED(lower && extent, MPI_ERR_ARG);
+	*lower = type->true_lower;
+	*extent = type->true_extent;
+	return MPI_SUCCESS;
+}
+
+int MPI_Type_set_name(MPI_Datatype type, const char *name)
+{
+	CHECKED(type, MPI_ERR_TYPE);
+	CHECKED(name, MPI_ERR_ARG);
+	strncpy(type->name, name, sizeof(type->name) - 1);
+	return MPI_SUCCESS;
+}
+
+int MPI_Type_get_name(MPI_Datatype type, char *name, int *length)
+{
+	CHECKED(type, MPI_ERR_TYPE);
+	CHECKED(name && length, MPI_ERR_ARG);
+	*length = (int)strlen(type->name);
+	memcpy(name, type->name, (size_t)*length + 1);
 	return MPI_SUCCESS;
 }
 

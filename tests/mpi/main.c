@@ -6,9 +6,9 @@ int rank, size;
 
 int main(int argc, char **argv)
 {
-	const struct test *const groups[] = {point_tests, match_tests, completion_tests, collective_tests, reduce_tests,
-					     comm_tests,  type_tests,  window_tests,     epoch_tests,      error_tests,
-					     NULL};
+	const struct test *const groups[] = {point_tests,  match_tests,  completion_tests, collective_tests,
+					     reduce_tests, comm_tests,   type_tests,       window_tests,
+					     epoch_tests,  object_tests, error_tests,      NULL};
 	int count = 0, flag;
 	MPI_Initialized(&flag);
 	if (flag)

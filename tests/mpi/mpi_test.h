@@ -21,7 +21,7 @@ struct test {
 	}
 
 extern const struct test point_tests[], match_tests[], completion_tests[], collective_tests[], reduce_tests[],
-	comm_tests[], type_tests[], window_tests[], epoch_tests[], error_tests[];
+	comm_tests[], type_tests[], window_tests[], epoch_tests[], object_tests[], error_tests[];
 extern int rank, size;
 
 #define CHECK(condition)                                                                                               \

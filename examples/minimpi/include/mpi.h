@@ -108,6 +108,7 @@ enum {
 	MPI_ERR_BASE,
 	MPI_ERR_INFO_KEY,
 	MPI_ERR_INFO_VALUE,
+	MPI_ERR_INFO_NOKEY,
 	MPI_ERR_WIN,
 	MPI_ERR_SIZE,
 	MPI_ERR_DISP,
@@ -190,10 +191,15 @@ int MPI_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *message, 
 int MPI_Imrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request);
 int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count);
 int MPI_Get_elements(const MPI_Status *status, MPI_Datatype type, int *count);
+int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype type, MPI_Count *count);
+int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype type, int count);
+int MPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype type, MPI_Count count);
+int MPI_Status_set_cancelled(MPI_Status *status, int flag);
 
 #include <minimpi/collective.h>
 #include <minimpi/communicator.h>
 #include <minimpi/datatype.h>
+#include <minimpi/info.h>
 #include <minimpi/window.h>
 
 #ifdef __cplusplus

@@ -51,5 +51,7 @@ int MPI_Alltoall(const void *sent, int sent_count, MPI_Datatype sent_type, void 
 		 MPI_Comm comm);
 int MPI_Alltoallv(const void *sent, const int *sent_counts, const int *sent_places, MPI_Datatype sent_type,
 		  void *received, const int *counts, const int *places, MPI_Datatype type, MPI_Comm comm);
+int MPI_Alltoallw(const void *sent, const int *sent_counts, const int *sent_places, const MPI_Datatype *sent_types,
+		  void *received, const int *counts, const int *places, const MPI_Datatype *types, MPI_Comm comm);
 
 #endif

@@ -60,12 +60,21 @@ int MPI_Type_indexed(int count, const int *blocks, const int *places, MPI_Dataty
 int MPI_Type_create_hindexed(int count, const int *blocks, const MPI_Aint *places, MPI_Datatype old,
 			     MPI_Datatype *type);
 int MPI_Type_create_indexed_block(int count, int block, const int *places, MPI_Datatype old, MPI_Datatype *type);
+int MPI_Type_create_hindexed_block(int count, int block, const MPI_Aint *places, MPI_Datatype old, MPI_Datatype *type);
 int MPI_Type_create_struct(int count, const int *blocks, const MPI_Aint *places, const MPI_Datatype *olds,
 			   MPI_Datatype *type);
 int MPI_Type_create_resized(MPI_Datatype old, MPI_Aint lower, MPI_Aint extent, MPI_Datatype *type);
+enum { MPI_ORDER_C = 1, MPI_ORDER_FORTRAN };
+int MPI_Type_create_subarray(int count, const int *sizes, const int *parts, const int *starts, int order,
+			     MPI_Datatype old, MPI_Datatype *type);
 int MPI_Type_dup(MPI_Datatype old, MPI_Datatype *type);
 int MPI_Type_commit(MPI_Datatype *type);
 int MPI_Type_free(MPI_Datatype *type);
+int MPI_Type_set_name(MPI_Datatype type, const char *name);
+int MPI_Type_get_name(MPI_Datatype type, char *name, int *length);
+int MPI_Type_size_x(MPI_Datatype type, MPI_Count *size);
+int MPI_Type_get_extent_x(MPI_Datatype type, MPI_Count *lower, MPI_Count *extent);
+int MPI_Type_get_true_extent_x(MPI_Datatype type, MPI_Count *lower, MPI_Count *extent);
 int MPI_Get_address(const void *place, MPI_Aint *address);
 MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint displacement);
 MPI_Aint MPI_Aint_diff(MPI_Aint address, MPI_Aint base);
