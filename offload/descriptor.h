@@ -71,6 +71,12 @@ static inline bool descriptor_full(const struct descriptor *md)
 	       md->region.length - md->local_offset < md->max_size;
 }
 
+/* Would an operation of ours that starts and ends at once leave anything behind: an event, or a unit less? */
+static inline bool descriptor_notes(const struct descriptor *md)
+{
+	return md->eq || md->threshold != PTL_MD_THRESH_INF;
+}
+
 /* Takes a unit, noted in the operation, and, for operations of others on this memory (`target`), advances the local offset. */
 static inline void descriptor_start(struct descriptor *md, struct event_info *info, bool target)
 {

@@ -47,6 +47,8 @@ bool put_line(struct nic *nic, const struct put_arguments *put)
 						     WIRE_LINE_HEADER + put->length, rest)))
 		return false;
 	peer_note_put(nic, peer, put->length);
+	if (!descriptor_notes(md))
+		return true;
 	struct event_info info = operation_request_info(nic, put);
 
 	descriptor_start(md, &info, false);

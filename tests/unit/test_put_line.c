@@ -231,6 +231,29 @@ static void a_usual_put_is_a_line_and_its_events(void **state)
 }
 
 /* What the words have no room for is the transport's to fetch. */
+static void a_put_without_events_uses_its_unit_all_the_same(void **state)
+{
+	const struct put_arguments put = usual();
+
+	(void)state;
+	md->eq = NULL;
+	assert_true(put_line(&nic, &put));
+	assert_int_equal(md->threshold, 1);
+	md->threshold = PTL_MD_THRESH_INF;
+	assert_true(put_line(&nic, &put));
+	assert_int_equal(md->threshold, PTL_MD_THRESH_INF);
+	assert_int_equal(md->pending, 0);
+	assert_true(md->active);
+	assert_int_equal(event_unread(eq), 0);
+	assert_int_equal(lines, 2);
+	assert_int_equal(peer->said, 2);
+	assert_int_equal(nic.counters.requests_sent, 2);
+	assert_int_equal(nic.counters.bytes_sent, 2 * LENGTH);
+	md->threshold = 1;
+	assert_true(put_line(&nic, &put));
+	assert_false(md->active);
+}
+
 static void a_put_of_several_lines_begins_in_words(void **state)
 {
 	struct put_arguments put = usual();
@@ -743,6 +766,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_usual_put_is_a_line_and_its_events),
+		TEST(a_put_without_events_uses_its_unit_all_the_same),
 		TEST(a_put_of_several_lines_begins_in_words),
 		TEST(any_other_put_is_left_alone),
 		TEST(a_usual_put_is_matched_copied_and_told),
