@@ -9,7 +9,7 @@
 
 int collective_begin(MPI_Comm comm)
 {
-	return (int)(comm->collectives++ & ENVELOPE_TAG_UB);
+	return (int)(comm->collectives++ & ENVELOPE_TAG_UB / 2); /* the upper half: comm_group.c */
 }
 
 MPI_Request collective_isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)

@@ -15,31 +15,28 @@ struct minimpi_comm minimpi_world, minimpi_self;
  * Which contexts this process does not use.  Those of a new communicator must be free with all its members: the least that is
  * in every member's set.  Communicators without a common member may have the same.
  */
-#define CONTEXTS 4096
-static uint64_t free_contexts[CONTEXTS / 64];
+static struct context_set free_contexts;
 
 static void set_context(int context, bool is_free)
 {
 	const uint64_t bit = UINT64_C(1) << context / 2 % 64;
 	if (is_free)
-		free_contexts[context / 2 / 64] |= bit;
+		free_contexts.words[context / 2 / 64] |= bit;
 	else
-		free_contexts[context / 2 / 64] &= ~bit;
+		free_contexts.words[context / 2 / 64] &= ~bit;
 }
 
-static int agree_on_context(MPI_Comm parent, int *context)
+const struct context_set *comm_free_contexts(void)
 {
-	uint64_t common[CONTEXTS / 64];
-	const int error = collective_allreduce(free_contexts, common, CONTEXTS / 64, MPI_UINT64_T, MPI_BAND, parent);
-	if (error)
-		return error;
-	for (int i = 0; i < CONTEXTS / 64; i++) {
-		if (common[i]) {
-			*context = 2 * (64 * i + __builtin_ctzll(common[i]));
-			return MPI_SUCCESS;
-		}
-	}
-	return MPI_ERR_NO_MEM;
+	return &free_contexts;
+}
+
+int comm_least_context(const struct context_set *common)
+{
+	for (int i = 0; i < COMM_CONTEXTS / 64; i++)
+		if (common->words[i])
+			return 2 * (64 * i + __builtin_ctzll(common->words[i]));
+	return -1;
 }
 
 static void fill(MPI_Comm comm, MPI_Group group, int context)
@@ -56,14 +53,14 @@ static void fill(MPI_Comm comm, MPI_Group group, int context)
 
 void comm_open(void)
 {
-	_Static_assert(2 * CONTEXTS <= ENVELOPE_CONTEXTS, "contexts fit into the match bits");
+	_Static_assert(2 * COMM_CONTEXTS <= ENVELOPE_CONTEXTS, "contexts fit into the match bits");
 	MPI_Group everybody = group_new(job.size), self = group_new(1);
 	for (int i = 0; i < job.size; i++)
 		everybody->ranks[i] = i;
 	self->ranks[0] = job.rank;
 	group_find_self(everybody);
 	group_find_self(self);
-	memset(free_contexts, 0xff, sizeof(free_contexts));
+	memset(&free_contexts, 0xff, sizeof(free_contexts));
 	fill(&minimpi_world, everybody, 0);
 	fill(&minimpi_self, self, 2);
 	memcpy(minimpi_world.name, "MPI_COMM_WORLD", sizeof("MPI_COMM_WORLD"));
@@ -76,19 +73,28 @@ void comm_close(void)
 	group_release(minimpi_self.group);
 }
 
+MPI_Comm comm_make(MPI_Comm parent, MPI_Group group, int context)
+{
+	MPI_Comm comm = job_memory(sizeof(*comm));
+	fill(comm, group, context);
+	comm->handler = parent->handler;
+	errors_hold(parent->handler);
+	return comm;
+}
+
 int comm_new(MPI_Comm parent, MPI_Group group, MPI_Comm *result)
 {
-	int context;
-	const int error = agree_on_context(parent, &context);
+	struct context_set common;
+	int error = collective_allreduce(&free_contexts, &common, COMM_CONTEXTS / 64, MPI_UINT64_T, MPI_BAND, parent);
+	const int context = error ? -1 : comm_least_context(&common);
 	*result = MPI_COMM_NULL;
+	if (!error && context < 0)
+		error = MPI_ERR_NO_MEM;
 	if (error || group->rank == MPI_UNDEFINED) {
 		group_release(group);
 		return error;
 	}
-	*result = job_memory(sizeof(**result));
-	fill(*result, group, context);
-	(*result)->handler = parent->handler;
-	errors_hold(parent->handler);
+	*result = comm_make(parent, group, context);
 	return MPI_SUCCESS;
 }
 

@@ -22,11 +22,21 @@ struct minimpi_comm {
 	char name[MPI_MAX_OBJECT_NAME];
 };
 
+/* Which of the contexts a process does not use: those of messages, each with the next one, of collective operations. */
+enum { COMM_CONTEXTS = 4096 };
+struct context_set {
+	uint64_t words[COMM_CONTEXTS / 64];
+};
+const struct context_set *comm_free_contexts(void);
+int comm_least_context(const struct context_set *common); /* of those that are free with all; -1: there is none */
+
 /* Makes MPI_COMM_WORLD and MPI_COMM_SELF. */
 void comm_open(void);
 void comm_close(void);
 /* A communicator of a group, which it takes over, or MPI_COMM_NULL if this process is not in it.  All of `parent` call it. */
 int comm_new(MPI_Comm parent, MPI_Group group, MPI_Comm *result);
+/* ... with a context that the members have agreed on. */
+MPI_Comm comm_make(MPI_Comm parent, MPI_Group group, int context);
 void comm_release(MPI_Comm comm);
 
 #endif

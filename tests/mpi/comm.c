@@ -122,6 +122,38 @@ static void create_from_a_group(void)
 }
 
 /* Numbers of communicators are used again. */
+/* Made by the odd ranks and by the even ones at once, in reverse order; then once more by the even ones alone. */
+static void create_group_is_of_its_members(void)
+{
+	int *ranks = ints((size_t)size, 0), count = 0, place, members, sum;
+	MPI_Group world, half;
+	MPI_Comm comm = MPI_COMM_NULL, again = MPI_COMM_NULL;
+	for (int i = size - 1; i >= 0; i--)
+		if (i % 2 == rank % 2)
+			ranks[count++] = i;
+	MPI_Comm_group(MPI_COMM_WORLD, &world);
+	MPI_Group_incl(world, count, ranks, &half);
+	MPI_Comm_create_group(MPI_COMM_WORLD, half, 0, &comm);
+	if (rank % 2 == 0)
+		MPI_Comm_create_group(MPI_COMM_WORLD, half, 0, &again);
+	MPI_Comm_rank(comm, &place);
+	MPI_Comm_size(comm, &members);
+	CHECK(members == count && ranks[place] == rank);
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
+	for (int i = 0; i < count; i++)
+		sum -= ranks[i];
+	CHECK(sum == 0);
+	CHECK((again != MPI_COMM_NULL) == (rank % 2 == 0));
+	if (again != MPI_COMM_NULL)
+		MPI_Comm_free(&again);
+	MPI_Comm_free(&comm);
+	MPI_Comm_create_group(MPI_COMM_WORLD, MPI_GROUP_EMPTY, 0, &comm);
+	CHECK(comm == MPI_COMM_NULL);
+	MPI_Group_free(&half);
+	MPI_Group_free(&world);
+	free(ranks);
+}
+
 static void many_communicators(void)
 {
 	MPI_Comm chain[20] = {MPI_COMM_WORLD};
@@ -282,6 +314,7 @@ const struct test comm_tests[] = {
 	TEST(communicators_compare),
 	TEST(splits),
 	TEST(create_from_a_group),
+	TEST(create_group_is_of_its_members),
 	TEST(many_communicators),
 	TEST(freed_while_in_use),
 	TEST(names),

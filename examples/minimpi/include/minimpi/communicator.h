@@ -25,6 +25,7 @@ int MPI_Comm_compare(MPI_Comm comm, MPI_Comm other, int *result);
 int MPI_Comm_test_inter(MPI_Comm comm, int *flag);
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *result);
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *result);
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *result);
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *result);
 int MPI_Comm_free(MPI_Comm *comm);
 int MPI_Comm_set_name(MPI_Comm comm, const char *name);
