@@ -168,6 +168,8 @@ static void arrived(void *owner, transport_address from, const void *bytes, size
 		return;
 	}
 	peer_note_arrival(peer, message.operation);
+	if (unlikely(peer->streamed > 0))
+		transfer_note_arrival(peer, &message);
 	if (unlikely(peer->unverified))
 		peer_prove(nic, peer);
 	trace(nic, PTL_DBG_PARSE, "%s from " ID_TEXT ", %zu bytes", wire_operation_name(message.operation),

@@ -13,6 +13,11 @@
  * the conversation, before the END.  If it does, PONG says so, and until then it had not let go of the memory; if not, STALE
  * ends the conversation here too.  A peer without a NIC thread is not given up for its silence; and we do not part from
  * ourselves.
+ *
+ * STREAMS.  What has been asked for is ahead of all that its source sends later, so little of it should be in flight; but with less than
+ * the connection holds, this is idle from one request to the next.  So the window of a source that sends nothing short meanwhile grows:
+ * half of what was read since may be in flight.  Half, because while short messages keep coming, each finds no more ahead of it than
+ * has passed since the one before, and with each of them the window becomes less, down to the transport's own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,6 +26,8 @@
 #include "offload/operation.h"
 #include "offload/peer/peer.h"
 #include "offload/transfer.h"
+
+#define PIECES 8 /* of a stream in a window at least */
 
 _Static_assert(REGION_MAX_PIECES <= TRANSPORT_PIECES_MAX && WIRE_MAX_SEGMENTS <= TRANSPORT_PIECES_MAX,
 	       "any list can be read");
@@ -65,6 +72,7 @@ static struct transport_read next_piece(struct operation *op)
 				       .memory_region = local_memory_region(op),
 				       .remote = segment->address + transfer->within,
 				       .key = segment->key,
+				       .window = op->peer->streamed / 2,
 				       .context = op};
 }
 
@@ -102,12 +110,51 @@ static int ask_list(struct operation *op, uint64_t length)
 	return transport->ops->read_list(transport, &list);
 }
 
+void transfer_note_arrival(struct peer *peer, const struct wire_message *message)
+{
+	const size_t piece = peer->transport->limits.rma_chunk;
+	bool lengthy;
+
+	switch (message->operation) {
+	case WIRE_PUT_LONG:
+		lengthy = message->length >= piece;
+		break;
+	case WIRE_REPLY_LONG:
+		lengthy = message->mlength >= piece;
+		break;
+	default:
+		lengthy = message->operation > WIRE_REPLY_LONG;
+		break;
+	}
+	if (!lengthy)
+		peer->streamed = 0;
+}
+
+static void note_streamed(struct peer *peer, uint64_t length)
+{
+	uint64_t most = 2 * (uint64_t)peer->transport->limits.stream_window;
+
+	peer->streamed = peer->streamed + length < most ? peer->streamed + length : most;
+}
+
+/* One piece alone is better short: its beginning is there sooner. */
+static size_t preferred_length(const struct operation *op, uint64_t window)
+{
+	const struct transport_limits *limits = &op->peer->transport->limits;
+	bool behind_others = op->peer->reads > op->transfer.in_flight;
+
+	return behind_others && window / PIECES >= limits->stream_chunk && limits->stream_chunk > limits->rma_chunk
+		       ? limits->stream_chunk
+		       : limits->rma_chunk;
+}
+
 static void note_asked(struct operation *op, uint64_t length)
 {
 	struct transfer *transfer = &op->transfer;
 
 	transfer->in_flight++;
 	op->peer->reads++;
+	note_streamed(op->peer, length);
 	transfer->asked += length;
 	transfer->within += length;
 	while (transfer->index < transfer->count && transfer->within >= transfer->segments[transfer->index].length)
@@ -124,8 +171,8 @@ static int ask_pieces(struct operation *op)
 
 	if (list)
 		read.length = left < most ? left : most;
-	else if (read.length > transport->limits.rma_chunk)
-		read.length = transport->limits.rma_chunk;
+	else if (read.length > preferred_length(op, read.window))
+		read.length = preferred_length(op, read.window);
 	int rc = list ? ask_list(op, read.length) : transport->ops->read(transport, &read);
 
 	if (rc == 0)

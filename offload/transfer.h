@@ -15,6 +15,8 @@ void transfer_abandon(struct nic *, struct operation *, const struct wire_messag
 void transfer_confirmed(struct nic *, struct operation *);
 /* Asks again, for those whose question or answer was lost. */
 void transfers_ask_again(struct nic *, struct peer *);
+/* A message has come of a peer whose memory we read: see STREAMS. */
+void transfer_note_arrival(struct peer *, const struct wire_message *);
 void transfer_done(void *owner, void *context, int status); /* transport_sink.rdma_done */
 int transfers_resume(struct nic *);
 

@@ -50,6 +50,8 @@ struct transport_limits {
 	size_t behind_max;    /* greatest payload worth a send() to a peer that is behind(); 0: as all others */
 	size_t rma_chunk;     /* preferred size of one read, bytes */
 	size_t rma_depth;     /* reads worth having in flight for one message */
+	size_t stream_window; /* read.window is heeded up to here, bytes; 0: not at all */
+	size_t stream_chunk;  /* preferred size of one read behind others in such a window, bytes */
 	size_t list_max;      /* greatest read_list(), bytes; 0: there is none */
 	bool payload_tuned;   /* payload_max is of the tuning file */
 	bool local_registration; /* read() needs a memory region of the local buffer (FI_MR_LOCAL) */
@@ -156,6 +158,7 @@ struct transport_read {
 	size_t length;
 	const struct memory_region *memory_region;
 	uint64_t remote, key; /* as the peer's struct memory_region says */
+	size_t window;        /* so many bytes may be in flight from the peer, if the transport's own bound is less */
 	void *context;
 };
 

@@ -511,6 +511,7 @@ void peer_end(struct nic *nic, struct peer *peer, ptl_ni_fail_t failure)
 	peer->retry_at = peer->full_since = 0;
 	/* Reads that have yet to end tell nothing of the process that comes next, nor does how long they have not ended. */
 	peer->reads = 0;
+	peer->streamed = 0;
 	peer->reads_stuck_since = peer->reads_overdue_since = 0;
 	peer_fail_list(nic, &peer->active, failure);
 	peer_fail_list(nic, &peer->responses, failure);

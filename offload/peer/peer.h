@@ -85,6 +85,7 @@ struct peer {
 	uint64_t oldest_since; /* when we saw it first */
 	unsigned reads;        /* of its memory, under way in this conversation */
 	uint32_t reads_ended, reads_ended_seen; /* so many of them have, so many when we looked last */
+	uint64_t streamed;                      /* bytes of them since it last sent something short (transfer.c) */
 	uint64_t reads_stuck_since;             /* 0: not looked at yet */
 	uint64_t reads_overdue_since;           /* seen to be stuck for too long; 0: they are not */
 	struct peer_lost *lost;                 /* while reads of its memory have yet to end */

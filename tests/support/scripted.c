@@ -207,7 +207,9 @@ static const struct scripted_memory_region *find_source(uint64_t key, uint64_t r
 
 static void read_check(const struct scripted_read *read, const struct memory_region *memory_region)
 {
-	if (read->length == 0 || read->length > script.terms.rma_chunk)
+	const bool streams = read->window > 0 && script.terms.stream_chunk > script.terms.rma_chunk;
+
+	if (read->length == 0 || read->length > (streams ? script.terms.stream_chunk : script.terms.rma_chunk))
 		broken("a read is empty or longer than the chunk");
 	if (read->source == &nowhere)
 		return;
@@ -234,6 +236,7 @@ static int scripted_begin_read(struct transport *transport, const struct transpo
 				       .offset = wanted->remote - wanted->key * KEY_ADDRESS,
 				       .local = wanted->local,
 				       .length = wanted->length,
+				       .window = wanted->window,
 				       .context = wanted->context,
 				       .own = scripted->self};
 	read_check(read, wanted->memory_region);
@@ -343,6 +346,8 @@ static int claim(struct transport_config *config, struct transport **out, bool s
 		.payload_max = config->settings->short_max,
 		.rma_chunk = script.terms.rma_chunk,
 		.rma_depth = script.terms.rma_depth,
+		.stream_window = script.terms.stream_window,
+		.stream_chunk = script.terms.stream_chunk,
 		.local_registration = script.terms.local_registration,
 		.pins = script.terms.pins,
 		.sleepable = true,

@@ -49,6 +49,7 @@ struct scripted_read {
 	uint64_t offset; /* in the memory region */
 	void *local;
 	size_t length;
+	size_t window;
 	void *context;
 	bool own;    /* of the endpoint's own memory */
 	uint64_t at; /* the observer's */
@@ -76,6 +77,7 @@ extern const struct scripted_observer scripted_blind; /* does nothing */
 
 struct scripted_terms {
 	size_t short_max, rma_chunk, rma_depth;
+	size_t stream_window, stream_chunk;
 	bool local_registration, pins;
 	bool anonymous; /* it does not say which peer a message comes from */
 	bool hostile;   /* messages may be made up, and with them keys: reads of what is not exposed fail */

@@ -933,6 +933,69 @@ static void what_the_kernel_refuses_shm_for_good_ends_the_read(void **state)
 	ofi = (struct ofi){0};
 }
 
+static ssize_t take_read(struct fid_ep *of, const struct fi_msg_rma *message, uint64_t flags)
+{
+	(void)of, (void)flags;
+	*(struct ofi_operation **)message->msg_iov->iov_base = message->context;
+	return 0;
+}
+
+enum { ROOM = 64, PIECE = 4096, OWN = 2 * PIECE, STREAM = 16 * PIECE };
+
+/* Reads of a piece each in a window of that size, until one is refused; they end when they have taken so long. */
+static unsigned reads_at_once(uint64_t wanted, uint64_t took)
+{
+	static struct ofi_operation *taken[ROOM][PIECE / sizeof(struct ofi_operation *)];
+	unsigned count = 0;
+
+	for (; count < ROOM; count++) {
+		const struct transport_read read = {.local = taken[count], .length = PIECE, .window = wanted};
+
+		if (ofi_read(&ofi.base, &read) != 0)
+			break;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		taken[i][0]->began -= took;
+		ofi_rma_done(&ofi, taken[i][0], 0);
+	}
+	return count;
+}
+
+static void a_stream_has_as_much_in_flight_as_it_takes_no_time_to_wait_for(void **state)
+{
+	enum { SECOND = 1000000000 };
+	struct fi_ops_rma rma_ops = {.readmsg = take_read};
+	static const struct transport_sink sink = {.rdma_done = read_ended};
+	struct ofi_address peer = {0};
+	unsigned count = 0;
+
+	(void)state;
+	endpoint = (struct fid_ep){.rma = &rma_ops};
+	ofi = (struct ofi){.sink = &sink,
+			   .ep = &endpoint,
+			   .library = &library,
+			   .profile = {.name = "net", .stream_window = STREAM},
+			   .addresses = &peer,
+			   .address_count = 1,
+			   .outstanding_max = ROOM,
+			   .rma_window = OWN,
+			   .rma_greatest = PIECE};
+	assert_int_equal(reads_at_once(STREAM, SECOND), OWN / PIECE);
+	assert_int_equal(reads_at_once(STREAM, SECOND), OWN / PIECE);
+	/* A busy machine may make a read late. */
+	for (unsigned rounds = 0; count < STREAM / PIECE && rounds < 1000; rounds++)
+		count = reads_at_once(STREAM, 0);
+	assert_int_equal(count, STREAM / PIECE);
+	peer.rma_bound = STREAM;
+	assert_int_equal(reads_at_once(0, 0), OWN / PIECE);
+	peer.rma_bound = STREAM;
+	assert_int_equal(reads_at_once(STREAM, SECOND), STREAM / PIECE);
+	assert_int_equal(reads_at_once(STREAM, SECOND), OWN / PIECE);
+	ofi_rma_destroy(&ofi);
+	endpoint = (struct fid_ep){0};
+	ofi = (struct ofi){0};
+}
+
 /* As if a provider listened on a port of the loopback, where a client has connected and was not accepted yet. */
 struct place {
 	struct sockaddr_in name;
@@ -1054,6 +1117,7 @@ int main(void)
 		cmocka_unit_test(a_buffer_that_was_refused_is_offered_again),
 		cmocka_unit_test(what_connections_end_with_is_tried_again),
 		cmocka_unit_test(what_the_kernel_refuses_shm_for_good_ends_the_read),
+		cmocka_unit_test(a_stream_has_as_much_in_flight_as_it_takes_no_time_to_wait_for),
 		cmocka_unit_test(the_listener_is_the_socket_that_listens),
 		cmocka_unit_test(no_connection_is_taken_where_no_descriptor_is_left),
 		cmocka_unit_test(verbs_is_prepared_where_there_is_a_device),

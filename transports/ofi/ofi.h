@@ -66,6 +66,8 @@ struct ofi_profile {
 	unsigned rma_depth;    /* of them in flight for one message */
 	size_t rma_window;     /* bytes of reads and writes in flight per peer, 0: no limit */
 	size_t rma_least;      /* of them one read or write counts at least */
+	size_t stream_window;  /* see transport_limits */
+	size_t stream_chunk;   /* likewise */
 	uint64_t ping_pause;   /* see transport_limits */
 };
 #define OFI_HEADER_ALLOWANCE 256 /* PTL_SHORT_MAX counts payload; the engine's header travels in the same message */
@@ -86,6 +88,7 @@ struct ofi_operation {
 		char *bytes;   /* send: the slot's memory */
 		size_t length; /* RDMA: what it takes of the window */
 	};
+	uint64_t began; /* RDMA */
 };
 
 /* A multi-receive buffer: the provider fills it with messages one behind the other and releases it when full. */
@@ -110,6 +113,7 @@ struct ofi_region {
 struct ofi_address {
 	fi_addr_t number;   /* what the provider calls it now, FI_ADDR_NOTAVAIL: nothing */
 	uint64_t rma_bytes; /* in flight */
+	uint64_t rma_bound; /* what that may come to in a stream (ofi_rma.c); 0: not known yet */
 	uint64_t suspect;   /* cookie of the connection on which its reads may hang; 0: none */
 	uint32_t nid;
 	uint32_t probe;      /* number of the last probe sent */

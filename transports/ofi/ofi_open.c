@@ -48,6 +48,8 @@ static void set_limits(struct ofi *ofi)
 		.inline_max = ofi->inject_size,
 		.rma_chunk = ofi->profile.rma_chunk < greatest ? ofi->profile.rma_chunk : greatest,
 		.rma_depth = ofi->profile.rma_depth,
+		.stream_window = ofi->profile.stream_window,
+		.stream_chunk = ofi->profile.stream_chunk < greatest ? ofi->profile.stream_chunk : greatest,
 		.local_registration = (info->domain_attr->mr_mode & FI_MR_LOCAL) != 0,
 		/* Wants memory that is mapped, or the local end registered: hardware translates its addresses. */
 		.pins = (info->domain_attr->mr_mode & (FI_MR_LOCAL | FI_MR_ALLOCATED)) != 0,

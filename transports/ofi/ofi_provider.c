@@ -46,7 +46,9 @@ static const struct ofi_profile profiles[OFI_PROFILES] = {
 	 .short_greatest = 16 * KIB,
 	 .rma_chunk = 512 * KIB,
 	 .rma_depth = 4,
-	 .rma_window = 2048 * KIB},
+	 .rma_window = 2048 * KIB,
+	 .stream_window = 16384 * KIB,
+	 .stream_chunk = 1024 * KIB},
 	{.alias = "net",
 	 .name = "net",
 	 .tcp_sockets = true,
@@ -55,7 +57,9 @@ static const struct ofi_profile profiles[OFI_PROFILES] = {
 	 .short_greatest = 128 * KIB,
 	 .rma_chunk = 512 * KIB,
 	 .rma_depth = 4,
-	 .rma_window = 2048 * KIB},
+	 .rma_window = 2048 * KIB,
+	 .stream_window = 16384 * KIB,
+	 .stream_chunk = 1024 * KIB},
 	/* From libfabric 1.18 on, what was net is tcp itself. */
 	{.alias = "net",
 	 .name = "tcp",
@@ -65,7 +69,9 @@ static const struct ofi_profile profiles[OFI_PROFILES] = {
 	 .short_greatest = 128 * KIB,
 	 .rma_chunk = 512 * KIB,
 	 .rma_depth = 4,
-	 .rma_window = 2048 * KIB},
+	 .rma_window = 2048 * KIB,
+	 .stream_window = 16384 * KIB,
+	 .stream_chunk = 1024 * KIB},
 	/*
 	 * rxd starts a new message although older ones wait for its window (128 packets to one peer that have yet to be
 	 * acknowledged) behind a read, and it answers a send for which it has no room left (1024 messages) with success

@@ -7,6 +7,7 @@
 #include "transports/ofi/ofi_send.h"
 
 #define BLOCK_OPERATIONS 64
+#define STREAM_DELAY_NS  4000000 /* what the first short message after many long ones may have to wait for them */
 
 struct ofi_rma_block {
 	struct ofi_rma_block *next;
@@ -38,11 +39,36 @@ static void give_operation(struct ofi *ofi, struct ofi_operation *operation)
 	ofi->free_rma = operation;
 }
 
-/* What is in flight to one peer is bounded over all messages: see the sizes in ofi_provider.c. */
-static bool window_is_full(const struct ofi *ofi, const struct ofi_address *peer, size_t length)
+/*
+ * What is in flight to one peer is bounded over all messages: see the sizes in ofi_provider.c.  A greater window of the engine's is for
+ * streams beside which nothing waits; but the first message that does waits behind all of it.  So it grows as long as reads of a window
+ * that is in use take less than STREAM_DELAY_NS, and shrinks while they take more: a slow network never gets there.
+ */
+static uint64_t greatest_window(const struct ofi *ofi, const struct ofi_address *peer, uint64_t wanted)
+{
+	uint64_t window = wanted < peer->rma_bound ? wanted : peer->rma_bound;
+
+	return window > ofi->rma_window ? window : ofi->rma_window;
+}
+
+static bool window_is_full(const struct ofi *ofi, const struct ofi_address *peer, size_t length, uint64_t wanted)
 {
 	return ofi->outstanding >= ofi->outstanding_max || ofi->lone_rma ||
-	       (ofi->rma_window && peer->rma_bytes && peer->rma_bytes + length > ofi->rma_window);
+	       (ofi->rma_window && peer->rma_bytes && peer->rma_bytes + length > greatest_window(ofi, peer, wanted));
+}
+
+/* Such a read has ended well, before it is taken off. */
+static void adapt_window(const struct ofi *ofi, const struct ofi_operation *operation)
+{
+	struct ofi_address *peer = &ofi->addresses[operation->peer];
+	uint64_t least = ofi->rma_window, most = ofi->profile.stream_window;
+	uint64_t bound = peer->rma_bound > least ? peer->rma_bound : least;
+
+	if (monotonic_ns() - operation->began > STREAM_DELAY_NS)
+		bound -= operation->length < bound ? operation->length : bound;
+	else if (peer->rma_bytes > bound / 2)
+		bound += operation->length;
+	peer->rma_bound = bound < least ? least : bound > most ? most : bound;
 }
 
 /*
@@ -70,7 +96,7 @@ static int post_error(const struct ofi *ofi, uint64_t to, int refusal, ssize_t c
 	return ofi_post_error(ofi, "a read", to, code);
 }
 
-static int start(struct ofi *ofi, struct fi_msg_rma *message, void *context)
+static int start(struct ofi *ofi, struct fi_msg_rma *message, uint64_t window, void *context)
 {
 	size_t length = message->msg_iov->iov_len;
 	size_t cost = length > ofi->profile.rma_least ? length : ofi->profile.rma_least;
@@ -80,7 +106,7 @@ static int start(struct ofi *ofi, struct fi_msg_rma *message, void *context)
 		return -EMSGSIZE;
 	if (to >= ofi->address_count)
 		return -EHOSTUNREACH;
-	if (window_is_full(ofi, &ofi->addresses[to], cost))
+	if (window_is_full(ofi, &ofi->addresses[to], cost, window))
 		return -EAGAIN;
 	struct ofi_operation *operation = take_operation(ofi);
 	if (!operation)
@@ -88,6 +114,7 @@ static int start(struct ofi *ofi, struct fi_msg_rma *message, void *context)
 	operation->peer = (uint32_t)to;
 	operation->length = cost;
 	operation->owner_context = context;
+	operation->began = ofi->profile.stream_window ? monotonic_ns() : 0;
 	operation->posted = true;
 	message->context = operation;
 	message->addr = ofi->addresses[to].number;
@@ -121,7 +148,7 @@ int ofi_read(struct transport *transport, const struct transport_read *read)
 				     .rma_iov = &target,
 				     .rma_iov_count = 1};
 
-	return start(ofi_of(transport), &message, read->context);
+	return start(ofi_of(transport), &message, read->window, read->context);
 }
 
 /* From now on the provider may report it as often as it likes.  Returns what the owner knows it by. */
@@ -149,6 +176,8 @@ void ofi_rma_done(struct ofi *ofi, struct ofi_operation *operation, int status)
 {
 	if (unlikely(!operation->posted))
 		return;
+	if (status == 0 && ofi->profile.stream_window)
+		adapt_window(ofi, operation);
 	void *context = take_off(ofi, operation);
 
 	if (likely(status == 0)) {
