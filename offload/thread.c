@@ -247,11 +247,22 @@ static void dedicated_mode(struct nic *nic)
 	own_give_back(nic, NIC_THREAD);
 }
 
+static void tell_transports(struct nic *nic)
+{
+	if (!own_take(nic, NIC_THREAD))
+		return;
+	for (int i = 0; i < NIC_TRANSPORTS; i++)
+		if (nic->transports[i] && nic->transports[i]->ops->threaded)
+			nic->transports[i]->ops->threaded(nic->transports[i]);
+	own_give_back(nic, NIC_THREAD);
+}
+
 static void *nic_thread(void *argument)
 {
 	struct nic *nic = argument;
 
 	nic_thread_prepare(nic);
+	tell_transports(nic);
 	if (nic->mode == NIC_MODE_DEDICATED)
 		dedicated_mode(nic);
 	else

@@ -201,6 +201,11 @@ struct transport_ops {
 	void (*forked)(struct transport *);
 
 	/*
+	 * The NIC thread calls it, as owner, before anything else: that thread ends before close(), or with its process.  Optional.
+	 */
+	void (*threaded)(struct transport *);
+
+	/*
 	 * Address of a peer that need not exist yet; no traffic.  A peer may be reachable under several addresses
 	 * (candidate ports): attempt = 0, 1, ... yields them, the most likely first; -ENOENT when there are no more.
 	 * As long as an address is in use, the same (nid, pid, attempt) yields the same one; each success is one more use.

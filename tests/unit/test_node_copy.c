@@ -72,8 +72,7 @@ static int *end_order[2 * WINDOW];
 
 /* What the kernel's copying does in this process. */
 static bool reads_refused, writes_refused, counting;
-static unsigned identified;  /* times that it was asked which process is there */
-static uint64_t identify_ns; /* what that takes at least */
+static unsigned identified; /* times that it was asked which process is there */
 static void (*before_write)(void);
 static _Atomic uint8_t *chunks_counted;
 static uint64_t counted_base, counted_chunk;
@@ -98,12 +97,8 @@ static ssize_t count_chunk(uint64_t address, size_t length)
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long count, const struct iovec *remote,
 				unsigned long remote_count, unsigned long flags)
 {
-	if (count == 1) { /* only asks which process is there */
-		const uint64_t until = now_ns() + identify_ns;
-
+	if (count == 1 && local->iov_len == sizeof(node->incarnation)) { /* only asks which process is there */
 		identified++;
-		while (now_ns() < until)
-			;
 		return __real_process_vm_readv(pid, local, count, remote, remote_count, flags);
 	}
 	atomic_fetch_add(&stage->reads, 1);
@@ -308,12 +303,10 @@ static void drive_meanwhile(void)
 		drive();
 }
 
-static void meet(void)
+static void meet_others(void)
 {
 	struct card card[MAX_PROCESSES];
 
-	stage = shared_memory();
-	node = make_node(my_rank, process_count);
 	show_incarnation(node);
 	struct card mine = card_of(node);
 
@@ -323,6 +316,13 @@ static void meet(void)
 			add_peer(node, my_rank, rank, &card[rank], map_segment(&card[rank]));
 	barrier();
 	harness_while_waiting(drive_meanwhile);
+}
+
+static void meet(void)
+{
+	stage = shared_memory();
+	node = make_node(my_rank, process_count);
+	meet_others();
 }
 
 static struct memory_region expose(void *base, size_t length)
@@ -972,119 +972,67 @@ static void another_image_of_a_process_is_neither_read_nor_written(void)
 	barrier();
 }
 
-/* At rank 1: does it ask for the process behind that request, if to ask takes so long? */
-static bool asks_at_next_chunk(uint64_t identify_cycles)
-{
-	unsigned before = identified;
-	uint32_t writes = stage->writes;
+static _Atomic bool holding, ending;
 
-	node->copies->identify_cycles = identify_cycles;
-	drive();
-	CHECK_EQUAL(stage->writes, writes + 1);
-	CHECK(identified - before <= 1);
-	return identified > before;
+/* As the NIC thread of that node. */
+static void *hold_word(void *of)
+{
+	struct node *const held = of;
+
+	robust_hold(&held->robust, &held->segment->alive);
+	atomic_store(&holding, true);
+	while (!atomic_load(&ending))
+		sched_yield();
+	return NULL;
 }
 
-static void a_request_that_has_only_just_come_vouches_for_its_process(void)
+/* The incarnations are gone from all memory, so that whatever is copied was vouched for by a word. */
+static void only_the_word_of_a_process_is_asked_until_its_thread_ends(void)
 {
-	const uint64_t an_hour = INT64_MAX, nothing = 1;
 	unsigned char *memory = map(LONG), *to = map(LONG);
 	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
+	pthread_t holder;
 
-	meet();
+	stage = shared_memory();
+	node = make_node(my_rank, process_count);
+	CHECK_EQUAL(pthread_create(&holder, NULL, hold_word, node), 0);
+	while (!atomic_load(&holding))
+		sched_yield();
+	if (atomic_load(&node->segment->alive) == 0)
+		return; /* this system has no such words */
+	meet_others();
 	harness_while_waiting(NULL);
 	fill(memory, LONG, (uint32_t)my_rank);
 	exchange(memory, LONG, all);
+	memset(node->segment->incarnation, 0, sizeof(node->segment->incarnation));
 	waits = my_rank == 1;
-	if (my_rank == 0)
+	identified = 0;
+	barrier();
+	if (my_rank == 0) {
 		start(1, to, LONG, &all[1], 0, &result);
-	barrier();
-	if (my_rank == 1) /* which has not looked before */
-		CHECK(asks_at_next_chunk(an_hour));
-	barrier();
-	if (my_rank == 0)
-		DRIVE_UNTIL(result != PENDING);
-	barrier();
-	if (my_rank == 1)
-		drive();
-	barrier();
-	if (my_rank == 0)
-		start(1, to, LONG, &all[1], 0, &result);
-	barrier();
-	if (my_rank == 1) {
-		CHECK(!asks_at_next_chunk(an_hour));
-		CHECK(asks_at_next_chunk(nothing)); /* it is older by now */
+		CHECK_EQUAL(node_copy_step(node), 1);
 	}
+	barrier();
+	if (my_rank == 1) /* writes a chunk */
+		drive();
 	barrier();
 	if (my_rank == 0) {
 		DRIVE_UNTIL(result != PENDING);
+		CHECK_EQUAL(result, 0);
 		check_filled(to, LONG, 1);
+		CHECK(stage->writes > 0);
 	}
+	CHECK_EQUAL(identified, 0);
 	barrier();
-	if (my_rank == 1)
-		drive();
+	atomic_store(&ending, true);
+	pthread_join(holder, NULL);
 	barrier();
 	if (my_rank == 0) {
-		CHECK_EQUAL(node_append(node, node->peers[1], NODE_HELP, "", 0, NULL, 0), 0);
 		start(1, to, LONG, &all[1], 0, &result);
-	}
-	barrier();
-	if (my_rank == 1) /* it may have been there when the record before it was missing */
-		CHECK(asks_at_next_chunk(an_hour));
-	barrier();
-	if (my_rank == 0)
 		DRIVE_UNTIL(result != PENDING);
-	barrier();
-}
-
-/* As if the first time had been taken while others had the processor. */
-static void a_long_look_at_a_process_makes_no_old_request_young(void)
-{
-	const uint64_t an_hour = INT64_MAX;
-	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct memory_region all[MAX_PROCESSES];
-	int result = PENDING;
-
-	meet();
-	harness_while_waiting(NULL);
-	fill(memory, LONG, (uint32_t)my_rank);
-	exchange(memory, LONG, all);
-	waits = my_rank == 1;
-	for (int message = 0; message < 2; message++) {
-		if (my_rank == 0)
-			start(1, to, LONG, &all[1], 0, &result);
-		barrier();
-		if (my_rank == 1) {
-			const uint64_t old_at = now_ns() + 100000;
-
-			while (now_ns() < old_at)
-				;
-			identify_ns = message == 0 ? 50000000 : 0;
-			CHECK(asks_at_next_chunk(node->copies->identify_cycles));
-			identify_ns = 0;
-		}
-		barrier();
-		if (my_rank == 0)
-			DRIVE_UNTIL(result != PENDING);
-		barrier();
-		if (my_rank == 1) /* and sees that nothing is there */
-			drive();
-		barrier();
+		CHECK_EQUAL(result, -ECONNRESET);
 	}
-	/* And it is timed again, once for each turn of the ring, however young the request is. */
-	if (my_rank == 1)
-		node->copies->helps_seen = NODE_HELPS;
-	if (my_rank == 0)
-		start(1, to, LONG, &all[1], 0, &result);
-	barrier();
-	if (my_rank == 1) {
-		CHECK(asks_at_next_chunk(an_hour));
-		CHECK(node->copies->identify_cycles < an_hour);
-	}
-	barrier();
-	if (my_rank == 0)
-		DRIVE_UNTIL(result != PENDING);
 	barrier();
 }
 
@@ -2014,8 +1962,7 @@ static const struct test tests[] = {
 	ROW(2, a_request_for_help_is_not_taken_for_its_successor),
 	ROW(2, a_deregistered_key_gets_no_help),
 	ROW(2, another_image_of_a_process_is_neither_read_nor_written),
-	ROW(2, a_request_that_has_only_just_come_vouches_for_its_process),
-	ROW(2, a_long_look_at_a_process_makes_no_old_request_young),
+	ROW(2, only_the_word_of_a_process_is_asked_until_its_thread_ends),
 	ROW(2, memory_that_is_not_there_fails_its_read_only),
 	ROW(2, a_probe_tells_a_peer_from_another_process),
 	ROW(2, who_may_not_read_gets_everything_through_slabs),

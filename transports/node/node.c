@@ -194,6 +194,13 @@ static void node_close(struct transport *transport)
 	release(node);
 }
 
+static void node_threaded(struct transport *transport)
+{
+	struct node *node = node_of(transport);
+
+	robust_hold(&node->robust, &node->segment->alive);
+}
+
 static void node_forked(struct transport *transport)
 {
 	struct node *node = node_of(transport);
@@ -475,6 +482,7 @@ const struct transport_ops transport_node = {
 	.claim = node_transport_claim,
 	.open = node_open,
 	.close = node_close,
+	.threaded = node_threaded,
 	.forked = node_forked,
 	.resolve = node_resolve,
 	.forget = node_forget,

@@ -7,7 +7,7 @@
  * the claim to that pid and the place to meet (node_meet.c); and a doorbell that wakes it when it sleeps (node_name.c).
  *
  * Writers of each part of a segment, R being its owner and S any peer:
- *   R as receiver: attention, head, place, claims (with the helper of a claim);   S: tail (compare-and-swap), slots it has won;
+ *   R as receiver: alive (with the kernel), attention, head, place, claims (with the helper of a claim);   S: tail (compare-and-swap), slots it has won;
  *   R as sender:   intent, slabs, which S only reads.
  * Everything else of the transport is private memory of R, used by the owner of the engine only.  What lies in a segment
  * may have been written by a misbehaving peer: it is copied before it is checked, and never used as an address or
@@ -23,10 +23,11 @@
 
 #include "base/arch.h"
 #include "base/cancel.h"
+#include "base/robust.h"
 #include "transports/transport.h"
 
 /* Of struct node_segment, of what is written into it, and of control messages; to be raised with every change. */
-#define NODE_LAYOUT_VERSION 5
+#define NODE_LAYOUT_VERSION 6
 
 #define NODE_SLOTS     1024 /* a power of two */
 #define NODE_SLABS     64
@@ -62,6 +63,7 @@ struct node_segment {
 	uint64_t magic, incarnation[2];
 	uint32_t nid, pid;
 
+	_Atomic uint32_t alive; /* the NIC thread's id until it ends (base/robust.h), or 0: it would not tell */
 	_Alignas(CACHE_LINE) _Atomic uint64_t attention; /* epoch, and enum node_attention in the low bits */
 	_Alignas(CACHE_LINE) _Atomic uint64_t head;      /* everything before it has been consumed */
 	_Atomic uint64_t quota;                          /* lines that one sender may have unconsumed */
@@ -115,6 +117,7 @@ struct node_peer {
 	bool failed;        /* its segment is corrupt or closed: lost when what it had sent is consumed */
 	bool draining;      /* `last_tail` is set */
 	bool unreported;    /* the engine does not know its greeting yet */
+	uint32_t alive;     /* what segment->alive held when its process was known to be the one we met; 0: nothing */
 	uint32_t index;     /* its transport_address: here, with what every record of its asks for */
 
 	uint32_t nid, pid;
@@ -162,7 +165,6 @@ struct node {
 	uint64_t stuck_at;  /* since when the line at `stuck_head` is missing though it was given out; 0: it is not */
 	uint64_t stuck_head;
 	uint32_t fruitless;       /* polls in a row */
-	uint32_t splittable;      /* exposed memory for which help may be asked: without any, `missed` is not kept */
 	uint64_t control_late_at; /* cycle_clock() when control messages are to be read, however few the polls were */
 	uint32_t polls;
 	bool host_polled;
@@ -208,8 +210,7 @@ struct node {
 	struct {
 		uint64_t malformed, skipped, refused_uid, wakes, slab_bodies, chunks_helped, renewals;
 	} counters;
-	uint64_t missed, missed_at; /* the position of a line that was missing, and cycle_clock() before that look */
-	uint64_t record_at;         /* the position of the record that copy_record() gets */
+	struct robust robust; /* of the NIC thread: segment->alive */
 };
 
 static inline struct node *node_of(struct transport *transport)

@@ -91,9 +91,7 @@ struct node_copies {
 	struct node_figures figures[NODE_CLASSES]; /* of the file, or of the pair that has chosen last */
 	bool fixed[NODE_CLASSES];                  /* by the file */
 
-	uint32_t helps_first;     /* of all helps seen, the oldest that may be alive */
-	uint64_t asked_after;     /* cycle_clock() when the newest help had not been asked for; 0: not known */
-	uint64_t identify_cycles; /* the least that node_identify() has taken; 0: not known */
+	uint32_t helps_first; /* of all helps seen, the oldest that may be alive */
 };
 
 /* Is there anything for node_copy_step()? */

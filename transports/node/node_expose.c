@@ -43,7 +43,6 @@ int node_register(struct transport *transport, void *base, size_t length, unsign
 	struct node_memory_region *row = &copies->memory_regions[index];
 
 	copies->first_free = row->next_free;
-	node_of(transport)->splittable += length >= NODE_SPLIT_MIN;
 	row->base = base;
 	row->length = length;
 	row->live = true;
@@ -58,7 +57,6 @@ void node_deregister(struct transport *transport, struct memory_region *memory_r
 	uint32_t index = (uint32_t)memory_region->key;
 	struct node_memory_region *row = &copies->memory_regions[index];
 
-	node_of(transport)->splittable -= row->length >= NODE_SPLIT_MIN;
 	row->live = false;
 	row->generation++;
 	row->next_free = copies->first_free;

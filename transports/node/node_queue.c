@@ -559,7 +559,6 @@ static bool deliver(struct node *node, const struct record *record, unsigned lin
 		return deliver_slab(node, peer, bytes, length);
 	case NODE_HELP:
 	case NODE_PULL:
-		node->record_at = node->head - lines;
 		node->copy_record(node, peer, (enum node_kind)record->bytes[2], bytes, length);
 		return true;
 	case NODE_PULLED:
@@ -597,7 +596,7 @@ static inline bool consume_one(struct node *node)
 	return true;
 }
 
-static inline int consume(struct node *node, int budget)
+int node_consume(struct node *node, int budget)
 {
 	int count = 0;
 
@@ -608,24 +607,6 @@ static inline int consume(struct node *node, int budget)
 	if (count > 0)
 		publish_head(node);
 	return count;
-}
-
-/* And notes when the next line was missing, so that what comes there has an age.  Apart: to be dated costs time. */
-static __attribute__((noinline)) int consume_and_date(struct node *node, int budget)
-{
-	uint64_t now = cycle_clock();
-	int count = consume(node, budget);
-
-	if (count < budget) {
-		node->missed = node->head;
-		node->missed_at = now;
-	}
-	return count;
-}
-
-int node_consume(struct node *node, int budget)
-{
-	return unlikely(node->splittable > 0) ? consume_and_date(node, budget) : consume(node, budget);
 }
 
 /* Does the peer still mean to publish the line at our head? */

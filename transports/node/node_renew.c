@@ -111,6 +111,7 @@ static void change_segment(struct node *node)
 	int fd = node->segment_fd;
 
 	node_disconnect(node);
+	robust_release(&node->robust, &segment->alive); /* it may be unmapped before the NIC thread ends */
 	draw_incarnation(node);
 	if (node_segment_make(node)) { /* reported; later, perhaps */
 		node->incarnation[0] = former[0];

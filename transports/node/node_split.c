@@ -21,9 +21,6 @@
 #define ONE_FROM_FRONT   (UINT64_C(1) << FRONT_SHIFT)
 #define ONE_FROM_BACK    UINT64_C(1)
 
-/* What node_identify() takes for us at most: in so short a time no process ends and passes on its id. */
-#define IDENTIFY_MOST_NS 2000
-
 struct ends {
 	uint32_t generation, front, back;
 };
@@ -154,7 +151,6 @@ void node_help_asked(struct node *node, struct node_peer *peer, const uint8_t *b
 	}
 	struct node_help *help = &copies->helps[copies->helps_seen++ % NODE_HELPS];
 
-	copies->asked_after = node->record_at == node->missed ? node->missed_at : 0;
 	copies->helps_alive += help->peer == NULL;
 	*help = (struct node_help){.peer = peer,
 				   .key = record.key,
@@ -185,41 +181,13 @@ static bool take_from_back(const struct node_help *help, uint32_t *chunk)
 	return true;
 }
 
-/* The first place of the ring is left out: its requests take the time of node_identify() anew. */
-static bool has_only_just_come(const struct node_copies *copies, const struct node_help *help, uint64_t now)
-{
-	return help == &copies->helps[(copies->helps_seen - 1) % NODE_HELPS] && help != copies->helps &&
-	       copies->asked_after && now - copies->asked_after < copies->identify_cycles;
-}
-
-/* A time says too much if we were interrupted, or moved to a core with another clock: then it can be any. */
-static void note_time(struct node_copies *copies, uint64_t took)
-{
-	const uint64_t known = copies->identify_cycles ? copies->identify_cycles : cycles_in(IDENTIFY_MOST_NS);
-
-	copies->identify_cycles = took < known ? took : known;
-}
-
-/* Which process is behind os_pid: a write could hit another one otherwise.  See WHOSE MEMORY IS IT? in node_copy.c. */
-static int identify(struct node_copies *copies, const struct node_help *help)
-{
-	uint64_t now = cycle_clock();
-
-	if (has_only_just_come(copies, help, now))
-		return 0;
-	int rc = node_identify(help->peer);
-
-	if (rc == 0)
-		note_time(copies, cycle_clock() - now);
-	return rc;
-}
-
-static int write_chunk(struct node_copies *copies, const struct node_help *help, const uint8_t *source, uint32_t chunk)
+static int write_chunk(const struct node_help *help, const uint8_t *source, uint32_t chunk)
 {
 	uint64_t offset = (uint64_t)chunk * help->chunk, left = help->length - offset;
 	struct iovec local = {(void *)(uintptr_t)(source + offset), left < help->chunk ? left : help->chunk};
 	struct iovec remote = {(void *)(uintptr_t)(help->destination + offset), local.iov_len};
-	int rc = identify(copies, help);
+	/* Which process is behind os_pid?  A write could hit another one otherwise: see WHOSE MEMORY IS IT? in node_copy.c. */
+	int rc = node_vouched(help->peer) ? 0 : node_identify(help->peer);
 
 	if (rc)
 		return rc;
@@ -266,7 +234,7 @@ static bool help_with(struct node *node, struct node_help *help)
 		return false;
 	FAULT_POINT("split-claimed");
 	node->counters.chunks_helped++;
-	int rc = write_chunk(node->copies, help, source, chunk);
+	int rc = write_chunk(help, source, chunk);
 
 	if (rc)
 		atomic_store_explicit(&claim->failed, generation | (chunk + 1), memory_order_relaxed);
