@@ -11,23 +11,24 @@
 #include "slaves.h"
 #include "stats.h"
 
-#define PEERS_MOST  256
-#define PEERS_QUICK 16
+#define PEERS_MOST    256
+#define PEERS_QUICK   16
+#define CONTACT_BYTES 8
 
 static ptl_handle_md_t source_md;
 
 static void ping_pong(struct session *master, const struct slaves *slaves, struct round round)
 {
-	slaves_put(slaves, 0, source_md, (int64_t)round.size);
+	slaves_put(slaves, 0, source_md, round.size, (int64_t)round.size);
 	session_wait(master, PTL_EVENT_PUT_END, 1);
-	slaves_check(master, round.size);
+	slaves_check(master, slaves, 1, round.size);
 }
 
 /* A window of puts, the last of which is answered. */
 static void stream(struct session *master, const struct slaves *slaves, struct round round)
 {
 	for (unsigned i = 0; i < round.window; i++)
-		slaves_put(slaves, 0, source_md, i + 1 < round.window ? -1 : 0);
+		slaves_put(slaves, 0, source_md, round.size, i + 1 < round.window ? -1 : 0);
 	session_wait(master, PTL_EVENT_PUT_END, 1);
 }
 
@@ -35,7 +36,7 @@ static void contact(struct session *master, const struct slaves *slaves, unsigne
 {
 	for (unsigned i = from; i < to; i++) {
 		session_forget(master);
-		slaves_put(slaves, i, source_md, 0);
+		slaves_put(slaves, i, source_md, CONTACT_BYTES, 0);
 		session_wait(master, PTL_EVENT_PUT_END, 1);
 	}
 }
@@ -47,12 +48,12 @@ static const struct column columns[] = {
 	{"MB/s", "megabytes_per_second", 1},
 };
 
-static void measure_size(struct session *master, const struct slaves *slaves, uint64_t size, unsigned peers)
+static void measure_size(struct session *master, struct slaves *slaves, uint64_t size, unsigned peers)
 {
 	const struct round round = {.size = size, .window = session_window(&master->load, size)};
 	double us[2];
 
-	source_md = slaves_bind(master, size);
+	source_md = slaves_bind(slaves, master, size);
 	slaves_time(master, slaves, (slaves_once *const[]){ping_pong, stream}, round, us);
 	slaves_row(master, slaves,
 		   (union cell[]){{(double)size}, {peers}, {us[0] / 2}, {round.window * (double)size / us[1]}},
@@ -68,11 +69,12 @@ int contacted_peers(const struct options *options)
 	unsigned known = 0;
 	struct slaves slaves;
 	struct session master;
-	slaves_fork(&slaves, most, options);
+	slaves_fork(&slaves, most, 1, options);
 	session_open_alone(&master, options, PTL_PID_ANY);
 	machine_facts();
 	session_facts(&master);
-	output_fact("peers", "so many have been contacted; all but one of them sleep");
+	output_fact("peers", "so many have been contacted; all but the first sleep%s",
+		    options->unpinned ? "" : ", which is pinned to the CPU that the master is not on");
 	output_fact("latency",
 		    "half a round trip of puts; MB/s: windows of puts, the last one answered; MB = 10^6 bytes");
 	slaves_meet(&slaves, &master);
@@ -80,7 +82,7 @@ int contacted_peers(const struct options *options)
 		output_fact("NIC timing", "of the latency: of the master, and of the peer as the target");
 	stage_rows_open(&master, columns, sizeof(columns) / sizeof(columns[0]));
 	for (unsigned peers = 1; peers <= most; peers *= 4) {
-		source_md = slaves_bind(&master, 8);
+		source_md = slaves_bind(&slaves, &master, CONTACT_BYTES);
 		contact(&master, &slaves, known, peers);
 		session_release(&master, source_md);
 		known = peers;

@@ -120,7 +120,7 @@ static char *new_buffer(size_t size)
 	return memory;
 }
 
-static uint64_t checked_at_once(const struct workload *load, uint64_t size)
+uint64_t session_checked_at_once(const struct workload *load, uint64_t size)
 {
 	const uint32_t window = session_window(load, size);
 
@@ -134,8 +134,8 @@ static size_t sink_size(const struct workload *load)
 
 	if (!load->check)
 		return largest;
-	uint64_t for_largest = largest * checked_at_once(load, largest),
-		 for_small = small * checked_at_once(load, small);
+	uint64_t for_largest = largest * session_checked_at_once(load, largest),
+		 for_small = small * session_checked_at_once(load, small);
 	return for_largest > for_small ? for_largest : for_small;
 }
 

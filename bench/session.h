@@ -85,6 +85,9 @@ bool info_line(const char *info, const char *name, char *value, size_t size);
 /* Operations in flight for messages of this size. */
 uint32_t session_window(const struct workload *load, uint64_t size);
 
+/* Messages of this size that the sink has room for with --check. */
+uint64_t session_checked_at_once(const struct workload *load, uint64_t size);
+
 /* Facts every table starts with. */
 void session_facts(const struct session *session);
 

@@ -7,25 +7,32 @@
 
 struct slaves {
 	unsigned count;
+	const struct workload *load;
 	struct peers *peers;
-	ptl_process_id_t *ids;
+	struct slave *slave;
 	ptl_handle_md_t note; /* the master's, of no bytes */
 };
 
-/* Forks them, before the caller has an interface: descendants must not inherit one. */
-void slaves_fork(struct slaves *slaves, unsigned count, const struct options *options);
+/*
+ * Forks them, before the caller has an interface: descendants must not inherit one.  `pinned`: so many of them run on the CPU that
+ * the master does not, the others where there is room.
+ */
+void slaves_fork(struct slaves *slaves, unsigned count, unsigned pinned, const struct options *options);
 
 /* They and the master, whose interface is open by now, learn each other's addresses; it attaches a sink for answers. */
 void slaves_meet(struct slaves *slaves, struct session *master);
 
 /* A descriptor of so many bytes to send from without hearing of it.  Those bytes are new: none before it may be in use. */
-ptl_handle_md_t slaves_bind(struct session *master, uint64_t size);
+ptl_handle_md_t slaves_bind(struct slaves *slaves, struct session *master, uint64_t size);
 
-/* Puts the whole of `md` to one of them, which answers with `answer` bytes, or, if that is negative, not at all. */
-void slaves_put(const struct slaves *slaves, unsigned index, ptl_handle_md_t md, int64_t answer);
+/*
+ * Puts `size` bytes, of which `md` is, to one of them, which answers with `answer` bytes, or, if that is negative, not at all.  At most
+ * session_checked_at_once() messages may be on their way to it.
+ */
+void slaves_put(const struct slaves *slaves, unsigned index, ptl_handle_md_t md, uint64_t size, int64_t answer);
 
-/* With --check: all that is there now is answers of so many bytes. */
-void slaves_check(const struct session *master, uint64_t size);
+/* With --check: the first `count` of them have each answered, last with so many bytes. */
+void slaves_check(const struct session *master, const struct slaves *slaves, unsigned count, uint64_t size);
 
 /* What is done again and again: with how many of them, with messages of which size. */
 struct round {
