@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attributes: what a program keeps with a communicator, under keys it makes. */
 #include "attribute.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
-#include "envelope.h"
-#include "errors.h"
 #include "job.h"
 
 struct attribute {
@@ -17,8 +15,8 @@ struct attribute {
 struct key {
 	bool used, freed; /* a freed one stays while attributes have it */
 	int users;
-	MPI_Comm_copy_attr_function *copy;
-	MPI_Comm_delete_attr_function *remove;
+	enum owner_kind kind;
+	struct key_functions functions;
 	void *state;
 };
 
@@ -27,10 +25,10 @@ static int key_count;
 
 /* ---- keys ---- */
 
-static struct key *find_key(int key)
+static struct key *find_key(enum owner_kind kind, int key)
 {
 	key -= MINIMPI_KEY_FIRST;
-	return key >= 0 && key < key_count && keys[key].used ? &keys[key] : NULL;
+	return key >= 0 && key < key_count && keys[key].used && keys[key].kind == kind ? &keys[key] : NULL;
 }
 
 static void leave_key(struct key *key)
@@ -39,12 +37,11 @@ static void leave_key(struct key *key)
 		key->used = false;
 }
 
-int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *remove, int *key,
-			   void *state)
+int attribute_create_key(enum owner_kind kind, const struct key_functions *functions, int *key, void *state)
 {
 	int i = 0;
 	if (!key)
-		return errors_check(NULL, MPI_ERR_ARG, __func__);
+		return MPI_ERR_ARG;
 	while (i < key_count && keys[i].used)
 		i++;
 	if (i == key_count) {
@@ -52,16 +49,16 @@ int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_at
 		if (!keys)
 			job_fail("realloc", "no memory");
 	}
-	keys[i] = (struct key){true, false, 1, copy, remove, state};
+	keys[i] = (struct key){true, false, 1, kind, *functions, state};
 	*key = i + MINIMPI_KEY_FIRST;
 	return MPI_SUCCESS;
 }
 
-int MPI_Comm_free_keyval(int *key)
+int attribute_free_key(enum owner_kind kind, int *key)
 {
-	struct key *found = key ? find_key(*key) : NULL;
+	struct key *found = key ? find_key(kind, *key) : NULL;
 	if (!found)
-		return errors_check(NULL, MPI_ERR_KEYVAL, __func__);
+		return MPI_ERR_KEYVAL;
 	if (!found->freed) /* another copy of the handle may have been freed before */
 		leave_key(found);
 	found->freed = true;
@@ -69,141 +66,130 @@ int MPI_Comm_free_keyval(int *key)
 	return MPI_SUCCESS;
 }
 
-int MPI_COMM_NULL_COPY_FN(MPI_Comm comm, int key, void *state, void *value, void *copy, int *flag)
+/* ---- the functions of keys; a NULL one does nothing ---- */
+
+static int call_copy(const struct key *key, int number, struct owner from, void *value, void *copy, int *wanted)
 {
-	(void)comm, (void)key, (void)state, (void)value, (void)copy;
-	*flag = 0;
-	return MPI_SUCCESS;
+	switch (from.kind) {
+	case OWNER_COMM:
+		return key->functions.copy.comm
+			       ? key->functions.copy.comm(from.of.comm, number, key->state, value, copy, wanted)
+			       : 0;
+	case OWNER_TYPE:
+		return key->functions.copy.type
+			       ? key->functions.copy.type(from.of.type, number, key->state, value, copy, wanted)
+			       : 0;
+	default:
+		return key->functions.copy.win
+			       ? key->functions.copy.win(from.of.win, number, key->state, value, copy, wanted)
+			       : 0;
+	}
 }
 
-int MPI_COMM_DUP_FN(MPI_Comm comm, int key, void *state, void *value, void *copy, int *flag)
+static int call_delete(const struct key *key, int number, struct owner owner, void *value)
 {
-	(void)comm, (void)key, (void)state;
-	*(void **)copy = value;
-	*flag = 1;
-	return MPI_SUCCESS;
-}
-
-int MPI_COMM_NULL_DELETE_FN(MPI_Comm comm, int key, void *value, void *state)
-{
-	(void)comm, (void)key, (void)value, (void)state;
-	return MPI_SUCCESS;
+	switch (owner.kind) {
+	case OWNER_COMM:
+		return key->functions.remove.comm ? key->functions.remove.comm(owner.of.comm, number, value, key->state)
+						  : 0;
+	case OWNER_TYPE:
+		return key->functions.remove.type ? key->functions.remove.type(owner.of.type, number, value, key->state)
+						  : 0;
+	default:
+		return key->functions.remove.win ? key->functions.remove.win(owner.of.win, number, value, key->state)
+						 : 0;
+	}
 }
 
 /* ---- attributes ---- */
 
-static struct attribute **find(MPI_Comm comm, int key)
+static struct attribute **find(struct owner owner, int key)
 {
-	struct attribute **place = &comm->attributes;
+	struct attribute **place = owner.list;
 	while (*place && (*place)->key != key)
 		place = &(*place)->next;
 	return place;
 }
 
-static int remove_one(MPI_Comm comm, struct attribute **place)
+static int remove_one(struct owner owner, struct attribute **place)
 {
 	struct attribute *attribute = *place;
-	struct key *key = find_key(attribute->key);
-	const int error = key->remove ? key->remove(comm, attribute->key, attribute->value, key->state) : MPI_SUCCESS;
+	const int error = call_delete(find_key(owner.kind, attribute->key), attribute->key, owner, attribute->value);
 	if (error)
 		return error;
 	*place = attribute->next;
-	leave_key(key);
+	leave_key(find_key(owner.kind, attribute->key)); /* the function may have made keys: they may have moved */
 	free(attribute);
 	return MPI_SUCCESS;
 }
 
-static void add(MPI_Comm comm, int key, void *value)
+static void add(struct owner owner, int key, void *value)
 {
 	struct attribute *attribute = job_memory(sizeof(*attribute));
-	*attribute = (struct attribute){key, value, comm->attributes};
-	comm->attributes = attribute;
-	find_key(key)->users++;
+	*attribute = (struct attribute){key, value, *owner.list};
+	*owner.list = attribute;
+	find_key(owner.kind, key)->users++;
 }
 
-int MPI_Comm_set_attr(MPI_Comm comm, int key, void *value)
+int attribute_set(struct owner owner, int key, void *value)
 {
-	int error = errors_check_comm(comm);
-	if (!error && (!find_key(key) || find_key(key)->freed))
-		error = MPI_ERR_KEYVAL;
-	if (!error && *find(comm, key))
-		error = remove_one(comm, find(comm, key));
+	const struct key *found = find_key(owner.kind, key);
+	struct attribute **place = find(owner, key);
+	int error = MPI_SUCCESS;
+	if (!found || found->freed)
+		return MPI_ERR_KEYVAL;
+	if (*place)
+		error = remove_one(owner, place);
 	if (!error)
-		add(comm, key, value);
-	return errors_check(comm, error, __func__);
+		add(owner, key, value);
+	return error;
 }
 
-/* What the library itself says about MPI_COMM_WORLD. */
-static void *predefined(int key)
+int attribute_get(struct owner owner, int key, void *value, int *flag)
 {
-	static int tag_ub = ENVELOPE_TAG_UB, host = MPI_PROC_NULL, io = MPI_ANY_SOURCE, global_clock = 0;
-	switch (key) {
-	case MPI_TAG_UB:
-		return &tag_ub;
-	case MPI_HOST:
-		return &host;
-	case MPI_IO:
-		return &io;
-	case MPI_WTIME_IS_GLOBAL:
-		return &global_clock;
-	default:
-		return NULL;
-	}
-}
-
-int MPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *flag)
-{
-	const int error = errors_check_comm(comm);
-	if (error || !value || !flag)
-		return errors_check(comm, error ? error : MPI_ERR_ARG, __func__);
-	void *known = predefined(key);
-	if (!known && !find_key(key))
-		return errors_check(comm, MPI_ERR_KEYVAL, __func__);
-	const struct attribute *attribute = *find(comm, key);
-	*flag = known || attribute;
-	if (known)
-		*(void **)value = known;
-	else if (attribute)
+	if (!value || !flag)
+		return MPI_ERR_ARG;
+	if (!find_key(owner.kind, key))
+		return MPI_ERR_KEYVAL;
+	const struct attribute *attribute = *find(owner, key);
+	*flag = attribute != NULL;
+	if (attribute)
 		*(void **)value = attribute->value;
 	return MPI_SUCCESS;
 }
 
-int MPI_Comm_delete_attr(MPI_Comm comm, int key)
+int attribute_delete(struct owner owner, int key)
 {
-	int error = errors_check_comm(comm);
-	if (!error && (!find_key(key) || !*find(comm, key)))
-		error = MPI_ERR_KEYVAL;
-	if (!error)
-		error = remove_one(comm, find(comm, key));
-	return errors_check(comm, error, __func__);
+	struct attribute **place = find(owner, key);
+	return *place && find_key(owner.kind, key) ? remove_one(owner, place) : MPI_ERR_KEYVAL;
 }
 
-int attribute_delete_all(MPI_Comm comm)
+int attribute_delete_all(struct owner owner)
 {
 	int error = MPI_SUCCESS;
-	while (comm->attributes && !error)
-		error = remove_one(comm, &comm->attributes);
+	while (*owner.list && !error)
+		error = remove_one(owner, owner.list);
 	return error;
 }
 
 /* From the oldest, so that the duplicate's are in the same order. */
-static int copy_from(struct attribute *attribute, MPI_Comm from, MPI_Comm to)
+static int copy_from(struct attribute *attribute, struct owner from, struct owner to)
 {
 	if (!attribute)
 		return MPI_SUCCESS;
-	const struct key *key = find_key(attribute->key);
 	void *value = NULL;
 	int wanted = 0, error = copy_from(attribute->next, from, to);
-	if (!error && key->copy)
-		error = key->copy(from, attribute->key, key->state, attribute->value, &value, &wanted);
+	if (!error)
+		error = call_copy(find_key(from.kind, attribute->key), attribute->key, from, attribute->value, &value,
+				  &wanted);
 	if (!error && wanted)
 		add(to, attribute->key, value);
 	return error;
 }
 
-int attribute_copy_all(MPI_Comm from, MPI_Comm to)
+int attribute_copy_all(struct owner from, struct owner to)
 {
-	return copy_from(from->attributes, from, to);
+	return copy_from(*from.list, from, to);
 }
 
 void attribute_close(void)
@@ -211,31 +197,4 @@ void attribute_close(void)
 	free(keys);
 	keys = NULL;
 	key_count = 0;
-}
-
-/* By their names in MPI-1 */
-
-int MPI_Keyval_create(MPI_Copy_function *copy, MPI_Delete_function *remove, int *key, void *state)
-{
-	return MPI_Comm_create_keyval(copy, remove, key, state);
-}
-
-int MPI_Keyval_free(int *key)
-{
-	return MPI_Comm_free_keyval(key);
-}
-
-int MPI_Attr_put(MPI_Comm comm, int key, void *value)
-{
-	return MPI_Comm_set_attr(comm, key, value);
-}
-
-int MPI_Attr_get(MPI_Comm comm, int key, void *value, int *flag)
-{
-	return MPI_Comm_get_attr(comm, key, value, flag);
-}
-
-int MPI_Attr_delete(MPI_Comm comm, int key)
-{
-	return MPI_Comm_delete_attr(comm, key);
 }

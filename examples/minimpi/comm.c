@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attribute.h"
 #include "collective.h"
 #include "envelope.h"
 #include "topology.h"
@@ -164,7 +163,7 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *result)
 	int error = comm_new(comm, comm->group, result);
 	if (!error && *result) {
 		(*result)->topology = topology_copy(comm->topology);
-		error = attribute_copy_all(comm, *result);
+		error = attribute_copy_all(comm_owner(comm), comm_owner(*result));
 	}
 	return errors_check(comm, error, __func__);
 }
@@ -225,7 +224,7 @@ int MPI_Comm_free(MPI_Comm *comm)
 {
 	if (!comm || !*comm || *comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF)
 		return errors_check(NULL, MPI_ERR_COMM, __func__);
-	const int error = attribute_delete_all(*comm);
+	const int error = attribute_delete_all(comm_owner(*comm));
 	if (error)
 		return errors_check(*comm, error, __func__);
 	comm_release(*comm);

@@ -5,9 +5,9 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+#include "attribute.h"
 #include "group.h"
 
-struct attribute;
 struct topology;
 
 struct minimpi_comm {
@@ -21,6 +21,11 @@ struct minimpi_comm {
 	struct topology *topology;
 	char name[MPI_MAX_OBJECT_NAME];
 };
+
+static inline struct owner comm_owner(MPI_Comm comm)
+{
+	return (struct owner){OWNER_COMM, {.comm = comm}, &comm->attributes};
+}
 
 /* Which of the contexts a process does not use: those of messages, each with the next one, of collective operations. */
 enum { COMM_CONTEXTS = 4096 };

@@ -81,7 +81,7 @@ int MPI_Finalize(void)
 {
 	int error = errors_check_comm(MPI_COMM_WORLD);
 	if (!error)
-		error = attribute_delete_all(MPI_COMM_SELF);
+		error = attribute_delete_all(comm_owner(MPI_COMM_SELF));
 	if (error)
 		return errors_check(MPI_COMM_WORLD, error, __func__);
 	while (!send_idle())

@@ -9,6 +9,8 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+#include "attribute.h"
+
 struct piece {
 	MPI_Aint place; /* from the address that the program passes */
 	size_t count;   /* of the basic type, one behind the other */
@@ -31,9 +33,15 @@ struct minimpi_type {
 	bool is_signed;
 	int users;         /* the program's handle, and requests */
 	MPI_Datatype only; /* the predefined type that it has nothing else of, if there is one */
+	struct attribute *attributes;
 	size_t piece_count;
 	struct piece *pieces;
 };
+
+static inline struct owner type_owner(MPI_Datatype type)
+{
+	return (struct owner){OWNER_TYPE, {.type = type}, &type->attributes};
+}
 
 /* Copies `count` of a type to or from a run of bytes. */
 void type_pack(MPI_Datatype type, const void *from, int count, void *bytes);

@@ -222,7 +222,7 @@ int MPI_Type_dup(MPI_Datatype old, MPI_Datatype *type)
 		(*type)->bounded = old->bounded;
 		(*type)->committed = old->committed;
 	}
-	return error;
+	return error ? error : BUILD(attribute_copy_all(type_owner(old), type_owner(*type)));
 }
 
 /* By their names in MPI-1 */

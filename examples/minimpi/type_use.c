@@ -72,6 +72,8 @@ int MPI_Type_commit(MPI_Datatype *type)
 int MPI_Type_free(MPI_Datatype *type)
 {
 	CHECKED(type && *type && !(*type)->predefined, MPI_ERR_TYPE);
+	const int error = attribute_delete_all(type_owner(*type));
+	CHECKED(!error, error);
 	type_release(*type);
 	*type = MPI_DATATYPE_NULL;
 	return MPI_SUCCESS;

@@ -39,7 +39,7 @@ int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm 
 	errors_release(own->handler);
 	own->handler = MPI_ERRORS_ARE_FATAL;
 	MPI_Win made = *win = job_memory(sizeof(*made));
-	*made = (struct minimpi_window){.comm = own};
+	*made = (struct minimpi_window){.comm = own, .base = base};
 	made->shapes = job_memory((size_t)own->group->size * sizeof(*made->shapes));
 	made->open = job_memory((size_t)own->group->size * sizeof(*made->open));
 	memset(made->open, 0, (size_t)own->group->size * sizeof(*made->open));
@@ -81,7 +81,10 @@ int MPI_Win_free(MPI_Win *win)
 		return errors_check(NULL, MPI_ERR_WIN, __func__);
 	if ((*win)->epoch >= EPOCH_LOCK || (*win)->exposure.completes)
 		return window_raise(*win, MPI_ERR_RMA_SYNC, __func__);
-	int error = window_flush(*win);
+	int error = attribute_delete_all(window_owner(*win));
+	if (error)
+		return window_raise(*win, error, __func__);
+	error = window_flush(*win);
 	const int barrier_error = collective_barrier((*win)->comm);
 	error = error ? error : barrier_error;
 	detach((*win)->memory);

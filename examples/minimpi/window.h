@@ -55,11 +55,18 @@ struct minimpi_window {
 	bool *open;     /* by rank: locked, or started */
 	int open_count; /* how many of them */
 	struct exposure exposure;
+	struct attribute *attributes;
+	void *base;       /* of its own memory */
 	void *allocated;  /* by MPI_Win_allocate */
 	unsigned pending; /* operations of this process that have not ended */
 	int error;        /* of those that have, since the last synchronization */
 	struct window_transfer *failed;
 };
+
+static inline struct owner window_owner(MPI_Win win)
+{
+	return (struct owner){OWNER_WINDOW, {.win = win}, &win->attributes};
+}
 
 #define WINDOW_MEMORY_BITS(win) ((uint64_t)(unsigned)(win)->comm->context)
 #define WINDOW_WORDS_BITS(win)  ((uint64_t)(unsigned)(win)->comm->context + 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Info objects; types that are parts of arrays, their names; statuses that a program fills. */
+/* Info objects; types that are parts of arrays, their names; statuses that a program fills; attributes. */
 #include "mpi_test.h"
 
 static void infos_keep_keys_and_values(void)
@@ -181,7 +181,86 @@ static void alltoallw_has_types_of_each(void)
 	free(plain);
 }
 
+/* ---- attributes of types and windows; those of communicators are in comm.c ---- */
+
+static int copied, deleted;
+
+static int copy_of_type(MPI_Datatype type, int key, void *state, void *value, void *copy, int *flag)
+{
+	(void)type, (void)key;
+	++*(int *)state;
+	*(void **)copy = (char *)value + 1;
+	*flag = 1;
+	return MPI_SUCCESS;
+}
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is MPI's */
+static int delete_of_type(MPI_Datatype type, int key, void *value, void *state)
+{
+	(void)type, (void)key, (void)value, (void)state;
+	deleted++;
+	return MPI_SUCCESS;
+}
+
+static void attributes_of_types(void)
+{
+	char value[2], *got;
+	int key, window_key, flag;
+	MPI_Datatype type, copy;
+	MPI_Type_create_keyval(copy_of_type, delete_of_type, &key, &copied);
+	MPI_Type_contiguous(3, MPI_INT, &type);
+	MPI_Type_get_attr(type, key, &got, &flag);
+	CHECK(!flag);
+	MPI_Type_set_attr(type, key, value);
+	copied = deleted = 0;
+	MPI_Type_dup(type, &copy);
+	MPI_Type_get_attr(copy, key, &got, &flag);
+	CHECK(flag && got == value + 1 && copied == 1);
+	MPI_Type_free(&copy);
+	CHECK(deleted == 1);
+	MPI_Type_delete_attr(type, key);
+	CHECK(deleted == 2);
+	MPI_Type_free(&type);
+	CHECK(deleted == 2);
+	/* A key is of one kind of object. */
+	MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &window_key, NULL);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	FAILS(MPI_Type_set_attr(MPI_INT, window_key, value), MPI_ERR_KEYVAL);
+	FAILS(MPI_Type_set_attr(MPI_DATATYPE_NULL, key, value), MPI_ERR_TYPE);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Win_free_keyval(&window_key);
+	MPI_Type_free_keyval(&key);
+}
+
+static void attributes_of_windows(void)
+{
+	int memory[10], key, flag, *unit, *flavor;
+	void *base, *got;
+	MPI_Aint *length;
+	MPI_Win win;
+	MPI_Win_create(memory, sizeof(memory), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &flag);
+	CHECK(flag && base == memory);
+	MPI_Win_get_attr(win, MPI_WIN_SIZE, &length, &flag);
+	CHECK(flag && *length == sizeof(memory));
+	MPI_Win_get_attr(win, MPI_WIN_DISP_UNIT, &unit, &flag);
+	CHECK(flag && *unit == sizeof(int));
+	MPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, &flavor, &flag);
+	CHECK(flag && *flavor == MPI_WIN_FLAVOR_CREATE);
+	MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &key, NULL);
+	MPI_Win_set_attr(win, key, &memory[3]);
+	MPI_Win_get_attr(win, key, &got, &flag);
+	CHECK(flag && got == &memory[3]);
+	MPI_Win_delete_attr(win, key);
+	MPI_Win_get_attr(win, key, &got, &flag);
+	CHECK(!flag);
+	MPI_Win_free_keyval(&key);
+	MPI_Win_free(&win);
+}
+
 const struct test object_tests[] = {
+	TEST(attributes_of_types),
+	TEST(attributes_of_windows),
 	TEST(infos_keep_keys_and_values),
 	TEST(infos_of_communicators),
 	TEST(bad_arguments_of_infos),

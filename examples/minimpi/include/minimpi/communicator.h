@@ -47,7 +47,19 @@ int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler);
 int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *handler);
 
 /* Attributes */
-enum { MPI_KEYVAL_INVALID = -1, MPI_TAG_UB = 1, MPI_HOST, MPI_IO, MPI_WTIME_IS_GLOBAL, MINIMPI_KEY_FIRST };
+enum {
+	MPI_KEYVAL_INVALID = -1,
+	MPI_TAG_UB = 1,
+	MPI_HOST,
+	MPI_IO,
+	MPI_WTIME_IS_GLOBAL,
+	MPI_WIN_BASE,
+	MPI_WIN_SIZE,
+	MPI_WIN_DISP_UNIT,
+	MPI_WIN_CREATE_FLAVOR,
+	MPI_WIN_MODEL,
+	MINIMPI_KEY_FIRST
+};
 typedef int MPI_Comm_copy_attr_function(MPI_Comm comm, int key, void *state, void *value, void *copy, int *flag);
 typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int key, void *value, void *state);
 typedef MPI_Comm_copy_attr_function MPI_Copy_function;

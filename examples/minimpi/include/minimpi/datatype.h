@@ -81,6 +81,17 @@ MPI_Aint MPI_Aint_diff(MPI_Aint address, MPI_Aint base);
 int MPI_Pack(const void *in, int count, MPI_Datatype type, void *out, int size, int *position, MPI_Comm comm);
 int MPI_Unpack(const void *in, int size, int *position, void *out, int count, MPI_Datatype type, MPI_Comm comm);
 int MPI_Pack_size(int count, MPI_Datatype type, MPI_Comm comm, int *size);
+/* Attributes */
+typedef int MPI_Type_copy_attr_function(MPI_Datatype type, int key, void *state, void *value, void *copy, int *flag);
+typedef int MPI_Type_delete_attr_function(MPI_Datatype type, int key, void *value, void *state);
+MPI_Type_copy_attr_function MPI_TYPE_NULL_COPY_FN, MPI_TYPE_DUP_FN;
+MPI_Type_delete_attr_function MPI_TYPE_NULL_DELETE_FN;
+int MPI_Type_create_keyval(MPI_Type_copy_attr_function *copy, MPI_Type_delete_attr_function *remove, int *key,
+			   void *state);
+int MPI_Type_free_keyval(int *key);
+int MPI_Type_set_attr(MPI_Datatype type, int key, void *value);
+int MPI_Type_get_attr(MPI_Datatype type, int key, void *value, int *flag);
+int MPI_Type_delete_attr(MPI_Datatype type, int key);
 /* By their names in MPI-1 */
 int MPI_Address(void *place, MPI_Aint *address);
 int MPI_Type_extent(MPI_Datatype type, MPI_Aint *extent);

@@ -49,4 +49,18 @@ int MPI_Fetch_and_op(const void *origin, void *result, MPI_Datatype type, int ra
 int MPI_Compare_and_swap(const void *origin, const void *compared, void *result, MPI_Datatype type, int rank,
 			 MPI_Aint place, MPI_Win win);
 
+/* Attributes */
+enum { MPI_WIN_FLAVOR_CREATE = 1, MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_DYNAMIC, MPI_WIN_FLAVOR_SHARED };
+enum { MPI_WIN_SEPARATE = 1, MPI_WIN_UNIFIED };
+typedef int MPI_Win_copy_attr_function(MPI_Win win, int key, void *state, void *value, void *copy, int *flag);
+typedef int MPI_Win_delete_attr_function(MPI_Win win, int key, void *value, void *state);
+MPI_Win_copy_attr_function MPI_WIN_NULL_COPY_FN, MPI_WIN_DUP_FN;
+MPI_Win_delete_attr_function MPI_WIN_NULL_DELETE_FN;
+int MPI_Win_create_keyval(MPI_Win_copy_attr_function *copy, MPI_Win_delete_attr_function *remove, int *key,
+			  void *state);
+int MPI_Win_free_keyval(int *key);
+int MPI_Win_set_attr(MPI_Win win, int key, void *value);
+int MPI_Win_get_attr(MPI_Win win, int key, void *value, int *flag);
+int MPI_Win_delete_attr(MPI_Win win, int key);
+
 #endif
