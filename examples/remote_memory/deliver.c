@@ -92,17 +92,24 @@ static void keep(rm_domain *domain, struct peer *peer, uint64_t header, const ch
 	domain->counters.early++;
 }
 
+/* How many fragments must come before; negative: it has come before.  Numbers may have wrapped. */
+static int32_t ahead(const struct peer *peer, uint64_t header)
+{
+	return (int32_t)(header_number(header) - peer->expected);
+}
+
 /* What was early and is next now. */
 static void catch_up(rm_domain *domain, struct peer *peer)
 {
 	for (struct early **place = &peer->early; *place;) {
 		struct early *early = *place;
-		if (header_number(early->header) != peer->expected) {
+		if (ahead(peer, early->header) > 0) {
 			place = &early->next;
 			continue;
 		}
 		*place = early->next;
-		take(domain, peer, early->header, early->bytes, early->length, NULL);
+		if (ahead(peer, early->header) == 0)
+			take(domain, peer, early->header, early->bytes, early->length, NULL);
 		free(early);
 		place = &peer->early;
 	}
@@ -135,10 +142,12 @@ static void block_event(rm_domain *domain, struct source *source, const ptl_even
 		domain->failure = -ENOSPC;
 		return;
 	}
-	uint32_t number = header_number(event->hdr_data);
+	const int32_t early = ahead(peer, event->hdr_data);
 	peer->gone = false;
 	domain->counters.arrived++;
-	if (number == peer->expected) {
+	if (early < 0)
+		return; /* it was sent again though it was here */
+	if (early == 0) {
 		take(domain, peer, event->hdr_data, block->bytes + event->offset, event->mlength, block);
 		catch_up(domain, peer);
 	} else {

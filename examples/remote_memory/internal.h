@@ -123,6 +123,7 @@ struct peer {
 	bool gone;                   /* its interface or its process has ended, and nothing was exchanged since */
 	unsigned callers;            /* calls that have it, and run handlers */
 	unsigned in_flight, refused; /* fragments; if some are refused, one is in flight */
+	unsigned failures;           /* of fragments, since one was answered */
 	uint32_t sent, expected;     /* numbers of the next fragments */
 	struct early *early;
 	char *assembly; /* of a message whose last fragment has not come */

@@ -3,8 +3,11 @@
  * Active messages, their sender.  Each fragment has a number of its channel and asks for an acknowledgement.  Where the target has no
  * room, its interface cuts the fragment off to nothing, which the ACK tells: it is sent again from its slot.  Towards a peer that refuses,
  * only the oldest refused fragment is under way, and the others when one is accepted: a process that does not poll is not asked by all.
+ * A fragment that fails although its target lives may be there or not: it is sent again as a refused one, and the target drops the second.
  */
 #include "internal.h"
+
+#define FAILURES 16 /* of fragments to a process that lives, without an answer between them: no network is that bad */
 
 static bool has_gone(const struct peer *peer)
 {
@@ -86,28 +89,42 @@ static void lost(rm_domain *domain, struct peer *peer)
 		peer->sent = 0;
 }
 
-void rm_message_event(rm_domain *domain, unsigned number, const ptl_event_t *event)
+static void send_again(rm_domain *domain, unsigned number)
 {
 	struct slot *slot = &domain->slots[number];
 	struct peer *peer = slot->peer;
-	bool failed = event->ni_fail_type != PTL_NI_OK;
+	slot->state = SLOT_REFUSED;
+	peer->refused++;
+	if (peer->in_flight == 0)
+		send_oldest_refused(domain, peer);
+}
+
+void rm_message_event(rm_domain *domain, unsigned number, const ptl_event_t *event)
+{
+	struct peer *peer = domain->slots[number].peer;
+	const bool failed = event->ni_fail_type != PTL_NI_OK;
+	const bool ended = event->ni_fail_type == PTL_NI_PEER_DIED || event->ni_fail_type == PTL_NI_UNREACHABLE;
 	if (event->type == PTL_EVENT_SEND_END && !failed)
 		return;
 	peer->in_flight--;
+	if (!failed)
+		peer->failures = 0;
+	if (failed && !ended && ++peer->failures < FAILURES) {
+		send_again(domain, number);
+		return;
+	}
 	if (!failed && event->mlength == 0) {
-		slot->state = SLOT_REFUSED;
-		peer->refused++;
 		domain->counters.refused++;
-		if (peer->in_flight == 0)
-			send_oldest_refused(domain, peer);
+		send_again(domain, number);
 		return;
 	}
 	rm_slot_free(domain, number);
-	if (failed) {
-		/* After another failure the process may live, and count on. */
-		if (event->ni_fail_type == PTL_NI_PEER_DIED || event->ni_fail_type == PTL_NI_UNREACHABLE)
-			peer->gone = true;
+	if (ended) {
+		peer->gone = true;
 		lost(domain, peer);
+	} else if (failed) {
+		domain->failure = -EIO;
+		return;
 	}
 	while (peer->refused)
 		send_oldest_refused(domain, peer);

@@ -8,7 +8,8 @@
  *   through host and network interface, injected by a copy or from where they are, delivered reliably and in order.
  *
  * One thread at a time may use a domain.  Functions return 0 or a negative errno value, unless they say otherwise:
- *   -EINVAL arguments   -EIO Portals refused, see PtlNicErrorText()   -EOVERFLOW events were lost: the domain is of no use
+ *   -EINVAL arguments   -EIO Portals refused, see PtlNicErrorText(), or messages to a process that lives fail time after time
+ *   -EOVERFLOW events were lost: the domain is of no use
  *   -ENOSPC  messages came from more than RM_PEERS living processes, and the last were lost: the domain is of no use
  *   -EDEADLK called by a handler, where it would have to wait
  */

@@ -382,8 +382,42 @@ static void check_order(rm_domain *of, ptl_process_id_t from, void *data, size_t
 	handled++;
 }
 
+static void count(rm_domain *of, ptl_process_id_t from, void *data, size_t length)
+{
+	(void)of, (void)from, (void)data, (void)length;
+	handled++;
+}
+
+/* Of the acknowledgements of this process, how many there are to each that fails, though its fragment is there; 0: none fails. */
+static unsigned acks_to_a_failure, acks;
+
+static int spoil(int code, ptl_event_t *event)
+{
+	if ((code == PTL_OK || code == PTL_EQ_DROPPED) && event->type == PTL_EVENT_ACK && acks_to_a_failure &&
+	    ++acks % acks_to_a_failure == 0)
+		event->ni_fail_type = PTL_NI_PROTOCOL;
+	return code;
+}
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names. */
+int __wrap_PtlEQGet(ptl_handle_eq_t, ptl_event_t *);
+int __real_PtlEQGet(ptl_handle_eq_t, ptl_event_t *);
+int __wrap_PtlEQPoll(ptl_handle_eq_t *, int, ptl_time_t, ptl_event_t *, int *);
+int __real_PtlEQPoll(ptl_handle_eq_t *, int, ptl_time_t, ptl_event_t *, int *);
+
+int __wrap_PtlEQGet(ptl_handle_eq_t queue, ptl_event_t *event)
+{
+	return spoil(__real_PtlEQGet(queue, event), event);
+}
+
+int __wrap_PtlEQPoll(ptl_handle_eq_t *queues, int count, ptl_time_t timeout, ptl_event_t *event, int *which)
+{
+	return spoil(__real_PtlEQPoll(queues, count, timeout, event, which), event);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
 /* More than there is receive memory for, and more than there are slots. */
-static void messages_are_handled_in_order_and_none_is_lost(void)
+static void send_in_order(void)
 {
 	struct rm_options options = rm_defaults;
 	struct rm_counters counters;
@@ -405,6 +439,37 @@ static void messages_are_handled_in_order_and_none_is_lost(void)
 		await_handled(MESSAGES);
 	}
 	close_domain();
+	CHECK_EQUAL(handled, my_rank == 0 ? 0 : MESSAGES);
+}
+
+static void messages_are_handled_in_order_and_none_is_lost(void)
+{
+	send_in_order();
+}
+
+/* After the failure of a fragment it is not known whether it is there. */
+static void a_failure_loses_no_message_of_a_process_that_lives(void)
+{
+	acks_to_a_failure = 10;
+	send_in_order();
+}
+
+/* All fail: that is no network.  It is told, and nothing waits for ever. */
+static void failures_without_end_are_told(void)
+{
+	open_domain(NULL);
+	CHECK_EQUAL(rm_handler_set(domain, COUNTED, count), 0);
+	if (my_rank == 0) {
+		acks_to_a_failure = 1;
+		CHECK_EQUAL(rm_message(domain, id_of[1], COUNTED, buffer, 1), 0);
+		CHECK_EQUAL(rm_flush(domain, id_of[1]), -EIO);
+		rm_close(domain);
+		barrier();
+	} else {
+		await_handled(1);
+		close_domain();
+		CHECK_EQUAL(handled, 1);
+	}
 }
 
 static void answer(rm_domain *of, ptl_process_id_t from, void *data, size_t length)
@@ -412,12 +477,6 @@ static void answer(rm_domain *of, ptl_process_id_t from, void *data, size_t leng
 	CHECK_EQUAL(rm_poll(of), -EDEADLK);
 	CHECK_EQUAL(rm_write(of, from, (struct rm_place){BUFFER, 0}, data, length, NULL), -EDEADLK);
 	CHECK_EQUAL(rm_message(of, from, COUNTED, NULL, 0), 0);
-}
-
-static void count(rm_domain *of, ptl_process_id_t from, void *data, size_t length)
-{
-	(void)of, (void)from, (void)data, (void)length;
-	handled++;
 }
 
 static void a_handler_sends_but_does_not_wait(void)
@@ -523,6 +582,8 @@ const struct test rm_tests[] = {
 	 .traits = TRAIT_SEVERAL | TRAIT_BARE},
 	TWO(a_process_without_a_domain_may_be_asked),
 	TWO(messages_are_handled_in_order_and_none_is_lost),
+	TWO(a_failure_loses_no_message_of_a_process_that_lives),
+	TWO(failures_without_end_are_told),
 	TWO(a_handler_sends_but_does_not_wait),
 	TWO(ids_that_are_only_asked_for_take_no_room),
 	{.name = "processes_that_have_gone_leave_room_for_others",
