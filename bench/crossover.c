@@ -48,10 +48,10 @@ static struct comparison measure_once(const struct session *session, const struc
 	return (struct comparison){lengthy - compact, spread[PROTOCOL_SHORT] + spread[PROTOCOL_LONG], sent_short};
 }
 
-enum verdict { SHORT_IS_QUICKER, EVEN, LONG_IS_QUICKER, NEVER_SHORT };
+enum outcome { SHORT_IS_QUICKER, EVEN, LONG_IS_QUICKER, NEVER_SHORT };
 
 /* What is quicker once may have been disturbed; for long, which ends the search, it has to be twice. */
-static enum verdict measure_size(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size)
+static enum outcome measure_size(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size)
 {
 	struct comparison once = measure_once(session, pairs, size);
 
@@ -95,18 +95,18 @@ struct findings {
 	uint64_t quicker_short, quicker_long, sent_short;
 };
 
-static enum verdict note_size(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size,
+static enum outcome note_size(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size,
 			      struct findings *findings)
 {
-	enum verdict verdict = measure_size(session, pairs, size);
+	enum outcome outcome = measure_size(session, pairs, size);
 
-	if (verdict == SHORT_IS_QUICKER)
+	if (outcome == SHORT_IS_QUICKER)
 		findings->quicker_short = size;
-	else if (verdict == LONG_IS_QUICKER)
+	else if (outcome == LONG_IS_QUICKER)
 		findings->quicker_long = size;
-	if (verdict != NEVER_SHORT)
+	if (outcome != NEVER_SHORT)
 		findings->sent_short = size;
-	return verdict;
+	return outcome;
 }
 
 /* What is sent short ends between the greatest size that was and one that was not; long may be quicker below that end. */
