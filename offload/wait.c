@@ -222,15 +222,16 @@ static int wait_inside(struct nic *nic, struct waiter *waiter, ptl_event_t *even
 	uint64_t spin = nic->settings->spin, fruitless_since = 0;
 	unsigned loops = 0;
 	int rc = -EAGAIN; /* as the caller has found */
-	bool worked = true;
+	bool worked = true, away = false;
 
 	for (;; rc = take_any(waiter, event, which)) {
 		if (rc != -EAGAIN)
 			return rc;
 		if (atomic_load_explicit(&nic->sleep.closing, memory_order_relaxed))
 			return -ESHUTDOWN;
-		bool away = false;
+		bool returned = away; /* from a yield that has run another thread */
 
+		away = false;
 		/* Of several queues the first: one event is handed over at a time. */
 		enum driven driven = drive_once(nic, waiter, waiter->queues[0], waiter->generations[0], event);
 
@@ -243,10 +244,11 @@ static int wait_inside(struct nic *nic, struct waiter *waiter, ptl_event_t *even
 			break;
 		case DRIVEN_BY_OTHERS:
 		case DRIVEN_IN_VAIN:
-			away = adaptive_yield(&yielder, partner(nic, driven));
+			away = !returned && adaptive_yield(&yielder, partner(nic, driven));
 			break;
 		}
-		if (waiter->deadline != 0 && ++loops % CLOCK_LOOPS != 0 && !away)
+		/* What came meanwhile is looked for before the clock, which costs more than to find it. */
+		if (away || (waiter->deadline != 0 && ++loops % CLOCK_LOOPS != 0 && !returned))
 			continue;
 		uint64_t now = monotonic_ns();
 

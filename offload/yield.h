@@ -12,7 +12,7 @@
  * one costs: a thread that computes here and takes whole slices gets few, one that only passes a message on gets the core soon.
  *
  * Where others compute, a yield costs a time slice of each of them, milliseconds; so a thread that counts polls, to read the clock
- * every so many only, reads it at once after such a yield, and finds that it has polled in vain for long enough to sleep:
+ * every so many only, reads it after such a yield and one poll, and finds that it has polled in vain for long enough to sleep:
  * a sleeper that is woken gets its core within microseconds.
  */
 #ifndef PORTALS_OFFLOAD_YIELD_H
