@@ -80,15 +80,16 @@ size_of()
 }
 
 # Only files the build compiles, as it compiles them, each once: version 14 sees uninitialised va_lists in the second
-# file of a run, and in the second turn of a file that belongs to two programs.
+# file of a run, and in the second turn of a file that belongs to two programs.  Options that only GCC has are taken out.
 tidy()
 {
 	[ ${#tidied[@]} -gt 0 ] || return 0
 	python3 - "$build/compile_commands.json" "$work" "$base" "${tidied[@]}" <<-'PYTHON' || return 1
-		import json, os, sys
+		import json, os, re, sys
 		commands, work, base, sources = *sys.argv[1:4], {os.path.realpath(path) for path in sys.argv[4:]}
 		entries = {os.path.realpath(os.path.join(e["directory"], e["file"])): e for e in json.load(open(commands))}
 		chosen = {path: entry for path, entry in sorted(entries.items()) if path in sources}
+		for entry in chosen.values(): entry["command"] = re.sub(r" -mmemset-strategy=\S+", "", entry["command"])
 		json.dump(list(chosen.values()), open(work + "/compile_commands.json", "w"))
 		open(work + "/compiled", "w").writelines(path + "\n" for path in chosen)
 		sys.exit(None if chosen or base else "none of the sources is in " + commands)
