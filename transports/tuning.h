@@ -59,8 +59,10 @@ void tuning_read(struct tuning *, const char *path);
  */
 int tuning_write(const struct tuning *, const char *path);
 
-/* --- short limits --- */
+/* --- short limits (tuning_limit.c) --- */
 
+/* The entry of a transport, new or not; NULL: there is room for no more. */
+uint32_t *tuning_short(struct tuning *, const char *transport);
 /* limits->payload_max of that transport: what PTL_SHORT_MAX says (`setting`), or the file (which may be NULL), or neither. */
 void tuning_limit(const struct tuning *, uint64_t setting, const char *transport, struct transport_limits *);
 /* Warns if the file wants more than limits->short_max, which is all there is, headers included. */

@@ -19,11 +19,11 @@ sources_of() # TARGET
 {
 	case $1 in
 	wire) echo offload/wire.c ;;
-	node) echo base/private_file.c transports/memory.c transports/node/node.c transports/tuning.c transports/node/node_{choice,copy,copy_life,expose,list,number,peers,place,process,pull,queue,read,renew,split,tuning}.c ;;
+	node) echo base/private_file.c transports/memory.c transports/node/node.c transports/tuning{,_cpu,_limit,_text}.c transports/node/node_{choice,copy,copy_life,expose,list,number,peers,place,process,pull,queue,read,renew,split,tuning}.c ;;
 	control) echo transports/control.c transports/node/node_{name,number,segment}.c ;;
 	shm) echo transports/control.c transports/ofi/ofi_{address,forget,shm_page,table}.c ;;
 	settings) echo base/{report,settings}.c ;;
-	tuning) echo base/{private_file,report}.c transports/tuning.c ;;
+	tuning) echo base/{private_file,report}.c transports/tuning{,_cpu,_limit,_text}.c ;;
 	engine) echo base/*.c portals/*.c portals/runtime/*.c offload/*.c offload/peer/*.c transports/*.c transports/*/*.c tests/support/scripted.c -ldl -lpthread \
 		-Wl,--wrap=transport_ofi,--wrap=transport_self,--wrap=clock_gettime,--wrap=getrandom ;;
 	esac
