@@ -245,11 +245,14 @@ static void attributes(void)
 	CHECK(deletes == 2);
 	MPI_Comm_get_attr(MPI_COMM_WORLD, key, &got, &flag);
 	CHECK(!flag);
-	int again = none; /* freed twice while an attribute has it */
 	MPI_Comm_free_keyval(&key);
 	MPI_Comm_free_keyval(&none);
+	CHECK(key == MPI_KEYVAL_INVALID);
+#ifdef MINIMPI /* another copy of the handle, while an attribute keeps the key */
+	int again = kept;
 	MPI_Comm_free_keyval(&again);
-	CHECK(key == MPI_KEYVAL_INVALID && again == MPI_KEYVAL_INVALID);
+	CHECK(again == MPI_KEYVAL_INVALID);
+#endif
 	MPI_Comm_delete_attr(MPI_COMM_WORLD, kept);
 }
 

@@ -2,6 +2,7 @@
 /* When windows may be accessed: what is refused outside of epochs; post and start; locks of all; operations that fetch. */
 #include "mpi_test.h"
 
+#ifdef MINIMPI /* the standard calls such programs erroneous, and not every library notices */
 static void accesses_need_an_epoch(void)
 {
 	int word = 0, value = 1;
@@ -29,6 +30,7 @@ static void accesses_need_an_epoch(void)
 	CHECK(word == 0);
 	MPI_Win_free(&win);
 }
+#endif
 
 /* Each rank puts into the next one, which the one before puts into: epochs of accesses and of exposure overlap. */
 static void post_start_complete_wait(void)
@@ -109,7 +111,9 @@ static void compare_and_swap_elects(void)
 	CHECK(was == -1 || was == winner);
 	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
 	MPI_Win_fence(0, win);
+#ifdef MINIMPI
 	FAILS(MPI_Compare_and_swap(&rank, &none, &was, MPI_DOUBLE, 0, 0, win), MPI_ERR_TYPE);
+#endif
 	MPI_Win_fence(0, win);
 	MPI_Win_free(&win);
 }
@@ -145,6 +149,12 @@ static void pairs_accumulate(void)
 }
 
 const struct test epoch_tests[] = {
-	TEST(accesses_need_an_epoch),  TEST(post_start_complete_wait), TEST(fetch_and_op_counts),
-	TEST(compare_and_swap_elects), TEST(pairs_accumulate),         {0},
+#ifdef MINIMPI
+	TEST(accesses_need_an_epoch),
+#endif
+	TEST(post_start_complete_wait),
+	TEST(fetch_and_op_counts),
+	TEST(compare_and_swap_elects),
+	TEST(pairs_accumulate),
+	{0},
 };

@@ -67,7 +67,9 @@ static void bad_arguments_of_infos(void)
 	FAILS(MPI_Info_set(info, "", "1"), MPI_ERR_INFO_KEY);
 	FAILS(MPI_Info_set(info, "key", NULL), MPI_ERR_INFO_VALUE);
 	FAILS(MPI_Info_delete(info, "key"), MPI_ERR_INFO_NOKEY);
+#ifdef MINIMPI /* the standard leaves the class open */
 	FAILS(MPI_Info_get_nthkey(info, 0, key), MPI_ERR_ARG);
+#endif
 	FAILS(MPI_Info_free(&none), MPI_ERR_INFO);
 	MPI_Info_free(&info);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
@@ -225,7 +227,9 @@ static void attributes_of_types(void)
 	/* A key is of one kind of object. */
 	MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &window_key, NULL);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+#ifdef MINIMPI
 	FAILS(MPI_Type_set_attr(MPI_INT, window_key, value), MPI_ERR_KEYVAL);
+#endif
 	FAILS(MPI_Type_set_attr(MPI_DATATYPE_NULL, key, value), MPI_ERR_TYPE);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 	MPI_Win_free_keyval(&window_key);
