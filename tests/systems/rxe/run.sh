@@ -4,8 +4,9 @@
 # usage: tests/systems/rxe/run.sh [BUILD [SCRATCH [rdma|suite|numa]]]
 # The library of a compiled BUILD on machines that this one is not, in QEMU guests.  rdma: RDMA without hardware, over
 # ofi:verbs on soft-RoCE devices, two processes in one guest, and two guests on a virtual wire.  suite: every test of
-# ptlbench in such a guest.  numa: conformance over node on eight processors in two NUMA nodes.  SCRATCH keeps the kernel for the next time; a temporary
-# directory if none is given.  Without BUILD the group rxe of tests/run.sh, which makes one.  Ends with the line "N passed, N failed, N skipped".
+# ptlbench in such a guest, or those that PORTALS_RXE_TESTS names, and how its figures are marked.  numa: conformance over
+# node on eight processors in two NUMA nodes.  SCRATCH keeps the kernel for the next time; a temporary directory if none is
+# given.  Without BUILD the group rxe of tests/run.sh, which makes one.  Ends with the line "N passed, N failed, N skipped".
 set -u
 [ $# -gt 0 ] || exec "$(dirname "$0")/../../run.sh" --only rxe
 build=$(realpath "$1")
@@ -56,7 +57,7 @@ suite_guests()
 {
 	BOOT_SECONDS=17000
 	prepare_guests "soft-RoCE guest" rdma
-	script suite.sh >"$scratch/suite"
+	script suite.sh suite="'${PORTALS_RXE_TESTS:-}'" >"$scratch/suite"
 	boot 1 "$scratch/suite"
 	await_guest 1
 	show 1
