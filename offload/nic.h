@@ -57,6 +57,7 @@ struct nic {
 	uint32_t requests; /* operations that we began */
 	uint32_t next_link;
 	ptl_nic_counters_t counters;
+	struct timing timing; /* here, because each message looks whether it is on, as it counts itself */
 	struct {
 		uint64_t drop, receive, send;
 	} lengths; /* bytes, for PtlNIStatus */
@@ -99,7 +100,6 @@ struct nic {
 		uint64_t at;
 	} closed;
 
-	struct timing timing;
 	_Atomic bool results_due; /* results_write() has something to do */
 	struct tuning tuning;     /* PTL_TUNING_FILE; transports look when they are claimed or open */
 };

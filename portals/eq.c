@@ -123,38 +123,48 @@ static void tell_overflow(struct event_queue *eq, ptl_handle_eq_t handle)
 		       handle, (unsigned long long)ring->size);
 }
 
-/* An event was taken: the time since `start` was spent waiting for it. */
-static inline void note_taken(struct nic *nic, struct event_queue *eq, ptl_event_t *event, uint64_t start)
-{
-	if (unlikely(start != 0))
-		timing_stop(&nic->timing, wait_stage(event), start);
-	call_handler(eq, event);
-}
-
-static __attribute__((noinline)) int not_simply_taken(struct nic *nic, struct event_queue *eq, int rc,
-						      ptl_event_t *event, uint64_t start)
+static __attribute__((noinline)) int not_simply_taken(struct event_queue *eq, int rc, ptl_event_t *event)
 {
 	if (rc == -EAGAIN)
 		return nothing_there(event);
 	if (rc == -EOVERFLOW) {
 		tell_overflow(eq, event->md.eq_handle);
-		note_taken(nic, eq, event, start);
+		call_handler(eq, event);
 	}
 	return event_code(rc);
 }
 
-static inline int taken(struct nic *nic, struct event_queue *eq, int rc, ptl_event_t *event, uint64_t start)
+static inline int taken(struct event_queue *eq, int rc, ptl_event_t *event)
 {
 	if (unlikely(rc != 0))
-		return not_simply_taken(nic, eq, rc, event, start);
-	note_taken(nic, eq, event, start);
+		return not_simply_taken(eq, rc, event);
+	call_handler(eq, event);
 	return PTL_OK;
 }
 
 /* What nic_wait() says of the queue that it took an event from. */
-static inline int waited(struct nic *nic, struct event_queue *eq, int rc, ptl_event_t *event, uint64_t start)
+static inline int waited(struct event_queue *eq, int rc, ptl_event_t *event)
 {
-	return rc == -EDEADLK ? PTL_FAIL : taken(nic, eq, rc, event, start);
+	return rc == -EDEADLK ? PTL_FAIL : taken(eq, rc, event);
+}
+
+/* If an event was taken, the time since `start` was spent waiting for it. */
+static void stop_wait(struct nic *nic, int rc, const ptl_event_t *event, uint64_t start)
+{
+	if (rc == 0 || rc == -EOVERFLOW)
+		timing_stop(&nic->timing, wait_stage(event), start);
+}
+
+/* Apart, as is look_timed(): clocks that are off keep nothing over the call. */
+static __attribute__((noinline, cold)) int wait_timed(struct nic *nic, struct event_queue **queues,
+						      const uint32_t *generations, int size, uint64_t timeout,
+						      ptl_event_t *event, int *which)
+{
+	uint64_t start = timing_start(&nic->timing);
+	int rc = nic_wait(nic, queues, generations, size, timeout, event, which);
+
+	stop_wait(nic, rc, event, start);
+	return rc;
 }
 
 static inline int find_queue(ptl_handle_eq_t handle, const ptl_event_t *event, struct nic **nic,
@@ -180,6 +190,18 @@ static uint64_t wanted_since(const struct nic *nic, struct event_queue *eq)
 	return since;
 }
 
+static __attribute__((noinline, cold)) int look_timed(struct nic *nic, struct event_queue *eq, uint32_t generation,
+						      ptl_event_t *event)
+{
+	uint64_t start = wanted_since(nic, eq);
+	int rc = nic_look(nic, eq, generation, event);
+
+	if (rc != -EAGAIN)
+		atomic_store_explicit(&eq->wanted_since, 0, memory_order_relaxed);
+	stop_wait(nic, rc, event, start);
+	return rc;
+}
+
 int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
 	struct event_queue *eq = NULL;
@@ -188,12 +210,12 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 
 	if (code != PTL_OK)
 		return code;
-	uint64_t start = unlikely(timing_on(&nic->timing)) ? wanted_since(nic, eq) : 0;
-	int rc = nic_look(nic, eq, handle_generation(eq_handle), event);
+	uint32_t generation = handle_generation(eq_handle);
 
-	if (unlikely(start != 0) && rc != -EAGAIN)
-		atomic_store_explicit(&eq->wanted_since, 0, memory_order_relaxed);
-	return taken(nic, eq, rc, event, start);
+	return taken(eq,
+		     timing_on(&nic->timing) ? look_timed(nic, eq, generation, event)
+					     : nic_look(nic, eq, generation, event),
+		     event);
 }
 
 int PtlEQPeek(ptl_handle_eq_t eq_handle, ptl_event_t *event)
@@ -216,12 +238,13 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 
 	if (code != PTL_OK)
 		return code;
-	uint64_t start = timing_start(&nic->timing);
+	if (timing_on(&nic->timing))
+		return waited(eq, wait_timed(nic, &eq, &generation, 1, NIC_NEVER, event, &which), event);
 	int rc = event_take(eq, generation, event); /* mostly one of those that the last drive has left there */
 
 	if (rc == -EAGAIN)
 		rc = nic_wait(nic, &eq, &generation, 1, NIC_NEVER, event, &which);
-	return waited(nic, eq, rc, event, start);
+	return waited(eq, rc, event);
 }
 
 #define POLL_ON_STACK 16
@@ -298,11 +321,11 @@ static int poll_set(struct queue_set *set, const ptl_handle_eq_t *handles, int s
 
 	if (!nic)
 		return PTL_EQ_INVALID;
-	uint64_t start = timing_start(&nic->timing);
-	int rc = nic_wait(nic, set->queues, set->generations, size,
-			  timeout == PTL_TIME_FOREVER ? NIC_NEVER : (uint64_t)timeout * 1000000u, event, &which);
+	uint64_t time = timeout == PTL_TIME_FOREVER ? NIC_NEVER : (uint64_t)timeout * 1000000u;
+	int rc = timing_on(&nic->timing) ? wait_timed(nic, set->queues, set->generations, size, time, event, &which)
+					 : nic_wait(nic, set->queues, set->generations, size, time, event, &which);
 
-	int code = waited(nic, set->queues[which], rc, event, start);
+	int code = waited(set->queues[which], rc, event);
 
 	if (code == PTL_OK || code == PTL_EQ_DROPPED)
 		*which_eq = which;

@@ -5,7 +5,17 @@
 #include "portals/process.h"
 #include "portals/refuse.h"
 
-static int run(struct move *move, nic_command *command)
+/* Apart: clocks that are off keep nothing over the call. */
+static __attribute__((noinline, cold)) int call_timed(struct nic *nic, nic_command *command, struct move *move)
+{
+	uint64_t start = timing_start(&nic->timing);
+	int rc = nic_call(nic, command, move);
+
+	timing_stop(&nic->timing, PTL_STAGE_POST_SEND, start);
+	return rc;
+}
+
+static inline int run(struct move *move, nic_command *command)
 {
 	struct nic *nic;
 
@@ -15,11 +25,8 @@ static int run(struct move *move, nic_command *command)
 		return refuse_handle(PTL_MD_INVALID, move->md_handle);
 	if (move->arguments.target.nid == PTL_NID_ANY || move->arguments.target.pid == PTL_PID_ANY)
 		return refuse_wildcard(move->arguments.target);
-	uint64_t start = timing_start(&nic->timing);
-	int code = process_code(nic_call(nic, command, move), PTL_MD_ILLEGAL);
-
-	timing_stop(&nic->timing, PTL_STAGE_POST_SEND, start);
-	return code;
+	return process_code(timing_on(&nic->timing) ? call_timed(nic, command, move) : nic_call(nic, command, move),
+			    PTL_MD_ILLEGAL);
 }
 
 /* Only its own interface can tell whether a descriptor is alive. */
