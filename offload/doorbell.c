@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/cancel.h"
@@ -33,6 +34,17 @@ void nic_wake(struct nic *nic)
 		nic_write_doorbell(nic, nic->doorbells.nic);
 }
 
+void nic_set_alarm(struct nic *nic, uint64_t ns)
+{
+	UNCANCELLED;
+	const uint64_t after = ns > 0 ? ns : 1; /* 0 would be never */
+	const struct itimerspec once = {
+		.it_value = {.tv_sec = (time_t)(after / 1000000000u), .tv_nsec = (long)(after % 1000000000u)}};
+
+	if (nic->doorbells.alarm < 0 || timerfd_settime(nic->doorbells.alarm, 0, &once, NULL))
+		nic_write_doorbell(nic, nic->doorbells.nic);
+}
+
 void nic_wake_all(struct nic *nic)
 {
 	nic_write_doorbell(nic, nic->doorbells.host);
@@ -52,21 +64,25 @@ static int watched_fd(struct nic *nic, int path, enum nic_watch watch)
 
 bool nic_sleep(struct nic *nic, int event, enum nic_watch watch, uint64_t until)
 {
-	struct pollfd wait[1 + NIC_TRANSPORTS] = {{.fd = event, .events = POLLIN}};
+	struct pollfd wait[2 + NIC_TRANSPORTS] = {
+		{.fd = event, .events = POLLIN},
+		{.fd = watch == WATCH_ALARM ? nic->doorbells.alarm : -1, .events = POLLIN}};
 	struct timespec left = {0};
 	uint64_t now = until == NIC_NEVER ? 0 : monotonic_ns(), count;
 
 	for (int i = 0; i < NIC_TRANSPORTS; i++)
-		wait[i + 1] = (struct pollfd){.fd = watched_fd(nic, i, watch), .events = POLLIN};
+		wait[i + 2] = (struct pollfd){.fd = watched_fd(nic, i, watch), .events = POLLIN};
 	if (until > now) {
 		left.tv_sec = (time_t)((until - now) / 1000000000u);
 		left.tv_nsec = (long)((until - now) % 1000000000u);
 	}
-	int ready = ppoll(wait, 1 + NIC_TRANSPORTS, until == NIC_NEVER ? NULL : &left, NULL);
+	int ready = ppoll(wait, 2 + NIC_TRANSPORTS, until == NIC_NEVER ? NULL : &left, NULL);
 
 	if (ready <= 0)
 		return false;
 	if (wait[0].revents && read(event, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		report(LOG_ERROR, "cannot read a doorbell: %s", strerror(errno));
-	return ready > (wait[0].revents != 0);
+	if (wait[1].revents && read(nic->doorbells.alarm, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		report(LOG_ERROR, "cannot read an alarm: %s", strerror(errno));
+	return ready > (wait[0].revents != 0) + (wait[1].revents != 0);
 }

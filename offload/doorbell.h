@@ -14,6 +14,7 @@ struct nic;
 /* What sleepers wait for: a doorbell each, and the descriptors of transports. */
 struct doorbells {
 	int nic, host;
+	int alarm; /* a timer that ends the NIC thread's deep lease, in mode `shared`; -1: none, it can be done without */
 	_Atomic unsigned writers; /* threads outside that hand over a command, and then wake the owner for it */
 	_Atomic int wait_fds[NIC_TRANSPORTS]; /* plus one; 0: none */
 	bool late[NIC_TRANSPORTS];            /* limits.late_doorbell; written before the descriptor */
@@ -22,11 +23,14 @@ struct doorbells {
 /* Wakes the thread that sleeps for the engine, so that it looks again. */
 void nic_wake(struct nic *);
 
+/* The NIC thread is woken from WATCH_ALARM in `ns`: for the thread that sets it this costs no more than a system call. */
+void nic_set_alarm(struct nic *, uint64_t ns);
+
 /* Writes to both doorbells, also those that are about to sleep. */
 void nic_wake_all(struct nic *);
 
 /* Whose descriptors a sleeper watches besides its doorbell. */
-enum nic_watch { WATCH_NOTHING, WATCH_LATE_DOORBELL, WATCH_TRANSPORTS };
+enum nic_watch { WATCH_NOTHING, WATCH_ALARM, WATCH_LATE_DOORBELL, WATCH_TRANSPORTS };
 
 /*
  * Sleeps until what is watched is ready, the doorbell is written to, or `until`; empties the doorbell.  True: the

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/report.h"
@@ -361,6 +362,8 @@ static int start(struct nic *nic, const struct nic_request *request)
 	    (rc = open_doorbells(nic)))
 		return rc;
 	set_mode(nic); /* transports are told whether hosts drive, and where memory is to be */
+	if (nic->mode == NIC_MODE_SHARED)
+		nic->doorbells.alarm = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if ((rc = claim_transports(nic, request->pid, request->book)))
 		return rc;
 	set_limits(nic);
@@ -405,7 +408,8 @@ int nic_open(const struct nic_request *request, struct nic **out)
 	nic->trace = request->trace;
 	nic->settings = request->settings;
 	nic->drive.timer = NIC_NEVER;
-	nic->doorbells.nic = nic->doorbells.host = nic->affinity.cpu = nic->affinity.cpu_lock = -1;
+	nic->doorbells.nic = nic->doorbells.host = nic->doorbells.alarm = nic->affinity.cpu = nic->affinity.cpu_lock =
+		-1;
 	int rc = start(nic, request);
 
 	if (rc) {
@@ -457,9 +461,9 @@ static void close_transports(struct nic *nic)
 
 static void close_doorbells(struct nic *nic)
 {
-	int *const doorbells[] = {&nic->doorbells.nic, &nic->doorbells.host};
+	int *const doorbells[] = {&nic->doorbells.nic, &nic->doorbells.host, &nic->doorbells.alarm};
 
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(doorbells) / sizeof(doorbells[0]); i++) {
 		if (*doorbells[i] >= 0)
 			close(*doorbells[i]);
 		*doorbells[i] = -1;

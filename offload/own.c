@@ -66,11 +66,12 @@
  * as many ticks as after the last such one, up to DEAF_TICKS, the thread does not listen.
  *
  * If a host sleeps for the engine, late doorbells are for that host, and the ticks would only burn power: after
- * DEEP_TICKS of them the thread parks without a timer (lease = DEEP), watching nothing but its doorbell.  The host that
- * ends that sleep wakes it: the thread stores DEEP, then looks at `sleeper`; the host stores `sleeper` = NONE, then
- * looks at `lease`; a sequentially consistent fence between store and load on both sides makes it impossible that both
- * see the old value.  The doorbell counts, so it does not matter whether it is written to before or after the thread
- * sleeps on it.
+ * DEEP_TICKS of them the thread parks without a timer (lease = DEEP), watching nothing but its doorbell and an alarm.  The host that
+ * ends that sleep sets the alarm, to a tick from then, when the thread has to look: woken at once it would take the core from that host,
+ * which has a message to handle, only to sleep for a tick.  The thread stores DEEP, then looks at `sleeper`; the host stores
+ * `sleeper` = NONE, then looks at `lease`; a sequentially consistent fence between store and load on both sides makes it
+ * impossible that both see the old value.  An alarm stays until it is read, so it does not matter whether it is set before or
+ * after the thread sleeps on it; one that was set for a sleep that did not come to be ends the next one too soon, once.
  *
  * A drive and arm() are in drive.c, the NIC thread in thread.c, waiting hosts in wait.c and waiters.c, doorbells in doorbell.c.  Models of the
  * ownership word and of the hand-over between sleepers, with store buffers, are in tests/spin.

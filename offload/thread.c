@@ -111,7 +111,7 @@ void nic_end_deep(struct nic *nic)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&nic->sleep.lease, memory_order_relaxed) == LEASE_DEEP &&
 	    atomic_compare_exchange_strong(&nic->sleep.lease, &deep, LEASE_TICKING))
-		nic_write_doorbell(nic, nic->doorbells.nic);
+		nic_set_alarm(nic, nic->settings->tick);
 }
 
 /* What the NIC thread remembers from one lease to the next. */
@@ -147,7 +147,7 @@ static bool sleep_a_tick(struct nic *nic, unsigned *ticks, bool listen)
 	bool host_sleeps = atomic_load_explicit(&nic->sleep.sleeper, memory_order_relaxed) == SLEEPER_HOST;
 
 	if (*ticks > DEEP_TICKS && host_sleeps && go_deep(nic)) {
-		nic_sleep(nic, nic->doorbells.nic, WATCH_NOTHING, NIC_NEVER);
+		nic_sleep(nic, nic->doorbells.nic, WATCH_ALARM, NIC_NEVER);
 		*ticks = 0;
 		atomic_store_explicit(&nic->sleep.lease, LEASE_TICKING, memory_order_relaxed);
 		return false;

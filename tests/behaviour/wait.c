@@ -369,6 +369,37 @@ static void a_split_copy_ends_without_the_poller_who_began_it(void)
 	}
 }
 
+/* Its NIC thread rests meanwhile, and has to look after the interface again, though the waiter does nothing for that. */
+static void who_has_slept_long_and_computes_then_is_served(void)
+{
+	ptl_handle_eq_t eq = new_eq(8);
+	if (am_target())
+		open_area(BITS, eq);
+	barrier();
+	harness_while_waiting(NULL);
+	for (int round = 0; round < 3; round++) {
+		if (am_initiator()) {
+			struct timespec pause = {0, 30000000}; /* many ticks; nothing depends on it */
+			ptl_handle_md_t md =
+				bind_md(md_over(area, 8, PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE, eq));
+			nanosleep(&pause, NULL);
+			CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
+			barrier();
+			CHECK_OK(PtlPut(md, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
+			take(eq, PTL_EVENT_ACK);
+			CHECK_OK(PtlMDUnlink(md));
+		} else {
+			take(eq, PTL_EVENT_PUT_END);
+			barrier();
+		}
+		barrier(); /* until then the target calls nothing */
+		if (am_target())
+			take(eq, PTL_EVENT_PUT_END);
+		barrier();
+	}
+	drive_while_waiting();
+}
+
 #define OVER_NODE(test, more)                                                                                          \
 	{                                                                                                              \
 		.name = #test, .run = test, .processes = 2, .traits = TRAIT_NODE | (more)                              \
@@ -378,6 +409,10 @@ const struct test wait_tests[] = {
 	OVER_NODE(who_polls_by_PtlEQGet_helps_with_a_split_copy, 0),
 	OVER_NODE(who_polls_by_PtlProgress_helps_with_a_split_copy, 0),
 	OVER_NODE(a_split_copy_ends_without_the_poller_who_began_it, TRAIT_NIC_THREAD),
+	{.name = "who_has_slept_long_and_computes_then_is_served",
+	 .run = who_has_slept_long_and_computes_then_is_served,
+	 .processes = 2,
+	 .traits = TRAIT_NIC_THREAD},
 	PAIR(a_sleeping_waiter_is_woken_by_every_message),
 	PAIR(waiters_on_overlapping_sets_of_queues_share_the_events),
 	TWO(the_last_of_three_sleepers_is_woken_too),

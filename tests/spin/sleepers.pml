@@ -482,7 +482,7 @@ inline nic_end_deep()
 		};
 #ifndef MUTANT_DEEP_ENDED_WITHOUT_WAKE
 		if
-		:: ended -> nic_doorbell = true
+		:: ended -> nic_doorbell = true /* the alarm: at any time from here on */
 		:: else
 		fi;
 #endif
