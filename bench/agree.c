@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "agreement.h"
+#include "busy.h"
 #include "fail.h"
 #include "results.h"
+
+#define OTHERS_PERCENT 5 /* of a processor: more than a machine that does nothing needs for itself */
 
 static int usage(FILE *out)
 {
@@ -44,6 +47,30 @@ static struct agreement compare_all(const struct results *one, const struct resu
 	return all;
 }
 
+/* What is not known (NaN) is no reason. */
+static bool was_busy(const struct result *result)
+{
+	const struct json *load = json_member(result->json, "load");
+
+	return json_number(load, "others_cpu_percent") > OTHERS_PERCENT ||
+	       json_number(load, "stolen_percent") > BUSY_STOLEN_PERCENT;
+}
+
+/* That of a run is in its files; what runs here now is no matter. */
+static void warn_if_busy(const struct results *results, const char *directory)
+{
+	size_t busy = 0;
+
+	for (size_t i = 0; i < results->count; i++)
+		busy += was_busy(&results->result[i]);
+	if (busy)
+		fprintf(stderr,
+			"ptlbench: warning: %s: the machine was busy in %zu of %zu tests (others had more than %d %% "
+			"of a "
+			"processor, or its host took more than %d %%)\n",
+			directory, busy, results->count, OTHERS_PERCENT, BUSY_STOLEN_PERCENT);
+}
+
 int agree_runs(int argc, char **argv)
 {
 	struct results one = {0}, other = {0};
@@ -55,6 +82,8 @@ int agree_runs(int argc, char **argv)
 	bench_results_read(&one, argv[0]);
 	bench_results_read(&other, argv[1]);
 	struct agreement all = compare_all(&one, &other);
+	warn_if_busy(&one, argv[0]);
+	warn_if_busy(&other, argv[1]);
 	bench_results_free(&one);
 	bench_results_free(&other);
 	if (!all.compared)

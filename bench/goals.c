@@ -369,6 +369,7 @@ static int sum_up(const struct options *options)
 		output_note("beyond", "%u where the bare limit itself is beyond the goal", outcomes[EXCUSED]);
 	if (outcomes[FAILED])
 		output_note("error", "%u without a figure", outcomes[FAILED]);
+	machine_warn_of_outcome();
 	output_note("goals", "%u of %u met", outcomes[MET], outcomes[MET] + outcomes[MISSED] + outcomes[FAILED]);
 	return outcomes[FAILED] || (options->strict && outcomes[MISSED]);
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/arch.h"
+#include "machine.h"
 #include "measure.h"
 #include "output.h"
 
@@ -83,6 +84,7 @@ int idle(struct session *session)
 	static const char *const calls[] = {[IDLE_NANOSLEEP] = "nanosleep", [IDLE_EQPOLL] = "PtlEQPoll"};
 	bool reached = true;
 
+	machine_warn_if_busy();
 	output_fact("goal", "each process, connected to the other, less than %.1f %% of one CPU", GOAL_PERCENT);
 	output_table(columns, sizeof(columns) / sizeof(columns[0]));
 	measure_connect(session);
@@ -96,6 +98,7 @@ int idle(struct session *session)
 					  {fmax(percent[INITIATOR], percent[TARGET])}});
 		reached = reached && percent[INITIATOR] < GOAL_PERCENT && percent[TARGET] < GOAL_PERCENT;
 	}
+	machine_warn_of_outcome();
 	output_note("goal", reached ? "reached" : "missed");
 	return !reached;
 }

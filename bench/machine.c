@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <math.h>
 #include <rdma/fabric.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -12,9 +11,6 @@
 #include <unistd.h>
 
 #include "output.h"
-
-#define NEEDED_CPUS 2   /* of a pair */
-#define BEGINNING   0.5 /* what the program that started us may have left in the load average */
 
 /* Intel and AMD name the model so; elsewhere the architecture has to do. */
 static void cpu_model(char *model, size_t size, const char *architecture)
@@ -48,67 +44,68 @@ void machine_facts(void)
 	output_fact("libfabric", "%u.%u", FI_MAJOR(version), FI_MINOR(version));
 }
 
-/* Threads that want to run, this one apart, and the load average.  False: the kernel does not tell. */
-static bool read_load(double *average, unsigned *runnable)
-{
-	FILE *file = fopen("/proc/loadavg", "re");
-	bool told = file && fscanf(file, "%lf %*s %*s %u/", average, runnable) == 2;
-
-	if (file)
-		fclose(file);
-	if (told && *runnable > 0)
-		--*runnable;
-	return told;
-}
-
-/* False: the kernel does not tell. */
-static bool read_times(double *busy_s, double *stolen_s)
-{
-	unsigned long long user, nice, system, interrupt, soft, stolen;
-	FILE *file = fopen("/proc/stat", "re");
-	bool told = file && fscanf(file, "cpu %llu %llu %llu %*u %*u %llu %llu %llu", &user, &nice, &system, &interrupt,
-				   &soft, &stolen) == 6;
-	double ticks = (double)sysconf(_SC_CLK_TCK);
-
-	if (file)
-		fclose(file);
-	if (!told)
-		return false;
-	*busy_s = (double)(user + nice + system + interrupt + soft) / ticks;
-	*stolen_s = (double)stolen / ticks;
-	return true;
-}
-
 void machine_load(struct machine_load *load)
 {
 	struct timespec now;
+	FILE *loadavg = fopen("/proc/loadavg", "re"), *stat = fopen("/proc/stat", "re");
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	*load = (struct machine_load){.average = NAN, .busy_s = NAN, .stolen_s = NAN};
 	load->clock_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-	read_load(&load->average, &load->runnable);
-	read_times(&load->busy_s, &load->stolen_s);
+	busy_read(load, loadavg, stat);
+	if (loadavg)
+		fclose(loadavg);
+	if (stat)
+		fclose(stat);
 }
 
+static struct machine_load first_look; /* of machine_warn_if_busy() */
+
 /* A thread that is runnable at every look is at work; one look may find any thread. */
-void machine_warn_if_busy(void)
+static void look(struct machine_load *load)
 {
 	const struct timespec between = {.tv_nsec = 10000000};
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned runnable = 0, least = UINT_MAX;
-	double average = 0;
+	unsigned least = UINT_MAX;
 
-	for (int look = 0; look < 5; look++) {
-		if (!read_load(&average, &runnable))
-			return;
-		least = runnable < least ? runnable : least;
+	for (int i = 0; i < 5; i++) {
+		machine_load(load);
+		least = load->runnable < least ? load->runnable : least;
 		nanosleep(&between, NULL);
 	}
-	output_fact("load", "average %.2f, %u other runnable threads", average, least);
-	if ((double)least + NEEDED_CPUS > (double)cpus || average + NEEDED_CPUS > (double)cpus + BEGINNING)
-		fprintf(stderr,
-			"ptlbench: warning: this machine is busy (load average %.2f, %u other runnable threads, %ld "
-			"CPUs "
-			"online, %d wanted free): figures will be worse than it can do\n",
-			average, least, cpus, NEEDED_CPUS);
+	load->runnable = least;
+}
+
+static void warn_if(const struct machine_load *begin, const struct machine_load *end, const char *consequence)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const double stolen = busy_stolen_percent(begin, end);
+
+	if (!busy_spoils(begin, end, cpus))
+		return;
+	fprintf(stderr, "ptlbench: warning: this machine is busy (");
+	if (!isnan(end->average))
+		fprintf(stderr, "load average %.2f, ", end->average);
+	fprintf(stderr, "%u other runnable threads, ", end->runnable);
+	if (!isnan(stolen))
+		fprintf(stderr, "%.1f %% of a CPU stolen by the host, ", stolen);
+	fprintf(stderr, "%ld CPUs online, %d wanted free): %s\n", cpus, BUSY_NEEDED_CPUS, consequence);
+}
+
+void machine_warn_if_busy(void)
+{
+	struct machine_load now;
+
+	machine_load(&first_look);
+	look(&now);
+	if (!isnan(now.average))
+		output_fact("load", "average %.2f, %u other runnable threads", now.average, now.runnable);
+	warn_if(&first_look, &now, "figures will be worse than it can do");
+}
+
+void machine_warn_of_outcome(void)
+{
+	struct machine_load now;
+
+	look(&now);
+	now.average = NAN; /* we are in it */
+	warn_if(first_look.clock_s > 0 ? &first_look : &now, &now, "the outcome is of a busy machine");
 }

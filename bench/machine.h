@@ -3,18 +3,15 @@
 #ifndef PTLBENCH_MACHINE_H
 #define PTLBENCH_MACHINE_H
 
+#include "busy.h"
+
 void machine_facts(void);
 
 /* A fact about what else runs here; on stderr a warning if that leaves too few processors for two processes. */
 void machine_warn_if_busy(void);
 
-/* How much there is to do here, and what has been done since the machine started, of all its processors together. */
-struct machine_load {
-	double average;          /* NaN: the kernel does not tell */
-	unsigned runnable;       /* other threads that want to run */
-	double busy_s, stolen_s; /* CPU time spent, and what a hypervisor has given to others */
-	double clock_s;
-};
+/* The same beside an outcome, of what runs now and what the host has taken since that call (or since the last moment), without load average. */
+void machine_warn_of_outcome(void);
 
 void machine_load(struct machine_load *load);
 

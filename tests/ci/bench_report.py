@@ -109,6 +109,17 @@ def check_all(ptlbench, folder):
     return out
 
 
+def check_busy(ptlbench, out):
+    """What agree says of two runs has a warning beside it if the host took their processors."""
+    for stolen in 0, 5:
+        for path in out.glob("*.json"):
+            document = json.loads(path.read_text())
+            document["load"].update(others_cpu_percent=0, stolen_percent=stolen)
+            path.write_text(json.dumps(document))
+        said = run(ptlbench, "agree", out, out)
+        assert ("was busy in 3 of 3 tests" in said) == (stolen == 5), said
+
+
 def check_emulated(ptlbench, out):
     """Figures of an emulated device, as they come from a guest with one, are marked on the page."""
     path = out / "logp.node.json"
@@ -193,6 +204,7 @@ def main(ptlbench):
         check_refusals(ptlbench, folder)
         out = check_all(ptlbench, folder)
         load_in_browser(out / "index.html")
+        check_busy(ptlbench, out)
         check_emulated(ptlbench, out)
         check_failure(ptlbench, folder)
         check_pictures(ptlbench, folder)

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "busy.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#define BEGINNING 0.5 /* what the program that started us may have left in the load average */
+
+void busy_read(struct machine_load *load, FILE *loadavg, FILE *stat)
+{
+	unsigned long long user, nice, system, interrupt, soft, stolen;
+	const double ticks = (double)sysconf(_SC_CLK_TCK);
+
+	load->average = load->busy_s = load->stolen_s = NAN;
+	load->runnable = 0;
+	if (loadavg && fscanf(loadavg, "%lf %*s %*s %u/", &load->average, &load->runnable) == 2 && load->runnable > 0)
+		load->runnable--; /* this thread */
+	if (!stat || fscanf(stat, "cpu %llu %llu %llu %*u %*u %llu %llu %llu", &user, &nice, &system, &interrupt, &soft,
+			    &stolen) != 6)
+		return;
+	load->busy_s = (double)(user + nice + system + interrupt + soft) / ticks;
+	load->stolen_s = (double)stolen / ticks;
+}
+
+double busy_stolen_percent(const struct machine_load *begin, const struct machine_load *end)
+{
+	return 100 * (end->stolen_s - begin->stolen_s) / (end->clock_s - begin->clock_s);
+}
+
+bool busy_spoils(const struct machine_load *begin, const struct machine_load *end, long cpus)
+{
+	/* What is NaN is no reason. */
+	return (double)end->runnable + BUSY_NEEDED_CPUS > (double)cpus ||
+	       end->average + BUSY_NEEDED_CPUS > (double)cpus + BEGINNING ||
+	       busy_stolen_percent(begin, end) > BUSY_STOLEN_PERCENT;
+}
