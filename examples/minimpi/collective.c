@@ -99,9 +99,13 @@ int collective_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_C
 		distance *= 2;
 	if (number > 0)
 		error = collective_receive(buffer, count, type, (comm->rank - distance + size) % size, tag, comm);
-	for (distance /= 2; distance > 0 && !error; distance /= 2)
-		if (number + distance < size)
-			error = collective_send(buffer, count, type, (comm->rank + distance) % size, tag, comm);
+	/* A rank whose own buffer was too short sends on what it has: those behind it wait for a message. */
+	for (distance /= 2; distance > 0; distance /= 2) {
+		if (number + distance >= size)
+			continue;
+		const int send_error = collective_send(buffer, count, type, (comm->rank + distance) % size, tag, comm);
+		error = error ? error : send_error;
+	}
 	return error;
 }
 

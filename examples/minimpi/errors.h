@@ -25,6 +25,11 @@ static inline int errors_check_comm(MPI_Comm comm)
 }
 /* A buffer. */
 int errors_check_data(const void *buffer, int count, MPI_Datatype type);
+/* Two buffers of a call that must not be one, which is what MPI_IN_PLACE is for.  MPI_BOTTOM says nothing of where data is. */
+static inline int errors_check_apart(const void *sent, const void *received, int count)
+{
+	return sent == received && sent != MPI_BOTTOM && count > 0 ? MPI_ERR_BUFFER : MPI_SUCCESS;
+}
 /* An existing rank (MPI_ERR_RANK), or root (MPI_ERR_ROOT). */
 int errors_check_rank(MPI_Comm comm, int rank, int error);
 

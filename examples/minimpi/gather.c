@@ -75,6 +75,8 @@ static int check_gather(const void *sent, int count, MPI_Datatype type, const st
 		error = errors_check_data(sent, count, type);
 	if (!error && comm->rank == root)
 		error = check_parts(parts, comm, listed);
+	if (!error && comm->rank == root)
+		error = errors_check_apart(sent, parts->buffer, count);
 	return error ? error : gather(sent, count, type, parts, root, comm);
 }
 
@@ -122,6 +124,8 @@ static int check_scatter(const struct parts *parts, bool listed, void *received,
 		error = errors_check_data(received, count, type);
 	if (!error && comm->rank == root)
 		error = check_parts(parts, comm, listed);
+	if (!error && comm->rank == root)
+		error = errors_check_apart(received, parts->buffer, count);
 	return error ? error : scatter(parts, received, count, type, root, comm);
 }
 

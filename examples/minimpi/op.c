@@ -269,8 +269,10 @@ int MPI_Reduce_local(const void *in, void *in_out, int count, MPI_Datatype type,
 	int error = errors_check_data(in, count, type);
 	if (!error)
 		error = errors_check_data(in_out, count, type);
-	if (!error && (in == MPI_IN_PLACE || in_out == MPI_IN_PLACE || (in == in_out && count > 0)))
+	if (!error && (in == MPI_IN_PLACE || in_out == MPI_IN_PLACE))
 		error = MPI_ERR_BUFFER;
+	if (!error)
+		error = errors_check_apart(in, in_out, count);
 	if (!error)
 		error = op_check(op, type);
 	if (!error)

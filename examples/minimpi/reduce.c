@@ -20,8 +20,8 @@ static int check(const void *sent, const void *received, bool gets, int count, M
 		error = errors_check_data(own_data(sent, received), count, type);
 	if (!error && gets)
 		error = errors_check_data(received, count, type);
-	if (!error && sent == received && count > 0)
-		error = MPI_ERR_BUFFER; /* that is what MPI_IN_PLACE is for */
+	if (!error)
+		error = errors_check_apart(sent, received, count);
 	return error ? error : op_check(op, type);
 }
 

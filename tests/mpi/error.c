@@ -53,7 +53,26 @@ static void bad_arguments_of_collectives(void)
 	FAILS(MPI_Allreduce(data, got, -1, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_COUNT);
 	FAILS(MPI_Gather(data, 1, MPI_INT, got, 1, MPI_INT, size, MPI_COMM_WORLD), MPI_ERR_ROOT);
 	FAILS(MPI_Scatter(data, 1, MPI_INT, got, 1, MPI_INT, -1, MPI_COMM_WORLD), MPI_ERR_ROOT);
+#ifdef MINIMPI /* programs that are erroneous, and not every library notices */
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	FAILS(MPI_Gather(data, 1, MPI_INT, data, 1, MPI_INT, 0, MPI_COMM_SELF), MPI_ERR_BUFFER);
+	FAILS(MPI_Scatter(data, 1, MPI_INT, data, 1, MPI_INT, 0, MPI_COMM_SELF), MPI_ERR_BUFFER);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+#endif
 }
+
+#ifdef MINIMPI
+/* The root sends more than the others expect: those that hear from it say so, and none waits for ever. */
+static void too_long_broadcasts_end(void)
+{
+	int numbers[4] = {1, 2, 3, 4};
+	const int code = MPI_Bcast(numbers, rank == 0 ? 4 : 1, MPI_INT, 0, MPI_COMM_WORLD);
+	if (rank == 0)
+		CHECK(code == MPI_SUCCESS);
+	else if ((rank & (rank - 1)) == 0)
+		CHECK(class_of(code) == MPI_ERR_TRUNCATE);
+}
+#endif
 
 static void bad_arguments_of_objects(void)
 {
@@ -173,6 +192,9 @@ const struct test error_tests[] = {
 	TEST(bad_arguments_of_messages),
 	TEST(bad_requests),
 	TEST(bad_arguments_of_collectives),
+#ifdef MINIMPI
+	TEST(too_long_broadcasts_end),
+#endif
 	TEST(bad_arguments_of_objects),
 	TEST(errors_of_waits_are_in_statuses),
 	TEST(handlers),
