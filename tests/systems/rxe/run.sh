@@ -56,6 +56,7 @@ rdma_guests()
 suite_guests()
 {
 	BOOT_SECONDS=17000
+	shape=(-smp 2 -m 3G) # libfabric pins 90 MB of each process, and peers has 17
 	prepare_guests "soft-RoCE guest" rdma
 	script suite.sh suite="'${PORTALS_RXE_TESTS:-}'" >"$scratch/suite"
 	boot 1 "$scratch/suite"

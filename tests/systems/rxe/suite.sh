@@ -14,7 +14,7 @@ emulated=(--quick "--iterations 10" "--warmup 2" "--repeat 1" "--row-time 100" "
 
 # The sizes, and those of tests whose rows have hundreds of bursts or many processes, however few iterations are asked for.
 sizes=8:64K
-declare -A fewer=([am]=16:256 [splitc]=16:256 [logp]=16:256 [grim]=16:256 [hot-spot]=8:8 [peers]=8:8)
+declare -A fewer=([am]=16:256 [splitc]=16:256 [logp]=16:256 [grim]=16:256 [hot-spot]=8:8 [peers]=8:8 [blocking]=8:8)
 
 # Those that the test takes, in `options`.
 choose_options() # TEST
