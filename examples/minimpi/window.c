@@ -79,7 +79,7 @@ int MPI_Win_free(MPI_Win *win)
 {
 	if (!win || window_check(*win))
 		return errors_check(NULL, MPI_ERR_WIN, __func__);
-	if ((*win)->epoch >= EPOCH_LOCK || (*win)->exposure.completes)
+	if ((*win)->epoch >= EPOCH_LOCK || (*win)->post.completes)
 		return window_raise(*win, MPI_ERR_RMA_SYNC, __func__);
 	int error = attribute_delete_all(window_owner(*win));
 	if (error)

@@ -40,10 +40,10 @@ enum window_epoch {
 	EPOCH_START     /* ranks in `open` */
 };
 
-/* What MPI_Win_post has promised: a message of each origin's MPI_Win_complete. */
-struct exposure {
+/* What MPI_Win_post waits for: a message of each origin's MPI_Win_complete. */
+struct post {
 	int count;
-	MPI_Request *completes; /* NULL: nothing is exposed */
+	MPI_Request *completes; /* NULL: nothing is posted */
 };
 
 struct minimpi_window {
@@ -54,7 +54,7 @@ struct minimpi_window {
 	enum window_epoch epoch;
 	bool *open;     /* by rank: locked, or started */
 	int open_count; /* how many of them */
-	struct exposure exposure;
+	struct post post;
 	struct attribute *attributes;
 	void *base;       /* of its own memory */
 	void *allocated;  /* by MPI_Win_allocate */

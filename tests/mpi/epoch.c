@@ -32,7 +32,7 @@ static void accesses_need_an_epoch(void)
 }
 #endif
 
-/* Each rank puts into the next one, which the one before puts into: epochs of accesses and of exposure overlap. */
+/* Each rank puts into the next one, which the one before puts into: the epochs of origins and of targets overlap. */
 static void post_start_complete_wait(void)
 {
 	const int next = (rank + 1) % size, before = (rank + size - 1) % size;

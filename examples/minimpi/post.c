@@ -40,43 +40,42 @@ int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win)
 {
 	(void)assertion;
 	int error = check_group(win, group);
-	if (!error && (win->exposure.completes || win->epoch == EPOCH_FENCE_USED))
+	if (!error && (win->post.completes || win->epoch == EPOCH_FENCE_USED))
 		error = MPI_ERR_RMA_SYNC;
 	if (error)
 		return window_raise(win, error, __func__);
-	struct exposure *exposure = &win->exposure;
-	exposure->count = group->size;
-	exposure->completes =
-		job_memory((size_t)group->size * sizeof(MPI_Request) + 1); /* not NULL, whatever the size */
+	struct post *post = &win->post;
+	post->count = group->size;
+	post->completes = job_memory((size_t)group->size * sizeof(MPI_Request) + 1); /* not NULL, whatever the size */
 	for (int i = 0; i < group->size; i++) {
 		MPI_Request posted = message(win, REQUEST_SEND, member(win, group, i), TAG_POST);
-		exposure->completes[i] = message(win, REQUEST_RECEIVE, member(win, group, i), TAG_COMPLETE);
+		post->completes[i] = message(win, REQUEST_RECEIVE, member(win, group, i), TAG_COMPLETE);
 		MPI_Request_free(&posted);
 	}
 	return MPI_SUCCESS;
 }
 
-static bool all_complete(const struct exposure *exposure)
+static bool all_complete(const struct post *post)
 {
-	for (int i = 0; i < exposure->count; i++)
-		if (!exposure->completes[i]->complete)
+	for (int i = 0; i < post->count; i++)
+		if (!post->completes[i]->complete)
 			return false;
 	return true;
 }
 
-static int end_exposure(MPI_Win win)
+static int end_post(MPI_Win win)
 {
-	const struct exposure exposure = win->exposure;
-	win->exposure = (struct exposure){0, NULL};
-	return collective_wait(exposure.count, exposure.completes);
+	const struct post post = win->post;
+	win->post = (struct post){0, NULL};
+	return collective_wait(post.count, post.completes);
 }
 
 int MPI_Win_wait(MPI_Win win)
 {
 	int error = window_check(win);
-	if (!error && !win->exposure.completes)
+	if (!error && !win->post.completes)
 		error = MPI_ERR_RMA_SYNC;
-	return window_raise(win, error ? error : end_exposure(win), __func__);
+	return window_raise(win, error ? error : end_post(win), __func__);
 }
 
 int MPI_Win_test(MPI_Win win, int *flag)
@@ -84,13 +83,13 @@ int MPI_Win_test(MPI_Win win, int *flag)
 	int error = window_check(win);
 	if (!error && !flag)
 		error = MPI_ERR_ARG;
-	if (!error && !win->exposure.completes)
+	if (!error && !win->post.completes)
 		error = MPI_ERR_RMA_SYNC;
 	if (error)
 		return window_raise(win, error, __func__);
 	wait_poll();
-	*flag = all_complete(&win->exposure);
-	return *flag ? window_raise(win, end_exposure(win), __func__) : MPI_SUCCESS;
+	*flag = all_complete(&win->post);
+	return *flag ? window_raise(win, end_post(win), __func__) : MPI_SUCCESS;
 }
 
 /* ---- the origin ---- */
