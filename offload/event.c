@@ -110,6 +110,8 @@ void event_number(struct event_queue *eq)
 	atomic_store_explicit(&eq->posted, first, memory_order_relaxed);
 	atomic_store_explicit(&eq->taken, first, memory_order_relaxed);
 	atomic_store_explicit(&eq->wanted_since, 0, memory_order_relaxed);
+	atomic_store_explicit(&eq->front, first, memory_order_relaxed);
+	eq->looked = first;
 }
 
 uint64_t event_unread(const struct event_queue *eq)
@@ -138,9 +140,10 @@ static inline bool copy_slot(struct event_slot *slot, uint64_t number, uint64_t 
  * Mostly the oldest event is the next one, and its slot says so itself: `posted` is a line that travels from core to
  * core with every event, so it is looked at only when the slot does not hold what was expected.
  */
-static inline bool next_is_there(struct event_ring *ring, uint64_t taken, uint64_t words[EVENT_WORDS])
+static inline bool next_is_there(const struct event_queue *eq, struct event_ring *ring, uint64_t taken,
+				 uint64_t words[EVENT_WORDS])
 {
-	return ring && copy_slot(&ring->slots[taken & (ring->size - 1)], taken, words);
+	return ring && copy_slot(event_slot_of(eq, ring, taken), taken, words);
 }
 
 static bool same_generation(struct event_queue *eq, uint32_t generation)
@@ -166,13 +169,13 @@ static inline int event_find(struct event_queue *eq, uint32_t generation, uint64
 		*number = *taken = atomic_load_explicit(&eq->taken, memory_order_acquire);
 		if (!same_generation(eq, generation))
 			return -EBADF;
-		if (next_is_there(ring, *taken, words))
+		if (next_is_there(eq, ring, *taken, words))
 			return 0;
 		uint64_t posted = atomic_load_explicit(&eq->posted, memory_order_acquire);
 		if ((int64_t)(posted - *taken) <= 0 || !ring)
 			return -EAGAIN;
 		*number = posted - *taken > ring->size ? posted - ring->size : *taken;
-	} while (!copy_slot(&ring->slots[*number & (ring->size - 1)], *number, words));
+	} while (!copy_slot(event_slot_of(eq, ring, *number), *number, words));
 	return 0;
 }
 

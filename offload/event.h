@@ -56,6 +56,8 @@ struct event_record {
 
 #define EVENT_WORDS 14
 
+#define EVENTS_BETWEEN_LOOKS 32 /* a small page of them */
+
 /* Before a loop over them: else gcc makes an array of what it had in registers, and copies that. */
 #ifdef __clang__
 #define EVENT_EACH_WORD _Pragma("unroll")
@@ -82,12 +84,15 @@ struct event_queue {
 	_Atomic int event_fd;   /* an event loop's descriptor, plus one; 0: none.  These two: event_fd.c */
 	_Atomic bool announced; /* it is readable */
 	_Atomic bool overflow_told;
+	_Atomic uint64_t
+		front; /* number of an event that is in the first slot, or was: the next ones follow behind it */
 	/* Lines that one side writes and the other reads are apart from those that only one side uses. */
 	_Alignas(CACHE_LINE) _Atomic uint64_t posted; /* written by the engine */
 	_Alignas(CACHE_LINE) _Atomic uint64_t taken;  /* written by readers */
 	_Atomic uint64_t wanted_since;                /* likewise, timing: no event was there since then; 0: one was */
 	_Alignas(CACHE_LINE)
 		uint64_t underway; /* operations started, whose last event here is still to come; engine only */
+	uint64_t looked;           /* number of the event before which the engine has looked whether it is empty */
 	uint32_t waiters;          /* threads blocked on it, and its event_fd; engine only */
 };
 
@@ -163,13 +168,33 @@ static inline void event_expand(const uint64_t words[EVENT_WORDS], uint32_t eq_h
 	event->sequence = (ptl_seq_t)(number + 1);
 }
 
+static inline struct event_slot *event_slot_of(const struct event_queue *eq, struct event_ring *ring, uint64_t number)
+{
+	return &ring->slots[(number - atomic_load_explicit(&eq->front, memory_order_relaxed)) & (ring->size - 1)];
+}
+
+/*
+ * A queue that is found empty goes on in its first slot, so that a large one whose events are soon taken uses few pages: each
+ * costs a fault.  Now and then only, for `taken` is the readers' line.
+ * A reader that has the old front finds no slot with the number that it looks for, and looks again behind `posted`.
+ */
+static inline void event_look_for_front(struct event_queue *eq, uint64_t number)
+{
+	if (likely(number - eq->looked < EVENTS_BETWEEN_LOOKS))
+		return;
+	eq->looked = number;
+	if (atomic_load_explicit(&eq->taken, memory_order_relaxed) == number)
+		atomic_store_explicit(&eq->front, number, memory_order_relaxed);
+}
+
 /* Engine only. */
 static inline void event_post(struct event_queue *eq, const struct event_record *record)
 {
 	struct event_ring *ring = atomic_load_explicit(&eq->ring, memory_order_relaxed);
-	uint64_t number = atomic_load_explicit(&eq->posted, memory_order_relaxed);
-	struct event_slot *slot = &ring->slots[number & (ring->size - 1)];
-	uint64_t words[EVENT_WORDS];
+	uint64_t number = atomic_load_explicit(&eq->posted, memory_order_relaxed), words[EVENT_WORDS];
+
+	event_look_for_front(eq, number);
+	struct event_slot *slot = event_slot_of(eq, ring, number);
 
 	event_pack(record, words);
 	/* A reader that copies the overwritten event must see 0 or the new number at its second look: the fence keeps

@@ -214,6 +214,26 @@ static void events_come_in_their_order_and_once(void **state)
 	}
 }
 
+/* Of a large ring too: each page that is touched for the first time is a fault. */
+static void a_queue_whose_events_are_soon_taken_uses_little_of_its_ring(void **state)
+{
+	struct event_ring *ring = event_ring_get(LARGE);
+	uint64_t posted = 0, taken = 0;
+
+	(void)state;
+	assert_non_null(ring);
+	event_ring_put(atomic_exchange(&eq.ring, ring));
+	while (posted < USED) {
+		for (unsigned i = 0; i < 1 + posted % 5; i++)
+			post(posted + i);
+		posted += 1 + posted % 5;
+		while (taken < posted)
+			assert_taken(taken++, 0);
+	}
+	assert_empty();
+	assert_true(resident_bytes(ring) <= FEW_BYTES);
+}
+
 static void a_look_consumes_nothing(void **state)
 {
 	(void)state;
@@ -564,6 +584,7 @@ int main(void)
 		TEST(a_large_ring_given_back_gives_its_memory_back),
 		TEST(a_reader_leaves_a_queue_that_is_freed_under_its_eyes),
 		TEST(events_come_in_their_order_and_once),
+		TEST(a_queue_whose_events_are_soon_taken_uses_little_of_its_ring),
 		TEST(a_look_consumes_nothing),
 		TEST(a_full_queue_has_lost_nothing_and_one_more_loses_the_oldest),
 		TEST(each_overrun_is_told_once_and_the_newest_events_survive_it),
