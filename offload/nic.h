@@ -57,7 +57,8 @@ struct nic {
 	uint32_t requests; /* operations that we began */
 	uint32_t next_link;
 	ptl_nic_counters_t counters;
-	struct timing timing; /* here, because each message looks whether it is on, as it counts itself */
+	/* Each message looks whether it is on, and each call: apart from what the owner writes. */
+	_Alignas(CACHE_LINE) struct timing timing;
 	struct {
 		uint64_t drop, receive, send;
 	} lengths; /* bytes, for PtlNIStatus */
