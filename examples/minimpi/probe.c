@@ -21,7 +21,10 @@ static void set_status(MPI_Status *status, const struct minimpi_message *message
 	status->minimpi_bytes = (MPI_Count)message->length;
 }
 
-/* The message, waiting for it if `waits`; NULL: there is none.  Whatever a posted receive wants is not in the list. */
+/*
+ * The message, waiting for it if `waits`; NULL: there is none, or, if `waits`, its sender has died.  Whatever a posted receive
+ * wants is not in the list.
+ */
 static MPI_Message look(int from, int tag, MPI_Comm comm, bool waits, MPI_Status *status)
 {
 	const uint64_t bits = envelope_bits(comm->context, from, tag), ignore = envelope_ignore(from, tag);
@@ -33,8 +36,14 @@ static MPI_Message look(int from, int tag, MPI_Comm comm, bool waits, MPI_Status
 		return MPI_MESSAGE_NO_PROC;
 	}
 	wait_poll();
-	while (!(message = unexpected_find(bits, ignore, &seen)) && waits)
-		wait_step();
+	while (!(message = unexpected_find(bits, ignore, &seen)) && waits) {
+		if (!receive_is_orphan(comm, from))
+			wait_step();
+		else if (progress_take_unexpected())
+			receive_serve_waiting();
+		else
+			break;
+	}
 	if (message)
 		set_status(status, message);
 	return message;
@@ -48,9 +57,9 @@ static int check(int from, int tag, MPI_Comm comm, const void *result)
 
 int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
-	const int error = check(from, tag, comm, &tag);
-	if (!error)
-		look(from, tag, comm, true, status);
+	int error = check(from, tag, comm, &tag);
+	if (!error && !look(from, tag, comm, true, status))
+		error = MPI_ERR_OTHER;
 	return errors_check(comm, error, __func__);
 }
 
@@ -73,10 +82,13 @@ static MPI_Message take(MPI_Message message)
 
 int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
-	const int error = check(from, tag, comm, message);
+	int error = check(from, tag, comm, message);
 	if (!error) {
 		*message = take(look(from, tag, comm, true, status));
-		(*message)->comm = comm;
+		if (*message)
+			(*message)->comm = comm;
+		else
+			error = MPI_ERR_OTHER;
 	}
 	return errors_check(comm, error, __func__);
 }

@@ -140,10 +140,9 @@ static void leave_waiting(MPI_Request *place)
 		last_waiting = place;
 }
 
-/* Its peer is dead. */
-static bool is_orphan(MPI_Request request)
+bool receive_is_orphan(MPI_Comm comm, int from)
 {
-	return request->rank >= 0 && job.peers[request->comm->group->ranks[request->rank]].dead;
+	return from >= 0 && job.peers[comm->group->ranks[from]].dead;
 }
 
 /* A program may start receives without ever waiting, and the sender of what was fetched may send more. */
@@ -167,8 +166,7 @@ void receive_start(MPI_Request request)
 			receive_message(request, message);
 			return;
 		}
-		if (is_orphan(request)) {
-			/* Its end is told in the other queue, and may have overtaken what it had sent. */
+		if (receive_is_orphan(request->comm, request->rank)) {
 			if (progress_take_unexpected())
 				continue;
 			request_complete(request, MPI_ERR_OTHER);

@@ -18,6 +18,11 @@ void receive_serve_waiting(void);
 bool receive_cancel(MPI_Request request);
 /* Gives what has come to receives that wait for an entry: the end of a process may overtake what it had sent. */
 void receive_take_arrived(void);
+/*
+ * Only a process that is dead could send it.  Its end is told in another queue than what it had sent, and may have overtaken
+ * that: nothing comes any more when progress_take_unexpected has nothing left.
+ */
+bool receive_is_orphan(MPI_Comm comm, int from);
 /* Ends a receive whose peer has died; those that wait for an entry and may be from it. */
 void receive_fail(MPI_Request request);
 void receive_fail_waiting(bool (*may_be_from)(MPI_Request request, int world_rank), int world_rank);

@@ -30,6 +30,7 @@ static void gone(int last)
 	char *data = bytes(LONG);
 	int number = -1;
 	MPI_Request requests[4];
+	MPI_Message message;
 	MPI_Status status;
 	memset(data, 1, LONG);
 	MPI_Irecv(&number, 1, MPI_INT, last, 1, MPI_COMM_WORLD, &requests[0]);
@@ -45,6 +46,8 @@ static void gone(int last)
 		FAILS(MPI_Wait(&requests[i], &status), MPI_ERR_OTHER);
 	FAILS(MPI_Recv(&number, 1, MPI_INT, last, 1, MPI_COMM_WORLD, &status), MPI_ERR_OTHER);
 	FAILS(MPI_Send(data, LONG, MPI_CHAR, last, 1, MPI_COMM_WORLD), MPI_ERR_OTHER);
+	FAILS(MPI_Probe(last, 1, MPI_COMM_WORLD, &status), MPI_ERR_OTHER);
+	FAILS(MPI_Mprobe(last, 1, MPI_COMM_WORLD, &message, &status), MPI_ERR_OTHER);
 	free(data);
 }
 
