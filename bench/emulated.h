@@ -9,15 +9,18 @@
 #include "options.h"
 
 /*
- * A soft RDMA device (soft-RoCE, soft-iWARP) that serves the network interface, or, if none of all devices says that it does, any
- * soft one; `sysfs` is where /sys is.  False: all are hardware, or there is none.
+ * Whether all RDMA devices that serve the network interface (named as such, or as the device) are soft ones (soft-RoCE, soft-iWARP),
+ * or, if no device says that it does, all that there are; and the name of one.  `sysfs` is where /sys is; "": no interface.
  */
 bool emulated_device(const char *sysfs, const char *iface, char *name, size_t size);
 
 /* The processor, by QEMU without a hypervisor (TCG); one that is only virtual runs the program itself. */
 bool emulated_processor(void);
 
-/* Marks what is printed, as soon as the transport is known: from what was asked for, or from what an interface says it is made of. */
+/*
+ * Marks what is printed: before an interface is open only where every RDMA device is soft, and then from what the interface says it is
+ * made of.
+ */
 void emulated_mark(const struct options *options);
 void emulated_mark_interface(const char *transport_ofi, const char *iface);
 

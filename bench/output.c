@@ -179,8 +179,8 @@ static void print_titles(void)
 			printf("| %s ", out.columns[i].title);
 		else if (out.columns[i].title)
 			print_field(i, out.columns[i].title, true);
-	if (out.format == FORMAT_CSV && *out.emulated)
-		printf(",emulated");
+	if (out.format == FORMAT_CSV)
+		printf(",emulated"); /* everywhere: columns are the same on all machines */
 	if (out.format == FORMAT_MARKDOWN)
 		print_rule();
 	putchar('\n');
@@ -315,7 +315,7 @@ void output_row(const union cell *cells)
 		close_objects(out.columns[out.count - 1].key);
 	if (*out.emulated && out.format == FORMAT_JSON)
 		printf(", \"emulated\": \"%s\"", out.emulated);
-	if (*out.emulated && out.format == FORMAT_CSV)
+	if (out.format == FORMAT_CSV)
 		printf(",\"%s\"", out.emulated);
 	printf("%s", out.format == FORMAT_JSON ? "}" : out.format == FORMAT_MARKDOWN ? "|\n" : "\n");
 	fflush(stdout);

@@ -128,6 +128,48 @@ static void the_device_of_the_interface_counts(void **state)
 	assert_soft("eth2", "rxe1");
 }
 
+/* Nothing tells which of both an address or a bond is served by. */
+static void an_adapter_beside_a_soft_device_is_not_marked(void **state)
+{
+	(void)state;
+	adapter("mlx5_0", "eth0");
+	soft_roce("rxe0", "eth1");
+	assert_not_soft("");
+	assert_not_soft("192.168.7.1");
+	assert_not_soft("mlx5_0");
+	assert_not_soft("bond0");
+	assert_soft("rxe0", "rxe0");
+	assert_soft("eth1", "rxe0");
+}
+
+static void an_interface_of_both_is_not_marked(void **state)
+{
+	(void)state;
+	adapter("mlx5_0", "eth0");
+	soft_roce("rxe0", "eth0");
+	assert_not_soft("eth0");
+}
+
+static void all_ports_and_addresses_count(void **state)
+{
+	(void)state;
+	adapter("mlx5_0", "eth0");
+	soft_iwarp("siw0", "eth1");
+	record("siw0", "ports/1/gid_attrs/ndevs/3", "eth1.7");
+	record("siw0", "ports/2/gid_attrs/ndevs/0", "eth2");
+	assert_soft("eth1.7", "siw0");
+	assert_soft("eth2", "siw0");
+}
+
+static void neither_a_link_nor_a_description_hides_soft_roce(void **state)
+{
+	(void)state;
+	soft_roce("rxe0", "eth0");
+	record("rxe0", "node_desc", "node1 rxe0");
+	record("rxe0", "device/vendor", "0x15b3");
+	assert_soft("eth0", "rxe0");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
 
 int main(void)
@@ -138,6 +180,10 @@ int main(void)
 		TEST(soft_devices_are),
 		TEST(a_link_does_not_hide_soft_iwarp),
 		TEST(the_device_of_the_interface_counts),
+		TEST(an_adapter_beside_a_soft_device_is_not_marked),
+		TEST(an_interface_of_both_is_not_marked),
+		TEST(all_ports_and_addresses_count),
+		TEST(neither_a_link_nor_a_description_hides_soft_roce),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
