@@ -22,15 +22,17 @@ void busy_read(struct machine_load *load, FILE *loadavg, FILE *stat)
 	load->stolen_s = (double)stolen / ticks;
 }
 
-double busy_stolen_percent(const struct machine_load *begin, const struct machine_load *end)
+double busy_stolen_percent(const struct machine_load *begin, const struct machine_load *end, long online)
 {
-	return 100 * (end->stolen_s - begin->stolen_s) / (end->clock_s - begin->clock_s);
+	const double passed = end->clock_s - begin->clock_s;
+
+	return passed < BUSY_STOLEN_S ? NAN : 100 * (end->stolen_s - begin->stolen_s) / (passed * (double)online);
 }
 
-bool busy_spoils(const struct machine_load *begin, const struct machine_load *end, long cpus)
+bool busy_spoils(const struct machine_load *begin, const struct machine_load *end, long online, long allowed)
 {
 	/* What is NaN is no reason. */
-	return (double)end->runnable + BUSY_NEEDED_CPUS > (double)cpus ||
-	       end->average + BUSY_NEEDED_CPUS > (double)cpus + BEGINNING ||
-	       busy_stolen_percent(begin, end) > BUSY_STOLEN_PERCENT;
+	return allowed < BUSY_NEEDED_CPUS || (double)end->runnable + BUSY_NEEDED_CPUS > (double)online ||
+	       end->average + BUSY_NEEDED_CPUS > (double)online + BEGINNING ||
+	       busy_stolen_percent(begin, end, online) > BUSY_STOLEN_PERCENT;
 }

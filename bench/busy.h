@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 #define BUSY_NEEDED_CPUS    2 /* of a pair */
-#define BUSY_STOLEN_PERCENT 1 /* of a processor: the tightest goals are no wider */
+#define BUSY_STOLEN_PERCENT 1 /* of the processors' time: the tightest goals are no wider */
+#define BUSY_STOLEN_S       1 /* the kernel counts in ticks: over less than this, one of them is percents */
 
 /* How much there is to do here, and what has been done since the machine started, of all its processors together. */
 struct machine_load {
@@ -21,13 +22,13 @@ struct machine_load {
 /* /proc/loadavg and /proc/stat, of either NULL if there is none; the clock is the caller's. */
 void busy_read(struct machine_load *load, FILE *loadavg, FILE *stat);
 
-/* Of one processor, from one look to the other; NaN if the kernel does not tell. */
-double busy_stolen_percent(const struct machine_load *begin, const struct machine_load *end);
+/* Of all processors' time from one look to the other; `online`: how many the kernel counts.  NaN: it does not tell, or too short a time. */
+double busy_stolen_percent(const struct machine_load *begin, const struct machine_load *end, long online);
 
 /*
  * Whether too few of the processors are left for a pair: threads want to run at the second look, the load average says
- * so, or a hypervisor has given processors to others in between.
+ * so, or a hypervisor has given processors to others in between.  `online`: of the machine; `allowed`: those this process may run on.
  */
-bool busy_spoils(const struct machine_load *begin, const struct machine_load *end, long cpus);
+bool busy_spoils(const struct machine_load *begin, const struct machine_load *end, long online, long allowed);
 
 #endif

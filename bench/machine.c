@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <math.h>
 #include <rdma/fabric.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -58,6 +59,15 @@ void machine_load(struct machine_load *load)
 		fclose(stat);
 }
 
+static long allowed; /* CPUs, of this process before it pins itself */
+
+void machine_count_cpus(void)
+{
+	cpu_set_t mask;
+
+	allowed = sched_getaffinity(0, sizeof(mask), &mask) ? sysconf(_SC_NPROCESSORS_ONLN) : CPU_COUNT(&mask);
+}
+
 static struct machine_load first_look; /* of machine_warn_if_busy() */
 
 /* A thread that is runnable at every look is at work; one look may find any thread. */
@@ -76,18 +86,19 @@ static void look(struct machine_load *load)
 
 static void warn_if(const struct machine_load *begin, const struct machine_load *end, const char *consequence)
 {
-	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	const double stolen = busy_stolen_percent(begin, end);
+	const long online = sysconf(_SC_NPROCESSORS_ONLN);
+	const double stolen = busy_stolen_percent(begin, end, online);
 
-	if (!busy_spoils(begin, end, cpus))
+	if (!busy_spoils(begin, end, online, allowed))
 		return;
 	fprintf(stderr, "ptlbench: warning: this machine is busy (");
 	if (!isnan(end->average))
 		fprintf(stderr, "load average %.2f, ", end->average);
 	fprintf(stderr, "%u other runnable threads, ", end->runnable);
 	if (!isnan(stolen))
-		fprintf(stderr, "%.1f %% of a CPU stolen by the host, ", stolen);
-	fprintf(stderr, "%ld CPUs online, %d wanted free): %s\n", cpus, BUSY_NEEDED_CPUS, consequence);
+		fprintf(stderr, "%.1f %% of the CPUs' time stolen by the host, ", stolen);
+	fprintf(stderr, "%ld CPUs online, %ld allowed, %d wanted free): %s\n", online, allowed, BUSY_NEEDED_CPUS,
+		consequence);
 }
 
 void machine_warn_if_busy(void)

@@ -7,6 +7,9 @@
 
 void machine_facts(void);
 
+/* How many CPUs this process may use, before anything pins it. */
+void machine_count_cpus(void);
+
 /* A fact about what else runs here; on stderr a warning if that leaves too few processors for two processes. */
 void machine_warn_if_busy(void);
 

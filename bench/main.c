@@ -204,6 +204,7 @@ int main(int argc, char **argv)
 	struct options options;
 	char error[256];
 
+	machine_count_cpus();
 	for (size_t i = 0; argc > 1 && i < COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 2, argv + 2);

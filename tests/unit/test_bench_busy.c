@@ -51,8 +51,8 @@ static void an_idle_machine_is_not_busy(void **state)
 	const struct machine_load begin = idle_at(0), end = idle_at(10);
 
 	(void)state;
-	assert_false(busy_spoils(&begin, &end, 2));
-	assert_true(busy_stolen_percent(&begin, &end) == 0);
+	assert_false(busy_spoils(&begin, &end, 2, 2));
+	assert_true(busy_stolen_percent(&begin, &end, 2) == 0);
 }
 
 static void threads_that_want_to_run_are_a_reason(void **state)
@@ -62,8 +62,8 @@ static void threads_that_want_to_run_are_a_reason(void **state)
 
 	(void)state;
 	end.runnable = 2;
-	assert_true(busy_spoils(&begin, &end, 2));
-	assert_false(busy_spoils(&begin, &end, 4));
+	assert_true(busy_spoils(&begin, &end, 2, 2));
+	assert_false(busy_spoils(&begin, &end, 4, 4));
 }
 
 static void a_load_average_is_a_reason_unless_it_is_left_out(void **state)
@@ -73,9 +73,9 @@ static void a_load_average_is_a_reason_unless_it_is_left_out(void **state)
 
 	(void)state;
 	end.average = 3;
-	assert_true(busy_spoils(&begin, &end, 4));
+	assert_true(busy_spoils(&begin, &end, 4, 4));
 	end.average = NAN;
-	assert_false(busy_spoils(&begin, &end, 4));
+	assert_false(busy_spoils(&begin, &end, 4, 4));
 }
 
 static void what_a_hypervisor_takes_is_a_reason(void **state)
@@ -84,11 +84,32 @@ static void what_a_hypervisor_takes_is_a_reason(void **state)
 	struct machine_load end = idle_at(10);
 
 	(void)state;
-	end.stolen_s = begin.stolen_s + 0.05;
-	assert_false(busy_spoils(&begin, &end, 2));
+	end.stolen_s = begin.stolen_s + 0.15;
+	assert_false(busy_spoils(&begin, &end, 2, 2));
 	end.stolen_s = begin.stolen_s + 0.5;
-	assert_true(fabs(busy_stolen_percent(&begin, &end) - 5) < 1e-9);
-	assert_true(busy_spoils(&begin, &end, 2));
+	assert_true(fabs(busy_stolen_percent(&begin, &end, 2) - 2.5) < 1e-9);
+	assert_true(busy_spoils(&begin, &end, 2, 2));
+	assert_false(busy_spoils(&begin, &end, 64, 64));
+}
+
+static void one_tick_in_a_short_time_is_no_reason(void **state)
+{
+	const struct machine_load begin = idle_at(0);
+	struct machine_load end = idle_at(0.05);
+
+	(void)state;
+	end.stolen_s = begin.stolen_s + 0.01;
+	assert_true(isnan(busy_stolen_percent(&begin, &end, 2)));
+	assert_false(busy_spoils(&begin, &end, 2, 2));
+}
+
+static void too_few_processors_that_are_allowed_are_a_reason(void **state)
+{
+	const struct machine_load begin = idle_at(0), end = idle_at(10);
+
+	(void)state;
+	assert_true(busy_spoils(&begin, &end, 64, 1));
+	assert_false(busy_spoils(&begin, &end, 64, 2));
 }
 
 static void what_the_kernel_does_not_tell_is_no_reason(void **state)
@@ -98,8 +119,8 @@ static void what_the_kernel_does_not_tell_is_no_reason(void **state)
 	(void)state;
 	assert_true(isnan(end.average) && isnan(end.stolen_s) && isnan(end.busy_s));
 	assert_int_equal(end.runnable, 0);
-	assert_false(busy_spoils(&begin, &end, 2));
-	assert_false(busy_spoils(&end, &end, 2));
+	assert_false(busy_spoils(&begin, &end, 2, 2));
+	assert_false(busy_spoils(&end, &end, 2, 2));
 }
 
 int main(void)
@@ -110,6 +131,8 @@ int main(void)
 		cmocka_unit_test(threads_that_want_to_run_are_a_reason),
 		cmocka_unit_test(a_load_average_is_a_reason_unless_it_is_left_out),
 		cmocka_unit_test(what_a_hypervisor_takes_is_a_reason),
+		cmocka_unit_test(one_tick_in_a_short_time_is_no_reason),
+		cmocka_unit_test(too_few_processors_that_are_allowed_are_a_reason),
 		cmocka_unit_test(what_the_kernel_does_not_tell_is_no_reason),
 	};
 
