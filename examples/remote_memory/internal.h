@@ -110,6 +110,7 @@ struct slot {
 	enum { SLOT_FREE, SLOT_WRITE, SLOT_MESSAGE, SLOT_REFUSED } state;
 	unsigned next; /* free one */
 	struct peer *peer;
+	unsigned failures; /* since it was answered last: it may be sent again */
 	size_t length;
 	uint64_t header;
 };
@@ -123,7 +124,6 @@ struct peer {
 	bool gone;                   /* its interface or its process has ended, and nothing was exchanged since */
 	unsigned callers;            /* calls that have it, and run handlers */
 	unsigned in_flight, refused; /* fragments; if some are refused, one is in flight */
-	unsigned failures;           /* of fragments, since one was answered */
 	uint32_t sent, expected;     /* numbers of the next fragments */
 	struct early *early;
 	char *assembly; /* of a message whose last fragment has not come */

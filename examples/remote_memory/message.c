@@ -7,7 +7,7 @@
  */
 #include "internal.h"
 
-#define FAILURES 16 /* of fragments to a process that lives, without an answer between them: no network is that bad */
+#define FAILURES 16 /* of a fragment to a process that lives, without an answer between them: no network is that bad */
 
 static bool has_gone(const struct peer *peer)
 {
@@ -101,15 +101,16 @@ static void send_again(rm_domain *domain, unsigned number)
 
 void rm_message_event(rm_domain *domain, unsigned number, const ptl_event_t *event)
 {
-	struct peer *peer = domain->slots[number].peer;
+	struct slot *slot = &domain->slots[number];
+	struct peer *peer = slot->peer;
 	const bool failed = event->ni_fail_type != PTL_NI_OK;
 	const bool ended = event->ni_fail_type == PTL_NI_PEER_DIED || event->ni_fail_type == PTL_NI_UNREACHABLE;
 	if (event->type == PTL_EVENT_SEND_END && !failed)
 		return;
 	peer->in_flight--;
 	if (!failed)
-		peer->failures = 0;
-	if (failed && !ended && ++peer->failures < FAILURES) {
+		slot->failures = 0;
+	if (failed && !ended && ++slot->failures < FAILURES) {
 		send_again(domain, number);
 		return;
 	}
@@ -163,6 +164,7 @@ static int send_fragment(rm_domain *domain, struct peer *peer, unsigned handler,
 	struct slot *slot = &domain->slots[number];
 	slot->peer = peer;
 	slot->length = padded;
+	slot->failures = 0;
 	slot->header = header_of(peer->sent++, handler, last, (unsigned)(padded - length));
 	char *bytes = rm_slot_bytes(domain, number);
 	memset(bytes + padded - 8, 0, 8);

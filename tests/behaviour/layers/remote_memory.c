@@ -388,13 +388,18 @@ static void count(rm_domain *of, ptl_process_id_t from, void *data, size_t lengt
 	handled++;
 }
 
-/* Of the acknowledgements of this process, how many there are to each that fails, though its fragment is there; 0: none fails. */
-static unsigned acks_to_a_failure, acks;
+/*
+ * Of the acknowledgements of this process, how many there are to each that fails, though its fragment is there; 0: none fails.  And of how
+ * many, from the first on, each fails.
+ */
+static unsigned acks_to_a_failure, acks, first_acks_failing;
 
 static int spoil(int code, ptl_event_t *event)
 {
-	if ((code == PTL_OK || code == PTL_EQ_DROPPED) && event->type == PTL_EVENT_ACK && acks_to_a_failure &&
-	    ++acks % acks_to_a_failure == 0)
+	if ((code != PTL_OK && code != PTL_EQ_DROPPED) || event->type != PTL_EVENT_ACK)
+		return code;
+	acks++;
+	if (acks <= first_acks_failing || (acks_to_a_failure && acks % acks_to_a_failure == 0))
 		event->ni_fail_type = PTL_NI_PROTOCOL;
 	return code;
 }
@@ -452,6 +457,24 @@ static void a_failure_loses_no_message_of_a_process_that_lives(void)
 {
 	acks_to_a_failure = 10;
 	send_in_order();
+}
+
+/* Fragments that are in flight together fail together, which is one failure of each. */
+static void failures_of_many_fragments_lose_no_message(void)
+{
+	struct rm_options options = rm_defaults;
+	options.fragment = 512;
+	open_domain(&options);
+	CHECK_EQUAL(rm_handler_set(domain, COUNTED, count), 0);
+	barrier();
+	if (my_rank == 0) {
+		first_acks_failing = 16;
+		CHECK_EQUAL(rm_message(domain, id_of[1], COUNTED, buffer, (size_t)20 * options.fragment), 0);
+		CHECK_EQUAL(rm_flush(domain, id_of[1]), 0);
+	} else {
+		await_handled(1);
+	}
+	close_domain();
 }
 
 /* All fail: that is no network.  It is told, and nothing waits for ever. */
@@ -583,6 +606,7 @@ const struct test rm_tests[] = {
 	TWO(a_process_without_a_domain_may_be_asked),
 	TWO(messages_are_handled_in_order_and_none_is_lost),
 	TWO(a_failure_loses_no_message_of_a_process_that_lives),
+	TWO(failures_of_many_fragments_lose_no_message),
 	TWO(failures_without_end_are_told),
 	TWO(a_handler_sends_but_does_not_wait),
 	TWO(ids_that_are_only_asked_for_take_no_room),
