@@ -71,12 +71,15 @@ int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 	return errors_check(comm, error, __func__);
 }
 
-/* ---- matched: the message is this caller's from then on ---- */
+/* ---- matched: the message is this caller's from then on, and holds its communicator until it is received ---- */
 
-static MPI_Message take(MPI_Message message)
+static MPI_Message take(MPI_Message message, MPI_Comm comm)
 {
-	if (message && message != MPI_MESSAGE_NO_PROC)
+	if (message && message != MPI_MESSAGE_NO_PROC) {
 		unexpected_remove(message);
+		message->comm = comm;
+		comm->users++;
+	}
 	return message;
 }
 
@@ -84,10 +87,8 @@ int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Statu
 {
 	int error = check(from, tag, comm, message);
 	if (!error) {
-		*message = take(look(from, tag, comm, true, status));
-		if (*message)
-			(*message)->comm = comm;
-		else
+		*message = take(look(from, tag, comm, true, status), comm);
+		if (!*message)
 			error = MPI_ERR_OTHER;
 	}
 	return errors_check(comm, error, __func__);
@@ -98,10 +99,8 @@ int MPI_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *messag
 	const int error = check(from, tag, comm, message);
 	if (error || !flag)
 		return errors_check(comm, error ? error : MPI_ERR_ARG, __func__);
-	*message = take(look(from, tag, comm, false, status));
+	*message = take(look(from, tag, comm, false, status), comm);
 	*flag = *message != NULL;
-	if (*flag)
-		(*message)->comm = comm;
 	return MPI_SUCCESS;
 }
 
@@ -110,14 +109,15 @@ int MPI_Imrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *message,
 	const int error = errors_check_data(buffer, count, type);
 	if (error || !message || !*message || !request)
 		return errors_check(NULL, error ? error : MPI_ERR_REQUEST, __func__);
-	MPI_Comm comm = (*message)->comm;
 	if (*message == MPI_MESSAGE_NO_PROC) {
-		*request = point_start(REQUEST_RECEIVE, buffer, count, type, MPI_PROC_NULL, MPI_ANY_TAG, comm,
-				       comm->context);
+		*request = point_start(REQUEST_RECEIVE, buffer, count, type, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_WORLD,
+				       MPI_COMM_WORLD->context);
 	} else {
+		MPI_Comm comm = (*message)->comm;
 		receive_make_room();
 		*request = request_new(REQUEST_RECEIVE, buffer, count, type, MPI_ANY_SOURCE, MPI_ANY_TAG, comm,
 				       comm->context);
+		comm_release(comm); /* the request holds it */
 		(*request)->active = true;
 		(*request)->complete = false;
 		request_stage(*request);

@@ -243,6 +243,19 @@ static void probes_see_what_is_next(void)
 	CHECK(count == 3 && got[2] == 3);
 }
 
+static void a_matched_message_outlives_its_communicator(void)
+{
+	int got = -1;
+	MPI_Comm own;
+	MPI_Message message;
+	MPI_Comm_dup(MPI_COMM_SELF, &own);
+	MPI_Send(&rank, 1, MPI_INT, 0, 0, own);
+	MPI_Mprobe(0, 0, own, &message, MPI_STATUS_IGNORE);
+	MPI_Comm_free(&own);
+	MPI_Mrecv(&got, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+	CHECK(got == rank);
+}
+
 static void cancelled_receives_take_nothing(void)
 {
 	int a = -1, b = -1, flag, token = 8;
@@ -261,9 +274,15 @@ static void cancelled_receives_take_nothing(void)
 }
 
 const struct test match_tests[] = {
-	TEST(messages_do_not_overtake),          TEST(messages_keep_their_data),
-	TEST(unmatched_sends_hold_nothing_back), TEST(posted_receives_match_in_their_order),
-	TEST(communicators_keep_messages_apart), TEST(any_source_hears_everybody),
-	TEST(long_messages_are_truncated),       TEST(probes_see_what_is_next),
-	TEST(cancelled_receives_take_nothing),   {0},
+	TEST(messages_do_not_overtake),
+	TEST(messages_keep_their_data),
+	TEST(unmatched_sends_hold_nothing_back),
+	TEST(posted_receives_match_in_their_order),
+	TEST(communicators_keep_messages_apart),
+	TEST(any_source_hears_everybody),
+	TEST(long_messages_are_truncated),
+	TEST(probes_see_what_is_next),
+	TEST(cancelled_receives_take_nothing),
+	TEST(a_matched_message_outlives_its_communicator),
+	{0},
 };
