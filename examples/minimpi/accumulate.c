@@ -66,17 +66,23 @@ static int check_fetched(const struct access *access, const struct fetched *fetc
 	const int error = errors_check_data(fetched->buffer, fetched->count, fetched->type);
 	if (error)
 		return error;
+	if (fetched->type->only != access->target_type->only)
+		return MPI_ERR_TYPE;
 	return (size_t)fetched->count * fetched->type->size == rma_bytes(access) ? MPI_SUCCESS : MPI_ERR_TYPE;
 }
 
 static int check_and_accumulate(const struct access *access, MPI_Op op, const struct fetched *fetched)
 {
 	int error = rma_check(access);
+	if (!error && op == MPI_NO_OP && !fetched)
+		error = MPI_ERR_OP;
 	if (error || access->rank == MPI_PROC_NULL || rma_bytes(access) == 0)
 		return error;
 	error = rma_check_place(access);
 	if (!error && fetched)
 		error = check_fetched(access, fetched);
+	if (!error && access->type->only != access->target_type->only)
+		error = MPI_ERR_TYPE;
 	if (!error)
 		error = access->target_type->only ? op_check_predefined(op, access->target_type->only) : MPI_ERR_TYPE;
 	return error ? error : accumulate(access, op, fetched);

@@ -4,6 +4,11 @@
 
 #include "collective.h"
 
+static bool *open_place(MPI_Win win, int rank)
+{
+	return rank == MPI_PROC_NULL ? &win->open_null : &win->open[rank];
+}
+
 int epoch_check(MPI_Win win, int rank)
 {
 	switch (win->epoch) {
@@ -23,13 +28,13 @@ int epoch_check(MPI_Win win, int rank)
 void epoch_enter(MPI_Win win, int rank, enum window_epoch epoch)
 {
 	win->epoch = epoch;
-	win->open[rank] = true;
+	*open_place(win, rank) = true;
 	win->open_count++;
 }
 
 void epoch_leave(MPI_Win win, int rank)
 {
-	win->open[rank] = false;
+	*open_place(win, rank) = false;
 	if (--win->open_count == 0)
 		win->epoch = EPOCH_NONE;
 }
@@ -39,8 +44,11 @@ void epoch_leave(MPI_Win win, int rank)
 /* An ACK says that the data is in memory: after the barrier what all have done is there. */
 int MPI_Win_fence(int assertion, MPI_Win win)
 {
+	const int known = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 	int error = window_check(win);
-	if (!error && win->epoch >= EPOCH_LOCK)
+	if (!error && (assertion & ~known))
+		error = MPI_ERR_ASSERT;
+	if (!error && (win->epoch >= EPOCH_LOCK || win->post.completes))
 		error = MPI_ERR_RMA_SYNC;
 	if (!error) {
 		error = window_flush(win);
@@ -93,11 +101,10 @@ int MPI_Win_lock(int kind, int rank, int assertion, MPI_Win win)
 	int error = check_rank(win, rank);
 	if (!error && kind != MPI_LOCK_EXCLUSIVE && kind != MPI_LOCK_SHARED)
 		error = MPI_ERR_LOCKTYPE;
-	if (error || rank == MPI_PROC_NULL)
-		return window_raise(win, error, __func__);
-	if (win->epoch > EPOCH_LOCK || win->epoch == EPOCH_FENCE_USED || win->open[rank])
-		return window_raise(win, MPI_ERR_RMA_SYNC, __func__);
-	error = lock(win, rank, kind == MPI_LOCK_EXCLUSIVE);
+	if (!error && (win->epoch > EPOCH_LOCK || win->epoch == EPOCH_FENCE_USED || *open_place(win, rank)))
+		error = MPI_ERR_RMA_SYNC;
+	if (!error && rank != MPI_PROC_NULL)
+		error = lock(win, rank, kind == MPI_LOCK_EXCLUSIVE);
 	if (!error)
 		epoch_enter(win, rank, EPOCH_LOCK);
 	return window_raise(win, error, __func__);
@@ -122,11 +129,12 @@ static int unlock(MPI_Win win, int rank)
 int MPI_Win_unlock(int rank, MPI_Win win)
 {
 	int error = check_rank(win, rank);
-	if (error || rank == MPI_PROC_NULL)
+	if (!error && (win->epoch != EPOCH_LOCK || !*open_place(win, rank)))
+		error = MPI_ERR_RMA_SYNC;
+	if (error)
 		return window_raise(win, error, __func__);
-	if (win->epoch != EPOCH_LOCK || !win->open[rank])
-		return window_raise(win, MPI_ERR_RMA_SYNC, __func__);
-	error = unlock(win, rank);
+	if (rank != MPI_PROC_NULL)
+		error = unlock(win, rank);
 	epoch_leave(win, rank);
 	return window_raise(win, error, __func__);
 }

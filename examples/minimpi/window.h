@@ -53,6 +53,7 @@ struct minimpi_window {
 	struct window_words words;
 	enum window_epoch epoch;
 	bool *open;     /* by rank: locked, or started */
+	bool open_null; /* MPI_PROC_NULL is locked */
 	int open_count; /* how many of them */
 	struct post post;
 	struct attribute *attributes;

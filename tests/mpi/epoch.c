@@ -28,9 +28,44 @@ static void accesses_need_an_epoch(void)
 	MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
 	FAILS(MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win), MPI_ERR_RMA_SYNC);
 	CHECK(word == 0);
+	FAILS(MPI_Win_fence(12345, win), MPI_ERR_ASSERT);
+	MPI_Win_post(MPI_GROUP_EMPTY, 0, win);
+	FAILS(MPI_Win_fence(0, win), MPI_ERR_RMA_SYNC);
+	MPI_Win_wait(win);
+	MPI_Win_free(&win);
+}
+
+static void accumulates_combine_what_the_target_has(void)
+{
+	int word = 0;
+	const float other = 1;
+	const int value = 1;
+	MPI_Win win;
+	MPI_Win_create(&word, sizeof(word), sizeof(word), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+	MPI_Win_fence(0, win);
+	FAILS(MPI_Accumulate(&value, 1, MPI_INT, rank, 0, 1, MPI_INT, MPI_NO_OP, win), MPI_ERR_OP);
+	FAILS(MPI_Accumulate(&other, 1, MPI_FLOAT, rank, 0, 1, MPI_INT, MPI_SUM, win), MPI_ERR_TYPE);
+	MPI_Win_fence(0, win);
+	CHECK(word == 0);
 	MPI_Win_free(&win);
 }
 #endif
+
+/* Within its epoch each access is allowed, and does nothing. */
+static void no_process_is_locked_and_accessed(void)
+{
+	int word = 0, value = 1;
+	MPI_Win win;
+	MPI_Win_create(&word, sizeof(word), sizeof(word), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+	CHECK(MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, win) == MPI_SUCCESS);
+	CHECK(MPI_Put(&value, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, win) == MPI_SUCCESS);
+	CHECK(MPI_Win_flush(MPI_PROC_NULL, win) == MPI_SUCCESS);
+	CHECK(MPI_Win_unlock(MPI_PROC_NULL, win) == MPI_SUCCESS);
+	CHECK(word == 0);
+	MPI_Win_free(&win);
+}
 
 /* Each rank puts into the next one, which the one before puts into: the epochs of origins and of targets overlap. */
 static void post_start_complete_wait(void)
@@ -151,7 +186,9 @@ static void pairs_accumulate(void)
 const struct test epoch_tests[] = {
 #ifdef MINIMPI
 	TEST(accesses_need_an_epoch),
+	TEST(accumulates_combine_what_the_target_has),
 #endif
+	TEST(no_process_is_locked_and_accessed),
 	TEST(post_start_complete_wait),
 	TEST(fetch_and_op_counts),
 	TEST(compare_and_swap_elects),
