@@ -23,6 +23,26 @@ static ptl_handle_me_t attach(uint64_t bits, void *start, size_t length)
 	return me;
 }
 
+/* An access may have its END, and so its ACK, a moment before its descriptor is free. */
+static void detach(ptl_handle_me_t me)
+{
+	while (PtlMEUnlink(me) == PTL_ME_IN_USE)
+		wait_poll();
+}
+
+/* Its memory is the program's again. */
+static void dispose(MPI_Win win)
+{
+	detach(win->memory);
+	detach(win->words_entry);
+	window_close(win);
+	comm_release(win->comm);
+	free(win->shapes);
+	free(win->open);
+	free(win->allocated);
+	free(win);
+}
+
 int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
 	(void)info;
@@ -48,6 +68,10 @@ int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm 
 	const struct shape shape = {size, unit};
 	/* A rank tells its shape when its memory is attached: a rank that has all shapes may access all memory. */
 	error = collective_allgather(&shape, sizeof(shape), MPI_BYTE, made->shapes, sizeof(shape), MPI_BYTE, own);
+	if (error) {
+		dispose(made);
+		*win = MPI_WIN_NULL;
+	}
 	return errors_check(comm, error, __func__);
 }
 
@@ -68,13 +92,6 @@ int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void
 	return MPI_SUCCESS;
 }
 
-/* An access may have its END, and so its ACK, a moment before its descriptor is free. */
-static void detach(ptl_handle_me_t me)
-{
-	while (PtlMEUnlink(me) == PTL_ME_IN_USE)
-		wait_poll();
-}
-
 int MPI_Win_free(MPI_Win *win)
 {
 	if (!win || window_check(*win))
@@ -87,15 +104,8 @@ int MPI_Win_free(MPI_Win *win)
 	error = window_flush(*win);
 	const int barrier_error = collective_barrier((*win)->comm);
 	error = error ? error : barrier_error;
-	detach((*win)->memory);
-	detach((*win)->words_entry);
-	window_close(*win);
 	const int result = window_raise(*win, error, __func__);
-	comm_release((*win)->comm);
-	free((*win)->shapes);
-	free((*win)->open);
-	free((*win)->allocated);
-	free(*win);
+	dispose(*win);
 	*win = MPI_WIN_NULL;
 	return result;
 }
