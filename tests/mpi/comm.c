@@ -121,7 +121,6 @@ static void create_from_a_group(void)
 	MPI_Group_free(&world);
 }
 
-/* Numbers of communicators are used again. */
 /* Made by the odd ranks and by the even ones at once, in reverse order; then once more by the even ones alone. */
 static void create_group_is_of_its_members(void)
 {
@@ -154,6 +153,7 @@ static void create_group_is_of_its_members(void)
 	free(ranks);
 }
 
+/* Numbers of communicators are used again. */
 static void many_communicators(void)
 {
 	MPI_Comm chain[20] = {MPI_COMM_WORLD};

@@ -230,7 +230,6 @@ static void a_usual_put_is_a_line_and_its_events(void **state)
 	assert_int_equal(nic_counters(&nic)->bytes_in_lines, LENGTH);
 }
 
-/* What the words have no room for is the transport's to fetch. */
 static void a_put_without_events_uses_its_unit_all_the_same(void **state)
 {
 	const struct put_arguments put = usual();
@@ -254,6 +253,7 @@ static void a_put_without_events_uses_its_unit_all_the_same(void **state)
 	assert_false(md->active);
 }
 
+/* What the words have no room for is the transport's to fetch. */
 static void a_put_of_several_lines_begins_in_words(void **state)
 {
 	struct put_arguments put = usual();
