@@ -9,7 +9,8 @@
  * again before: so while the word is as it was, both are the same.  If the kernel cannot write to the word, because no memory
  * is left for its page, it stays as it was; its readers learn of the death in their other ways, later.
  *
- * The list of a thread is one; libc keeps one for robust mutexes.  So the thread has to be one of ours, which takes none.
+ * The list of a thread is one; libc keeps one for robust mutexes.  So the thread has to be one of ours, which takes none (nor do
+ * the libraries that it calls; if one did, only the end of that thread would go unnoticed by those who wait for that mutex).
  */
 #ifndef PORTALS_BASE_ROBUST_H
 #define PORTALS_BASE_ROBUST_H

@@ -328,7 +328,9 @@ static void print_stages(const struct stat_interface *now, const struct stat_int
 	for (int i = 0; i < PTL_STAGE_COUNT; i++) {
 		uint64_t count = now->stages[i].count - before->stages[i].count;
 
-		if (count > 0 && now->stages[i].count >= before->stages[i].count)
+		/* Totals of batches are estimates, and may become less. */
+		if (count > 0 && now->stages[i].count >= before->stages[i].count &&
+		    now->stages[i].ns >= before->stages[i].ns)
 			printf("   %-18s %10" PRIu64 " x %9.0f ns\n", names[i], count,
 			       (double)(now->stages[i].ns - before->stages[i].ns) / (double)count);
 	}

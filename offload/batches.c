@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "offload/batches.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,16 @@ void batches_forget(struct batches *batches)
 	batches->lot = 1; /* any but 0 */
 }
 
+static bool is_way(const struct batch_way *way, const struct batches *batches)
+{
+	if (atomic_load_explicit(&way->laps, memory_order_relaxed) != batches->laps)
+		return false;
+	for (uint32_t i = 0; i < batches->laps; i++)
+		if (atomic_load_explicit(&way->stages[i], memory_order_relaxed) != batches->stages[i])
+			return false;
+	return true;
+}
+
 /* NULL: there is no room for another. */
 static struct batch_way *find_way(struct batches *batches)
 {
@@ -18,12 +29,13 @@ static struct batch_way *find_way(struct batches *batches)
 	struct batch_way *way = batches->ways;
 
 	for (; way < batches->ways + known; way++)
-		if (way->laps == batches->laps && memcmp(way->stages, batches->stages, way->laps) == 0)
+		if (is_way(way, batches))
 			return way;
 	if (known == BATCH_WAYS)
 		return NULL;
-	memcpy(way->stages, batches->stages, batches->laps);
-	way->laps = batches->laps;
+	for (uint32_t i = 0; i < batches->laps; i++)
+		atomic_store_explicit(&way->stages[i], batches->stages[i], memory_order_relaxed);
+	atomic_store_explicit(&way->laps, batches->laps, memory_order_relaxed);
 	atomic_store_explicit(&way->messages, 0, memory_order_relaxed);
 	for (uint32_t i = 0; i <= BATCH_LAPS; i++)
 		atomic_store_explicit(&way->taken[i], 0, memory_order_relaxed);
@@ -87,14 +99,17 @@ static double mean_of(const struct batch_way *way, uint32_t laps)
 static void read_way(const struct batch_way *way, struct batch_sums *sums)
 {
 	const uint64_t messages = atomic_load_explicit(&way->messages, memory_order_relaxed);
+	const uint32_t laps = atomic_load_explicit(&way->laps, memory_order_relaxed);
 	double means[BATCH_LAPS + 1];
 
-	for (uint32_t i = 0; i <= way->laps; i++)
+	for (uint32_t i = 0; i <= laps; i++)
 		if ((means[i] = mean_of(way, i)) < 0)
 			return; /* too few messages to tell */
-	for (uint32_t i = 0; i < way->laps; i++) {
-		sums->count[way->stages[i]] += messages;
-		sums->ticks[way->stages[i]] += (double)messages * (means[i + 1] - means[i]);
+	for (uint32_t i = 0; i < laps; i++) {
+		const uint8_t stage = atomic_load_explicit(&way->stages[i], memory_order_relaxed);
+
+		sums->count[stage] += messages;
+		sums->ticks[stage] += (double)messages * (means[i + 1] - means[i]);
 	}
 	sums->messages += messages;
 }

@@ -23,8 +23,8 @@ enum {
 };
 
 struct batch_way {
-	uint8_t stages[BATCH_LAPS];
-	uint32_t laps;
+	_Atomic uint8_t stages[BATCH_LAPS];
+	_Atomic uint32_t laps;
 	_Atomic uint64_t messages;
 	/* Of the batch of so many laps. */
 	_Atomic uint32_t taken[BATCH_LAPS + 1];

@@ -2,13 +2,20 @@
 /*
  * Event queues: a ring written by the owner of the engine and read by any host thread without a lock.
  *
- * `posted` counts events ever written, `taken` those ever consumed; event number n lives in slot n % size.  The
+ * `posted` counts events ever written, `taken` those ever consumed; event number n lives in slot (n - front) % size.  The
  * writer never waits: on a full ring it overwrites the oldest event.  A slot is a seqlock of its own: its sequence
  * is n + 1 when it holds event n, 0 while it is being written.  Readers copy a slot with relaxed loads, check that
  * the sequence did not change meanwhile, and own the event once their compare-and-swap has moved `taken` past it;
  * if that jump skipped events they were lost, and the reader says so (PTL_EQ_DROPPED).
  * Both begin where no queue at that place has been for as long as handles are unlike: with the generation in the highest
  * bits.  So a reader that stood still while its queue was freed, and another allocated there, takes none of that one's.
+ *
+ * FRONT.  A queue that is found empty goes on in its first slot, so that a large one whose events are soon taken uses few pages.
+ * The writer moves `front` to the number that it writes next, and only if `taken` is that number: nothing is unread then, and
+ * the slot that it writes to holds no event that is still to be taken; a reader that copies one that another has taken finds another
+ * sequence there, and its compare-and-swap fails anyway.  A reader with the old front looks into a slot that does not hold the
+ * number that it looks for, as slots know the numbers of their events and no number is in two.  So it looks at `posted`, an acquire
+ * which the writer's release comes behind `front`: either nothing is unread, or it sees the new front, and looks again.
  *
  * HAND-OVER.  An event for which a thread waits that drives the engine itself, and which it would take next, never sees the
  * ring: the owner writes it where that thread wants it, and moves `taken` and `posted` past it.  It may store `taken`

@@ -422,11 +422,15 @@ static void read_batches(const struct timing *timing, ptl_nic_timing_t *out)
 	/* Acquire pairs with the release in set_batches(). */
 	const struct batches *batches = atomic_load_explicit(&timing->batches, memory_order_acquire);
 	struct batch_sums sums;
+	const uint64_t all = atomic_load_explicit(&timing->messages, memory_order_relaxed);
 	double total = 0;
 
 	if (!batches || !atomic_load_explicit(&timing->in_batches, memory_order_relaxed))
 		return;
 	batches_read(batches, &sums);
+	/* Not all messages are in batches that tell something. */
+	const double counted = all > sums.messages ? (double)sums.messages / (double)all : 1;
+
 	for (unsigned stage = 0; stage < PTL_STAGE_COUNT; stage++) {
 		ptl_stage_times_t *times = &out->stage[stage];
 
@@ -437,7 +441,7 @@ static void read_batches(const struct timing *timing, ptl_nic_timing_t *out)
 		else /* between two readings of its own, one of which is in it */
 			set_mean(times, times->count,
 				 (double)times->count * (times->trimmed_mean - timing_clock_cost()));
-		total += times->total;
+		total += is_lap(stage) ? times->total : counted * times->total;
 	}
 	set_mean(&out->stage[PTL_STAGE_MESSAGE], sums.messages, total);
 	out->messages_in_batches = sums.messages;

@@ -75,7 +75,8 @@ static void read_stages(const struct nic *nic, struct stat_interface *out)
 	timing_read(&nic->timing, &timing);
 	for (int i = 0; i < PTL_STAGE_COUNT; i++) {
 		out->stages[i].count = timing.stage[i].count;
-		out->stages[i].ns = (uint64_t)timing.stage[i].total;
+		/* Of a stage that takes next to nothing batches may say a little less. */
+		out->stages[i].ns = timing.stage[i].total > 0 ? (uint64_t)timing.stage[i].total : 0;
 	}
 }
 

@@ -1026,15 +1026,20 @@ static void a_partner_that_polls_on_this_cpu_is_noticed(void **state)
 	CPU_SET((unsigned)sched_getcpu(), &one);
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	node_note_places(&nodes[RECEIVER]);
-	assert_false(nodes[RECEIVER].beside_partner); /* it has none yet */
+	assert_int_equal(nodes[RECEIVER].singly, 0); /* it has none yet */
 	assert_int_equal(send_message(0, 0, 8), 0);
 	assert_int_equal(consume_all(), 1);
 	atomic_store(&nodes[0].segment->place, (uint32_t)sched_getcpu() + 1);
 	node_note_places(&nodes[RECEIVER]);
-	assert_true(nodes[RECEIVER].beside_partner);
+	assert_int_equal(nodes[RECEIVER].singly, NODE_SINGLY);
+	for (uint32_t i = 1; i <= 3 * NODE_SINGLY; i++)
+		assert_int_equal(send_message(0, i, 8), 0);
+	for (int i = 0; i < NODE_SINGLY; i++)
+		assert_int_equal(node_consume(&nodes[RECEIVER], 3 * NODE_SINGLY), 1);
+	assert_int_equal(node_consume(&nodes[RECEIVER], 3 * NODE_SINGLY), 2 * NODE_SINGLY);
 	atomic_store(&nodes[0].segment->place, 77);
 	node_note_places(&nodes[RECEIVER]);
-	assert_false(nodes[RECEIVER].beside_partner);
+	assert_int_equal(nodes[RECEIVER].singly, 0);
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 

@@ -345,11 +345,7 @@ static int node_poll(struct transport *transport, int budget)
 		stay_awake(node);
 	}
 	FAULT_POINT("poll");
-	/*
-	 * All that a partner on this CPU has sent before it gave way is there at once, the next message behind the answer that the
-	 * host waits for.  One at a time: the host gets its answer, and posts its receive, before that message is matched.
-	 */
-	int done = node_consume(node, node->beside_partner ? 1 : budget);
+	int done = node_consume(node, budget);
 
 	if (unlikely(node->any_failed))
 		lose_failed(node);

@@ -182,7 +182,7 @@ struct node {
 	struct node_peer **senders; /* by number; NULL: none, or gone */
 	struct node_peer *partner;  /* with which the last message was exchanged */
 	uint32_t partner_place;     /* as the engine knows it */
-	bool beside_partner;        /* both have polled on this CPU last */
+	uint32_t singly; /* node_consume() takes one message so many times more: the partner polls on this CPU too */
 	uint32_t sender_count, active_senders;
 	struct {
 		struct node_number *table;

@@ -36,8 +36,9 @@
  * word in its segment vouches for it, which the kernel changes before it lets go of that memory (base/robust.h): while
  * it is what it was before that proof, it is the same process and image, and a load of it after a read says as much as the
  * incarnation.  It belongs to the peer's NIC thread: where there is none, or it has ended, the incarnation is asked for.
- * A peer that renews its segment, and so lets go of what it had exposed, sets the word to 0 first.  Before a write the
- * word is looked at, or the incarnation is read; what is left is the moment between that and the write.
+ * A peer that renews its segment, and so lets go of what it had exposed, sets the word to 0 first.  The word is in memory that
+ * other peers may write to, or the kernel may fail to: so before a write the incarnation is read all the same; what is left is the
+ * moment between the two.  (What is read while the word still vouched, and found so only after its process has ended, is refused.)
  *
  * WAITING.  A reader that has taken everything polls on, and may sleep when the engine is tired of that: a helper that is
  * done finds it asleep and wakes it (tell_reader()).  So a helper that is stopped for minutes costs nothing.

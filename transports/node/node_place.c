@@ -8,7 +8,7 @@
  * exchanged, was seen last.
  *
  * It is a hint: a process that believes a stale one, or that of a misbehaving peer, polls for PTL_SPIN and sleeps, or
- * yields in vain.  No sleep and no wake-up depends on it, so that relaxed loads and stores do.  Where the kernel
+ * yields in vain, or takes its next few messages one at a poll.  No sleep and no wake-up depends on it, so that relaxed loads and stores do.  Where the kernel
  * registers restartable sequences, to ask for one's CPU is a load.
  */
 #include <sched.h>
@@ -33,7 +33,7 @@ void node_note_places(struct node *node)
 	publish(node, here);
 	if (partner && partner->segment)
 		there = atomic_load_explicit(&partner->segment->place, memory_order_relaxed);
-	node->beside_partner = there == here;
+	node->singly = here != 0 && there == here ? NODE_SINGLY : 0; /* 0: the kernel does not tell */
 	if (likely(there == node->partner_place))
 		return;
 	node->partner_place = there;

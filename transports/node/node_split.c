@@ -187,7 +187,7 @@ static int write_chunk(const struct node_help *help, const uint8_t *source, uint
 	struct iovec local = {(void *)(uintptr_t)(source + offset), left < help->chunk ? left : help->chunk};
 	struct iovec remote = {(void *)(uintptr_t)(help->destination + offset), local.iov_len};
 	/* Which process is behind os_pid?  A write could hit another one otherwise: see WHOSE MEMORY IS IT? in node_copy.c. */
-	int rc = node_vouched(help->peer) ? 0 : node_identify(help->peer);
+	int rc = node_identify(help->peer);
 
 	if (rc)
 		return rc;
