@@ -58,7 +58,7 @@ int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm 
 		return errors_check(comm, error, __func__);
 	errors_release(own->handler);
 	own->handler = MPI_ERRORS_ARE_FATAL;
-	MPI_Win made = *win = job_memory(sizeof(*made));
+	MPI_Win made = job_memory(sizeof(*made));
 	*made = (struct minimpi_window){.comm = own, .base = base};
 	made->shapes = job_memory((size_t)own->group->size * sizeof(*made->shapes));
 	made->open = job_memory((size_t)own->group->size * sizeof(*made->open));
@@ -68,10 +68,10 @@ int MPI_Win_create(void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm 
 	const struct shape shape = {size, unit};
 	/* A rank tells its shape when its memory is attached: a rank that has all shapes may access all memory. */
 	error = collective_allgather(&shape, sizeof(shape), MPI_BYTE, made->shapes, sizeof(shape), MPI_BYTE, own);
-	if (error) {
+	if (error)
 		dispose(made);
-		*win = MPI_WIN_NULL;
-	}
+	else
+		*win = made;
 	return errors_check(comm, error, __func__);
 }
 
