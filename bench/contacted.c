@@ -73,8 +73,9 @@ int contacted_peers(const struct options *options)
 	session_open_alone(&master, options, PTL_PID_ANY);
 	machine_facts();
 	session_facts(&master);
-	output_fact("peers", "so many have been contacted; all but the first sleep%s",
-		    options->unpinned ? "" : ", which is pinned to the CPU that the master is not on");
+	output_fact("peers", "so many have been contacted; all but the first sleep");
+	if (!options->unpinned)
+		output_fact("first peer", "on CPU %d", master.peers.cpu[TARGET]);
 	output_fact("latency",
 		    "half a round trip of puts; MB/s: windows of puts, the last one answered; MB = 10^6 bytes");
 	slaves_meet(&slaves, &master);
