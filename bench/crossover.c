@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Short or long: the ping-pong of put-latency once with a short limit (PTL_SHORT_MAX) as great as the transport allows and
- * once with none, so that each size travels both ways, in turns; and the size from which long is quicker, found by
- * bisection between a size that is quicker short and one that is quicker long, both by more than their figures spread.  What the
+ * once with none, so that each size travels both ways, in turns; and the greatest size that is quicker short and
+ * the least that is quicker long, both by more than their figures spread, each found by bisection.  What the
  * transport does not send short, by the count of its NIC, travels the same way twice, and crosses by chance only.  The prototype InfiniBand drivers looked for theirs by trying short limits (their tables 3 and 4, figure 7).
  */
 #include "tests.h"
@@ -65,29 +65,9 @@ static enum outcome measure_size(const struct session *session, const struct pee
 	return once.ahead < -once.spread ? LONG_IS_QUICKER : EVEN;
 }
 
-/* Both medians differ less and less here: what is not slower twice counts. */
-static bool crosses(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t size)
-{
-	return measure_once(session, pairs, size).ahead <= 0 && measure_once(session, pairs, size).ahead <= 0;
-}
-
 static bool is_narrow(uint64_t quick, uint64_t slow)
 {
 	return slow - quick <= 1 || slow - quick <= slow / 16;
-}
-
-/* Between a size at which short was quicker and one at which long was, to a sixteenth. */
-static uint64_t bisect(const struct session *session, const struct peers pairs[PROTOCOLS], uint64_t quick,
-		       uint64_t slow)
-{
-	while (!is_narrow(quick, slow)) {
-		uint64_t middle = quick + (slow - quick) / 2;
-		if (crosses(session, pairs, middle))
-			slow = middle;
-		else
-			quick = middle;
-	}
-	return slow;
 }
 
 /* What is known so far: sizes at which one is quicker beyond doubt, the greatest sent short; 0: none. */
@@ -107,6 +87,28 @@ static enum outcome note_size(const struct session *session, const struct peers 
 	if (outcome != NEVER_SHORT)
 		findings->sent_short = size;
 	return outcome;
+}
+
+/*
+ * Moves the greatest size that is surely better short up, then the least that is surely better long down, each to a sixteenth of the
+ * next where neither is known to be better.
+ */
+static void narrow(const struct session *session, const struct peers pairs[PROTOCOLS], struct findings *findings)
+{
+	uint64_t above = findings->quicker_long;
+
+	while (!is_narrow(findings->quicker_short, above)) {
+		uint64_t middle = findings->quicker_short + (above - findings->quicker_short) / 2;
+		if (note_size(session, pairs, middle, findings) != SHORT_IS_QUICKER)
+			above = middle;
+	}
+	uint64_t below = findings->quicker_short;
+
+	while (!is_narrow(below, findings->quicker_long)) {
+		uint64_t middle = below + (findings->quicker_long - below) / 2;
+		if (note_size(session, pairs, middle, findings) != LONG_IS_QUICKER)
+			below = middle;
+	}
 }
 
 /* What is sent short ends between the greatest size that was and one that was not; long may be quicker below that end. */
@@ -139,11 +141,10 @@ static bool find_crossover(const struct session *session, const struct peers pai
 
 	search(session, pairs, &findings);
 	if (findings.quicker_long && findings.quicker_short) {
-		uint64_t crossed = bisect(session, pairs, findings.quicker_short, findings.quicker_long);
-
-		output_note("crossover", "long messages are not slower from %llu bytes on",
-			    (unsigned long long)crossed);
-		*limit = crossed - 1;
+		narrow(session, pairs, &findings);
+		output_note("crossover", "short messages are quicker up to %llu bytes and long ones from %llu bytes on",
+			    (unsigned long long)findings.quicker_short, (unsigned long long)findings.quicker_long);
+		*limit = findings.quicker_short;
 		return true;
 	}
 	if (findings.quicker_long)
@@ -181,8 +182,10 @@ int crossover(const struct options *options)
 		"short, long",
 		"PTL_SHORT_MAX as great as the transport allows, and 0; beyond what it allows both are long, and the "
 		"search ends");
-	output_fact("crossing",
-		    "short is quicker below and long above it, each by more than half of the samples spread");
+	output_fact(
+		"crossing",
+		"between the greatest size at which short is quicker and the least at which long is, each by more than "
+		"half of the samples spread; between them neither is surely quicker");
 	if (options->load.nic_timing)
 		output_fact("NIC timing", "of the long messages");
 	stage_rows_open(&session, columns, sizeof(columns) / sizeof(columns[0]));
