@@ -15,6 +15,9 @@
 /* As many times as long: each of its messages has one batch of some ten. */
 #define BATCHED_RUN 8
 
+/* Of fewer messages than these one batch that was disturbed is more than a stage. */
+#define BATCHED_LEAST 1000
+
 static const struct column columns[] = {
 	{"Size", "bytes", 0},
 	{"Depth", "entries_in_front", 0},
@@ -58,20 +61,21 @@ static void print_side(const struct run *run, const char *side, const struct sta
 
 		if (!(figures[STAGE_COUNTED] > 0))
 			continue;
-		output_row((union cell[]){{(double)run->size},
-					  {run->depth},
-					  {.text = side},
-					  {.text = who[stages[i].group]},
-					  {.text = stages[i].name},
-					  {figures[STAGE_COUNTED] / times->messages},
-					  {figures[STAGE_MEAN]},
-					  {figures[STAGE_TRIMMED_MEAN]},
-					  {figures[STAGE_P50]},
-					  {figures[STAGE_P99]},
-					  {figures[STAGE_CLOCK_NS]},
-					  {part ? 100 * figures[STAGE_TOTAL_NS] / whole : NAN},
-					  {part ? batched->figures[i][STAGE_MEAN] : NAN},
-					  {samples_summary(&bare->stage[i]).median}});
+		output_row((union cell[]){
+			{(double)run->size},
+			{run->depth},
+			{.text = side},
+			{.text = who[stages[i].group]},
+			{.text = stages[i].name},
+			{figures[STAGE_COUNTED] / times->messages},
+			{figures[STAGE_MEAN]},
+			{figures[STAGE_TRIMMED_MEAN]},
+			{figures[STAGE_P50]},
+			{figures[STAGE_P99]},
+			{figures[STAGE_CLOCK_NS]},
+			{part ? 100 * figures[STAGE_TOTAL_NS] / whole : NAN},
+			{part && batched->messages >= BATCHED_LEAST ? batched->figures[i][STAGE_MEAN] : NAN},
+			{samples_summary(&bare->stage[i]).median}});
 	}
 }
 
@@ -103,8 +107,10 @@ int nic_timing(struct session *session)
 		    "of a ping-pong of puts, each receive attached inside the iteration; clock: what of the mean is "
 		    "the clock's; share: of the messages' total");
 	output_fact("trimmed", "mean of the middle eight tenths");
-	output_fact("in batches", "mean of the stage timed in batches, in a run of its own: the clock cancels out "
-				  "(PTL_NIC_TIMING_BATCHES)");
+	output_fact("in batches",
+		    "mean of the stage timed in batches, in a run of its own: the clock cancels out "
+		    "(PTL_NIC_TIMING_BATCHES), %d times as many messages; none for fewer than %d",
+		    BATCHED_RUN, BATCHED_LEAST);
 	output_fact("matcher",
 		    "a tag matcher in plain C with as many entries in front, without descriptors, access control and "
 		    "threads; medians of batches, without clock");

@@ -300,7 +300,7 @@ static const struct option_row {
 		{"--sizes", "MIN:MAX", VALUE(set_sizes),
 		 "bytes, K M G allowed; powers of two between, of four with --quick (0:4M; bypass: 8, 64K and 1M)"},
 	[OPTION_ITERATIONS] = {"--iterations", "N", VALUE(set_iterations),
-			       "iterations per row; default: what fits the time"},
+			       "iterations per row; default: what fits the time (nic-timing: 8 N more in batches)"},
 	[OPTION_ROW_TIME] = {"--row-time", "MS", VALUE(set_row_time),
 			     "milliseconds for each row (1100; 300 with --quick)"},
 	[OPTION_WARMUP] = {"--warmup", "N", VALUE(set_warmup),

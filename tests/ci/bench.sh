@@ -65,7 +65,7 @@ fi
 rm -f "$tuning"
 suite node blocking "^64,\"sleeps\",\"sleeps\",1,($figure)" "${sized[@]}"
 suite node initiator-timing "^64,\"Total\",($figure),($figure),($figure),($figure)" --sizes 64:64
-suite node nic-timing "^64,10,\"target\",\"NIC\",\"match\",($figure),($figure),($figure),($figure),($figure),($figure),($figure),-?($figure),($figure)" \
+suite node nic-timing "^64,10,\"target\",\"NIC\",\"match\",($figure),($figure),($figure),($figure),($figure),($figure),($figure),(-[0-9][.][0-9]|$figure),($figure)" \
 	--sizes 64:64 --depths 10
 suite node sequence '^"long put",[0-9.]+,,"initiator","(host|NIC)",[0-9]+,"SOURCE_FREE is there"'
 suite node fragment "^4096,512,($figure),($figure),($figure),($figure),($figure)" --row-time 20 --sizes 4096:4096
