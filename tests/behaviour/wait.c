@@ -412,7 +412,7 @@ const struct test wait_tests[] = {
 	{.name = "who_has_slept_long_and_computes_then_is_served",
 	 .run = who_has_slept_long_and_computes_then_is_served,
 	 .processes = 2,
-	 .traits = TRAIT_NIC_THREAD},
+	 .traits = TRAIT_SEVERAL | TRAIT_SLEEPS | TRAIT_NIC_THREAD},
 	PAIR(a_sleeping_waiter_is_woken_by_every_message),
 	PAIR(waiters_on_overlapping_sets_of_queues_share_the_events),
 	TWO(the_last_of_three_sleepers_is_woken_too),
