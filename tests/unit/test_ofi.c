@@ -1146,7 +1146,7 @@ static void pids_that_share_their_ports_coexist(void)
 	struct transport *candidate;
 	transport_address second;
 
-	CHECK_EQUAL(open_as(70000 + (uint32_t)getpid()), 0);
+	open_at_first_port(70000 + (uint32_t)getpid());
 	candidate = claim_candidate(&candidate_config);
 	CHECK_EQUAL(candidate->ops->open(candidate), 0);
 	CHECK_EQUAL(transport->ops->resolve(transport, LOOPBACK, candidate_config.pid, 1, &second), 0);
