@@ -111,14 +111,18 @@ static struct attribute **find(struct owner owner, int key)
 	return place;
 }
 
-static int remove_one(struct owner owner, struct attribute **place)
+/* The function may itself delete or set attributes of the owner, and make and free keys: both are found again after it. */
+static int remove_one(struct owner owner, struct attribute *attribute)
 {
-	struct attribute *attribute = *place;
-	const int error = call_delete(find_key(owner.kind, attribute->key), attribute->key, owner, attribute->value);
+	const int key = attribute->key;
+	const int error = call_delete(find_key(owner.kind, key), key, owner, attribute->value);
 	if (error)
 		return error;
+	struct attribute **place = find(owner, key);
+	if (*place != attribute) /* it has deleted this one as well */
+		return MPI_SUCCESS;
 	*place = attribute->next;
-	leave_key(find_key(owner.kind, attribute->key)); /* the function may have made keys: they may have moved */
+	leave_key(find_key(owner.kind, key));
 	free(attribute);
 	return MPI_SUCCESS;
 }
@@ -134,12 +138,15 @@ static void add(struct owner owner, int key, void *value)
 int attribute_set(struct owner owner, int key, void *value)
 {
 	const struct key *found = find_key(owner.kind, key);
-	struct attribute **place = find(owner, key);
+	struct attribute *before = *find(owner, key);
 	int error = MPI_SUCCESS;
 	if (!found || found->freed)
 		return MPI_ERR_KEYVAL;
-	if (*place)
-		error = remove_one(owner, place);
+	if (before)
+		error = remove_one(owner, before);
+	found = find_key(owner.kind, key);
+	if (!error && (!found || found->freed))
+		error = MPI_ERR_KEYVAL;
 	if (!error)
 		add(owner, key, value);
 	return error;
@@ -160,15 +167,15 @@ int attribute_get(struct owner owner, int key, void *value, int *flag)
 
 int attribute_delete(struct owner owner, int key)
 {
-	struct attribute **place = find(owner, key);
-	return *place && find_key(owner.kind, key) ? remove_one(owner, place) : MPI_ERR_KEYVAL;
+	struct attribute *attribute = *find(owner, key);
+	return attribute && find_key(owner.kind, key) ? remove_one(owner, attribute) : MPI_ERR_KEYVAL;
 }
 
 int attribute_delete_all(struct owner owner)
 {
 	int error = MPI_SUCCESS;
 	while (*owner.list && !error)
-		error = remove_one(owner, owner.list);
+		error = remove_one(owner, *owner.list);
 	return error;
 }
 

@@ -33,6 +33,8 @@ int collective_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_C
 int collective_reduce(const void *sent, void *received, int count, MPI_Datatype type, MPI_Op op, int root,
 		      MPI_Comm comm);
 int collective_allreduce(const void *sent, void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int collective_scatterv(const void *sent, const int *counts, const int *places, MPI_Datatype type, void *received,
+			int count, int root, MPI_Comm comm);
 int collective_allgather(const void *sent, int sent_count, MPI_Datatype sent_type, void *received, int count,
 			 MPI_Datatype type, MPI_Comm comm);
 

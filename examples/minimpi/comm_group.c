@@ -21,14 +21,19 @@ static int ask_members(MPI_Comm parent, MPI_Group group, int tag, int *context)
 {
 	struct context_set common = *comm_free_contexts(), theirs;
 	int error = MPI_SUCCESS;
-	for (int i = 1; i < group->size && !error; i++) {
-		error = collective_receive(&theirs, sizeof(theirs), MPI_BYTE, member(parent, group, i), tag, parent);
-		for (int k = 0; k < COMM_CONTEXTS / 64 && !error; k++)
+	for (int i = 1; i < group->size; i++) {
+		const int other = member(parent, group, i);
+		const int receive_error = collective_receive(&theirs, sizeof(theirs), MPI_BYTE, other, tag, parent);
+		for (int k = 0; k < COMM_CONTEXTS / 64 && !receive_error; k++)
 			common.words[k] &= theirs.words[k];
+		error = error ? error : receive_error;
 	}
-	*context = comm_least_context(&common);
-	for (int i = 1; i < group->size && !error; i++)
-		error = collective_send(context, 1, MPI_INT, member(parent, group, i), tag, parent);
+	/* Without one of them there is no communicator, and the others wait to be told. */
+	*context = error ? -1 : comm_least_context(&common);
+	for (int i = 1; i < group->size; i++) {
+		const int send_error = collective_send(context, 1, MPI_INT, member(parent, group, i), tag, parent);
+		error = error ? error : send_error;
+	}
 	return error;
 }
 

@@ -62,6 +62,20 @@ static const char *const texts[MPI_ERR_LASTCODE] = {
 	[MPI_ERR_RMA_RANGE] = "MPI_ERR_RMA_RANGE: beyond the memory of a window",
 };
 
+/* A function of the program may have returned any number. */
+static bool has_text(int code)
+{
+	return code >= 0 && code < MPI_ERR_LASTCODE;
+}
+
+static void tell(int code, const char *call)
+{
+	if (has_text(code))
+		fprintf(stderr, "minimpi: rank %d: %s: %s\n", job.rank, call, texts[code]);
+	else
+		fprintf(stderr, "minimpi: rank %d: %s: code %d\n", job.rank, call, code);
+}
+
 int errors_raise(MPI_Comm comm, int error, const char *call)
 {
 	if (job.state != JOB_OPEN) {
@@ -71,7 +85,7 @@ int errors_raise(MPI_Comm comm, int error, const char *call)
 	if (!comm)
 		comm = MPI_COMM_WORLD;
 	if (comm->handler == MPI_ERRORS_ARE_FATAL)
-		fprintf(stderr, "minimpi: rank %d: %s: %s\n", job.rank, call, texts[error]);
+		tell(error, call);
 	if (comm->handler->function)
 		comm->handler->function(&comm, &error);
 	return error;
@@ -155,7 +169,7 @@ int MPI_Comm_call_errhandler(MPI_Comm comm, int code)
 
 int MPI_Error_class(int code, int *result)
 {
-	if (code < 0 || code >= MPI_ERR_LASTCODE || !result)
+	if (!has_text(code) || !result)
 		return errors_check(MPI_COMM_WORLD, MPI_ERR_ARG, __func__);
 	*result = code;
 	return MPI_SUCCESS;
@@ -163,7 +177,7 @@ int MPI_Error_class(int code, int *result)
 
 int MPI_Error_string(int code, char *text, int *length)
 {
-	if (code < 0 || code >= MPI_ERR_LASTCODE || !text || !length)
+	if (!has_text(code) || !text || !length)
 		return errors_check(MPI_COMM_WORLD, MPI_ERR_ARG, __func__);
 	*length = (int)strlen(texts[code]);
 	memcpy(text, texts[code], (size_t)*length + 1);

@@ -72,7 +72,7 @@ int job_find(ptl_process_id_t id)
 _Noreturn void job_abort(int code)
 {
 	fflush(NULL);
-	_exit(code);
+	_exit(code & 0xff ? code : 1); /* a status has eight bits: a multiple of 256 would be success */
 }
 
 _Noreturn void job_fail(const char *what, const char *why)

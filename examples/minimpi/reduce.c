@@ -20,14 +20,15 @@ static int check(const void *sent, const void *received, bool gets, int count, M
 		error = errors_check_data(own_data(sent, received), count, type);
 	if (!error && gets)
 		error = errors_check_data(received, count, type);
-	if (!error)
+	if (!error && gets)
 		error = errors_check_apart(sent, received, count);
 	return error ? error : op_check(op, type);
 }
 
 /*
  * Up a binomial tree to rank 0.  A rank has combined what it and those behind it brought when it sends; what it receives is
- * of the ranks behind those.  So the order of the ranks is kept, and operations need not commute.
+ * of the ranks behind those.  So the order of the ranks is kept, and operations need not commute.  A rank that received too
+ * much sends on what it has, as in collective_bcast.
  */
 int collective_reduce(const void *sent, void *received, int count, MPI_Datatype type, MPI_Op op, int root,
 		      MPI_Comm comm)
@@ -36,32 +37,37 @@ int collective_reduce(const void *sent, void *received, int count, MPI_Datatype 
 	void *low, *high, *low_memory = type_memory(type, count, &low), *high_memory = type_memory(type, count, &high);
 	int distance = 1, error = MPI_SUCCESS;
 	type_copy(type, own_data(sent, received), low, count);
-	for (; distance < size && !(comm->rank & distance) && !error; distance *= 2) {
+	for (; distance < size && !(comm->rank & distance); distance *= 2) {
 		if (comm->rank + distance >= size)
 			continue;
-		error = collective_receive(high, count, type, comm->rank + distance, tag, comm);
+		const int receive_error = collective_receive(high, count, type, comm->rank + distance, tag, comm);
+		error = error ? error : receive_error;
+		if (receive_error)
+			continue;
 		op_apply(op, low, high, count, type);
 		void *swap = low;
 		low = high;
 		high = swap;
 	}
-	if (comm->rank > 0 && !error)
-		error = collective_send(low, count, type, comm->rank - distance, tag, comm);
+	int send_error = MPI_SUCCESS, root_error = MPI_SUCCESS;
+	if (comm->rank > 0)
+		send_error = collective_send(low, count, type, comm->rank - distance, tag, comm);
 	if (comm->rank == 0 && root == 0)
 		type_copy(type, low, received, count);
-	else if (comm->rank == 0 && !error)
-		error = collective_send(low, count, type, root, tag, comm);
-	else if (comm->rank == root && !error)
-		error = collective_receive(received, count, type, 0, tag, comm);
+	else if (comm->rank == 0)
+		root_error = collective_send(low, count, type, root, tag, comm);
+	else if (comm->rank == root)
+		root_error = collective_receive(received, count, type, 0, tag, comm);
 	free(low_memory);
 	free(high_memory);
-	return error;
+	return error ? error : send_error ? send_error : root_error;
 }
 
 int collective_allreduce(const void *sent, void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-	int error = collective_reduce(sent, received, count, type, op, 0, comm);
-	return error ? error : collective_bcast(received, count, type, 0, comm);
+	const int error = collective_reduce(sent, received, count, type, op, 0, comm);
+	const int bcast_error = collective_bcast(received, count, type, 0, comm);
+	return error ? error : bcast_error;
 }
 
 int MPI_Reduce(const void *sent, void *received, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
@@ -92,19 +98,18 @@ static int reduce_scatter(const void *sent, void *received, const int *counts, M
 			  MPI_Comm comm)
 {
 	const int size = comm->group->size;
-	int total = 0, error;
+	int total = 0;
 	int *places = job_memory((size_t)size * sizeof(*places));
 	for (int i = 0; i < size; i++) {
 		places[i] = total;
 		total += counts[i];
 	}
 	void *all, *memory = type_memory(type, total, &all);
-	error = collective_reduce(sent == MPI_IN_PLACE ? received : sent, all, total, type, op, 0, comm);
-	if (!error)
-		error = MPI_Scatterv(all, counts, places, type, received, counts[comm->rank], type, 0, comm);
+	const int error = collective_reduce(own_data(sent, received), all, total, type, op, 0, comm);
+	const int scatter_error = collective_scatterv(all, counts, places, type, received, counts[comm->rank], 0, comm);
 	free(memory);
 	free(places);
-	return error;
+	return error ? error : scatter_error;
 }
 
 int MPI_Reduce_scatter(const void *sent, void *received, const int *counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
@@ -145,21 +150,21 @@ static int scan(const void *sent, void *received, int count, MPI_Datatype type, 
 	const int tag = collective_begin(comm), rank = comm->rank;
 	void *all, *memory = type_memory(type, count, &all); /* of the ranks up to this one */
 	void *before, *before_memory = type_memory(type, count, &before);
-	int error = MPI_SUCCESS;
+	int error = MPI_SUCCESS, send_error = MPI_SUCCESS;
 	type_copy(type, own_data(sent, received), all, count);
-	if (rank > 0) {
+	if (rank > 0)
 		error = collective_receive(before, count, type, rank - 1, tag, comm);
+	if (rank > 0 && !error)
 		op_apply(op, before, all, count, type);
-	}
-	if (rank + 1 < comm->group->size && !error)
-		error = collective_send(all, count, type, rank + 1, tag, comm);
+	if (rank + 1 < comm->group->size) /* after an error too, as in collective_reduce */
+		send_error = collective_send(all, count, type, rank + 1, tag, comm);
 	if (!exclusive)
 		type_copy(type, all, received, count);
-	else if (rank > 0)
+	else if (rank > 0 && !error)
 		type_copy(type, before, received, count); /* of rank 0 the result is undefined */
 	free(memory);
 	free(before_memory);
-	return error;
+	return error ? error : send_error;
 }
 
 int MPI_Scan(const void *sent, void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)

@@ -160,12 +160,35 @@ static void alltoall_of_different_lengths(void)
 	free(received);
 }
 
+/* Parts of one array that do not overlap, by their places or by their types. */
+static void gathers_and_scatters_within_an_array(void)
+{
+	int array[20], counts[1] = {1}, places[1] = {10}, displaced[1] = {4};
+	MPI_Datatype fifth;
+	for (int i = 0; i < 20; i++)
+		array[i] = i;
+	MPI_Type_indexed(1, counts, displaced, MPI_INT, &fifth);
+	MPI_Type_commit(&fifth);
+	MPI_Gatherv(array, 1, MPI_INT, array, counts, places, MPI_INT, 0, MPI_COMM_SELF);
+	CHECK(array[10] == 0);
+	MPI_Scatterv(array, counts, places, MPI_INT, array + 1, 1, MPI_INT, 0, MPI_COMM_SELF);
+	CHECK(array[1] == 0);
+	places[0] = 12;
+	MPI_Scatterv(array, counts, places, MPI_INT, array, 1, MPI_INT, 0, MPI_COMM_SELF);
+	CHECK(array[0] == 12);
+	MPI_Gather(array, 1, MPI_INT, array, 1, fifth, 0, MPI_COMM_SELF);
+	CHECK(array[4] == 12);
+	MPI_Scatter(array, 1, MPI_INT, array, 1, fifth, 0, MPI_COMM_SELF);
+	MPI_Type_free(&fifth);
+}
+
 const struct test collective_tests[] = {
 	TEST(a_barrier_waits_for_all),
 	TEST(collectives_pass_synchronous_sends_without_receives),
 	TEST(bcast_from_every_root),
 	TEST(gathers_and_scatters),
 	TEST(gathers_and_scatters_of_different_lengths),
+	TEST(gathers_and_scatters_within_an_array),
 	TEST(allgather_and_alltoall),
 	TEST(alltoall_of_different_lengths),
 	{0},

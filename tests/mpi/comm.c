@@ -256,6 +256,48 @@ static void attributes(void)
 	MPI_Comm_delete_attr(MPI_COMM_WORLD, kept);
 }
 
+/* Delete functions that delete the attributes before and behind theirs, and that free their key. */
+static int keys[3];
+
+static int delete_others(MPI_Comm comm, int key, void *value, void *state)
+{
+	(void)key, (void)value, (void)state;
+	MPI_Comm_delete_attr(comm, keys[0]);
+	MPI_Comm_delete_attr(comm, keys[2]);
+	return MPI_SUCCESS;
+}
+
+#ifdef MINIMPI
+static int free_own_key(MPI_Comm comm, int key, void *value, void *state)
+{
+	(void)comm, (void)value, (void)state;
+	return MPI_Comm_free_keyval(&key);
+}
+#endif
+
+static void delete_functions_delete_and_free(void)
+{
+	int key, flag, value = 0, *got;
+	for (int i = 0; i < 3; i++)
+		MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, i == 1 ? delete_others : MPI_COMM_NULL_DELETE_FN,
+				       &keys[i], NULL);
+	for (int i = 0; i < 3; i++)
+		MPI_Comm_set_attr(MPI_COMM_SELF, keys[i], &value);
+	MPI_Comm_delete_attr(MPI_COMM_SELF, keys[1]);
+	for (int i = 0; i < 3; i++) {
+		MPI_Comm_get_attr(MPI_COMM_SELF, keys[i], &got, &flag);
+		CHECK(!flag);
+		MPI_Comm_free_keyval(&keys[i]);
+	}
+#ifdef MINIMPI
+	MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_own_key, &key, NULL);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_set_attr(MPI_COMM_WORLD, key, &value);
+	FAILS(MPI_Comm_set_attr(MPI_COMM_WORLD, key, &value), MPI_ERR_KEYVAL);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+#endif
+}
+
 static void dimensions(void)
 {
 	int two[2] = {0, 0}, three[3] = {0, 0, 0}, fixed[3] = {0, 2, 0};
@@ -322,6 +364,7 @@ const struct test comm_tests[] = {
 	TEST(freed_while_in_use),
 	TEST(names),
 	TEST(attributes),
+	TEST(delete_functions_delete_and_free),
 	TEST(dimensions),
 	TEST(cartesian),
 	{0},

@@ -154,6 +154,16 @@ static void gone_before_its_messages_were_fetched(void)
 	CHECK(class_of(error) == MPI_ERR_OTHER);
 }
 
+/* The dead rank is a member: its absence is told to each of the others, which wait for the first. */
+static void gone_from_a_group(void)
+{
+	MPI_Group all;
+	MPI_Comm comm;
+	MPI_Comm_group(MPI_COMM_WORLD, &all);
+	CHECK(MPI_Comm_create_group(MPI_COMM_WORLD, all, 1, &comm) != MPI_SUCCESS && comm == MPI_COMM_NULL);
+	MPI_Group_free(&all);
+}
+
 /* The others are in MPI_Finalize, or about to be: the barrier there does not wait for a rank that has ended. */
 static int gone_before_the_last_barrier(void)
 {
@@ -193,6 +203,7 @@ int main(int argc, char **argv)
 	}
 	gone(last);
 	gone_under_a_put(last, win);
+	gone_from_a_group();
 	int sum = 0;
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, others);
 	CHECK(sum == last * (last - 1) / 2);

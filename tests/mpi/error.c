@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arguments that make no sense, and handlers. */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "mpi_test.h"
 
 static int data[4], got[4];
@@ -58,6 +61,11 @@ static void bad_arguments_of_collectives(void)
 	FAILS(MPI_Gather(data, 1, MPI_INT, data, 1, MPI_INT, 0, MPI_COMM_SELF), MPI_ERR_BUFFER);
 	FAILS(MPI_Scatter(data, 1, MPI_INT, data, 1, MPI_INT, 0, MPI_COMM_SELF), MPI_ERR_BUFFER);
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+	int parts[8] = {0}, *own = parts + size - 1; /* of the last rank, which is the root */
+	if (rank == size - 1 && size <= 8) {
+		FAILS(MPI_Gather(own, 1, MPI_INT, parts, 1, MPI_INT, rank, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+		FAILS(MPI_Scatter(parts, 1, MPI_INT, own, 1, MPI_INT, rank, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+	}
 #endif
 }
 
@@ -71,6 +79,53 @@ static void too_long_broadcasts_end(void)
 		CHECK(code == MPI_SUCCESS);
 	else if ((rank & (rank - 1)) == 0)
 		CHECK(class_of(code) == MPI_ERR_TRUNCATE);
+}
+#endif
+
+#ifdef MINIMPI
+/* Lengths that differ: a rank that receives too much says so and sends on, and none waits for ever. */
+static void reductions_of_different_lengths_end(void)
+{
+	const int count = rank % 2 ? 4 : 1;
+	int numbers[4] = {1, 2, 3, 4}, results[4], code;
+	for (int root = 0; root < size; root++) {
+		code = MPI_Reduce(numbers, results, count, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
+		CHECK(rank > 0 || size == 1 || class_of(code) == MPI_ERR_TRUNCATE);
+	}
+	code = MPI_Allreduce(numbers, results, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	CHECK(rank > 0 || size == 1 || class_of(code) == MPI_ERR_TRUNCATE);
+	code = MPI_Scan(numbers, results, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	CHECK(rank == 0 || rank % 2 || class_of(code) == MPI_ERR_TRUNCATE);
+	code = MPI_Exscan(numbers, results, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	CHECK(rank == 0 || rank % 2 || class_of(code) == MPI_ERR_TRUNCATE);
+}
+
+/* In a process of its own, which ends by it, and says why. */
+static void a_code_without_text_is_fatal(int code, const char *told)
+{
+	char text[200] = {0};
+	int ends[2], status = 0;
+	CHECK(pipe(ends) == 0);
+	fflush(NULL);
+	const pid_t child = fork();
+	if (child == 0) {
+		dup2(ends[1], STDERR_FILENO);
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+		MPI_Comm_call_errhandler(MPI_COMM_WORLD, code);
+		_exit(0);
+	}
+	close(ends[1]);
+	CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) != 0);
+	CHECK(read(ends[0], text, sizeof(text) - 1) > 0 && strstr(text, told));
+	close(ends[0]);
+}
+
+static void codes_without_texts_are_fatal(void)
+{
+	a_code_without_text_is_fatal(100, "code 100");
+	a_code_without_text_is_fatal(100000, "code 100000");
+	a_code_without_text_is_fatal(256, "code 256");
+	a_code_without_text_is_fatal(-1, "code -1");
 }
 #endif
 
@@ -194,6 +249,8 @@ const struct test error_tests[] = {
 	TEST(bad_arguments_of_collectives),
 #ifdef MINIMPI
 	TEST(too_long_broadcasts_end),
+	TEST(reductions_of_different_lengths_end),
+	TEST(codes_without_texts_are_fatal),
 #endif
 	TEST(bad_arguments_of_objects),
 	TEST(errors_of_waits_are_in_statuses),

@@ -164,6 +164,9 @@ static void scans(void)
 	CHECK(all == (rank + 1) * (rank + 2) / 2);
 	MPI_Exscan(&own, &before, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	CHECK(rank == 0 || before == rank * (rank + 1) / 2);
+	before = own; /* rank 0 has no result, so its buffer may be any */
+	MPI_Exscan(&own, rank == 0 ? &own : &before, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	CHECK(own == rank + 1 && (rank == 0 || before == rank * (rank + 1) / 2));
 	MPI_Scan(MPI_IN_PLACE, &own, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	CHECK(own == all);
 }
