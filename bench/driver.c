@@ -83,7 +83,8 @@ int driver(struct session *session)
 		}
 	}
 	if (crossed && before)
-		output_note("crossover", "between %llu bytes, where short is quicker, and %llu, from where on it is not",
+		output_note("crossover",
+			    "between %llu bytes, where short is quicker, and %llu, from where on it is not",
 			    (unsigned long long)before, (unsigned long long)crossed);
 	else
 		output_note("crossover", crossed ? "long is not slower at any of these lengths"
