@@ -14,7 +14,8 @@
 
 #include "fail.h"
 
-#define WORDS_MAX 40
+#define WORDS_MAX     40
+#define CHILD_SETTING "PTLBENCH_CHILD"
 
 static void __attribute__((noreturn)) become(const char *command, int out, int err)
 {
@@ -22,6 +23,7 @@ static void __attribute__((noreturn)) become(const char *command, int out, int e
 	int count = 1;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setenv(CHILD_SETTING, "1", 1);
 	dup2(out, STDOUT_FILENO);
 	if (err >= 0)
 		dup2(err, STDERR_FILENO);
@@ -32,6 +34,11 @@ static void __attribute__((noreturn)) become(const char *command, int out, int e
 			words[count++] = word;
 	execv("/proc/self/exe", words);
 	_exit(1);
+}
+
+bool child_is_one(void)
+{
+	return getenv(CHILD_SETTING) != NULL;
 }
 
 /* What it prints is kept in memory, so that it never waits for us to read it. */

@@ -18,4 +18,7 @@ struct child_end {
 void child_run(const char *command, bool keep_err, struct child_end *end);
 void child_end_free(struct child_end *end);
 
+/* Whether this process was started so. */
+bool child_is_one(void);
+
 #endif

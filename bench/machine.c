@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "output.h"
 
 /* Intel and AMD name the model so; elsewhere the architecture has to do. */
@@ -101,6 +102,7 @@ static void warn_if(const struct machine_load *begin, const struct machine_load 
 		consequence);
 }
 
+/* A child's load average is of its parent's tests before, and the parent looked before they began. */
 void machine_warn_if_busy(void)
 {
 	struct machine_load now;
@@ -109,6 +111,8 @@ void machine_warn_if_busy(void)
 	look(&now);
 	if (!isnan(now.average))
 		output_fact("load", "average %.2f, %u other runnable threads", now.average, now.runnable);
+	if (child_is_one())
+		now.average = NAN;
 	warn_if(&first_look, &now, "figures will be worse than it can do");
 }
 
