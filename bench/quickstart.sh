@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # From a fresh clone on Debian to the first figures: installs what is missing, builds, measures two processes here.
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/.."
 
 as_root() {
@@ -30,18 +30,44 @@ if [ ! -f build/build.ninja ]; then
 fi
 ninja -C build --quiet
 
-run() {
-	echo
-	echo "\$ build/bench/ptlbench $*"
-	build/bench/ptlbench "$@"
-}
-run put-latency --quick --nic-timing
-run get-latency --quick
-run put-bandwidth --quick
-run get-bandwidth --quick
+figures=$(mktemp -d)
+trap 'rm -rf "$figures"' EXIT
+for test in put-latency get-latency put-bandwidth get-bandwidth; do
+	echo "\$ build/bench/ptlbench $test --quick"
+	build/bench/ptlbench "$test" --quick --format csv >"$figures/$test"
+done
+echo
+grep -E '^# (cpu|kernel|libfabric|pinning|mode):' "$figures/put-latency"
+cat <<'END'
+# put: half a round trip, a receive attached for each; get: request and reply; windows of 64 messages, 16 from 64 KiB on
+   bytes   put (us)   get (us)  puts (MB/s)  gets (MB/s)
+END
+(cd "$figures" && awk -F, '
+	/^#/ || /^bytes/ { next }
+	{ figure[FILENAME, $1] = $2 }
+	FILENAME == "put-latency" { sizes[++count] = $1 }
+	END {
+		for (i = 1; i <= count; i++) {
+			bytes = sizes[i]
+			printf "%8d %10.2f %10.2f %12.0f %12.0f\n", bytes, figure["put-latency", bytes], figure["get-latency", bytes],
+				figure["put-bandwidth", bytes], figure["get-bandwidth", bytes]
+		}
+	}' put-latency get-latency put-bandwidth get-bandwidth)
+
+echo
+echo "Where the NIC's time went, 8 bytes:"
+echo "\$ build/bench/ptlbench put-latency --quick --nic-timing --sizes 8:8"
+build/bench/ptlbench put-latency --quick --nic-timing --sizes 8:8 >"$figures/timing"
+sed -n '/driven by/,$p' "$figures/timing"
 
 cat <<'END'
 
-More: build/bench/ptlbench info (what this machine offers), put-latency --transport ofi:tcp --raw msg (the network,
-beside raw libfabric), recovery (peers that die), goals; bench/two_hosts.sh (between two network namespaces, as root).
+What to look at next:
+  build/bench/ptlbench put-latency --help        what the clock includes, options, settings
+  build/bench/ptlbench bypass                    messages into a process that computes
+  build/bench/ptlbench compare                   beside MPI, UCX, libfabric and the bare limits of this machine, minutes
+  build/bench/ptlbench put-latency --transport ofi:tcp --raw msg
+                                                 the network, beside raw libfabric
+  build/examples/hello_put                       a program of a page; more in examples/, docs/tutorial.md
+  ninja -C build install                         as root; pkg-config --cflags --libs portals3
 END
