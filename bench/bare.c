@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 #define MATCH_BITS  5
 #define SPIN_NS     100000u /* the default of PTL_SPIN */
 #define SPIN_CHECKS 64      /* looks at the line for one at the clock */
+#define PATH_LOOKS                                                                                                     \
+	16 /* at a message of the ways that yield or sleep then: as long as a line takes from core to core, about */
 
 /* Positions in what we send and what we receive, since the run began. */
 static uint64_t sent, received, chunks_in, chunks_out, events;
@@ -64,20 +67,52 @@ static void path_event(const uint64_t header[6])
 	__asm__ volatile("" : : "r"(taken) : "memory"); /* the copy is wanted */
 }
 
-static void path_receive(struct session *session, uint64_t size)
+static char *path_slot_in(struct session *session, uint64_t size)
 {
-	char *slot = lane_in(session)->slot + received % PATH_SLOTS * path_stride(size);
+	return lane_in(session)->slot + received % PATH_SLOTS * path_stride(size);
+}
+
+static bool path_has_come(const char *slot)
+{
+	return atomic_load_explicit((const _Atomic uint64_t *)(const void *)slot, memory_order_acquire) == received + 1;
+}
+
+static void path_take(struct session *session, const char *slot)
+{
 	uint64_t header[6];
 
-	while (atomic_load_explicit((_Atomic uint64_t *)(void *)slot, memory_order_acquire) != received + 1)
-		;
 	memcpy(header, slot + 8, sizeof(header));
 	if (header[2] != MATCH_BITS)
 		fail("the bare path carried something else");
 	memcpy(session->sink, slot + 56, header[3]);
 	received++;
 	path_event(header);
-	(void)size;
+}
+
+static void path_receive(struct session *session, uint64_t size)
+{
+	const char *slot = path_slot_in(session, size);
+
+	while (!path_has_come(slot))
+		;
+	path_take(session, slot);
+}
+
+static bool path_spin(const char *slot)
+{
+	for (int look = 0; look < PATH_LOOKS; look++)
+		if (path_has_come(slot))
+			return true;
+	return false;
+}
+
+static void path_yield_receive(struct session *session, uint64_t size)
+{
+	const char *slot = path_slot_in(session, size);
+
+	while (!path_spin(slot))
+		sched_yield();
+	path_take(session, slot);
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -231,6 +266,31 @@ static void block_receive(struct session *session, uint64_t size)
 	await_doorbell(session, SPIN_NS);
 }
 
+/* As above: publish, then look for sleepers; say that one sleeps, then look again. */
+static void path_wake_send(struct session *session, uint64_t size)
+{
+	struct bare_lane *lane = lane_out(session);
+
+	path_send(session, size);
+	atomic_store(&lane->doorbell, (uint32_t)sent);
+	if (atomic_load(&lane->asleep))
+		futex(&lane->doorbell, FUTEX_WAKE, 1);
+}
+
+static void path_sleep_receive(struct session *session, uint64_t size)
+{
+	struct bare_lane *lane = lane_in(session);
+	const char *slot = path_slot_in(session, size);
+
+	if (!path_spin(slot)) {
+		atomic_store(&lane->asleep, 1);
+		while (atomic_load(&lane->doorbell) != (uint32_t)received + 1)
+			futex(&lane->doorbell, FUTEX_WAIT, (uint32_t)received);
+		atomic_store(&lane->asleep, 0);
+	}
+	path_take(session, slot);
+}
+
 static void wake_receive(struct session *session, uint64_t size)
 {
 	(void)size;
@@ -241,6 +301,8 @@ static const struct {
 	void (*send)(struct session *, uint64_t size), (*receive)(struct session *, uint64_t size);
 } ways[BARE_WAYS] = {
 	[BARE_PATH] = {path_send, path_receive},
+	[BARE_YIELDING] = {path_send, path_yield_receive},
+	[BARE_SLEEPING] = {path_wake_send, path_sleep_receive},
 	[BARE_STAGED_16K] = {stage_send_16k, stage_receive_16k},
 	[BARE_STAGED_64K] = {stage_send_64k, stage_receive_64k},
 	[BARE_CROSS] = {line_send, cross_receive},

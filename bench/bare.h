@@ -16,6 +16,8 @@
 /* What run.variant means to the bare exchanges. */
 enum bare_way {
 	BARE_PATH,       /* header and bytes in lines; match, copy, an event written and read */
+	BARE_YIELDING,   /* the same, where a waiter gives its core away after a short while */
+	BARE_SLEEPING,   /* the same, where it sleeps on a futex then */
 	BARE_STAGED_16K, /* copied in and out of shared memory, both ends at work at once, in chunks of 16 KiB */
 	BARE_STAGED_64K,
 	BARE_CROSS,    /* the target reads the other process's memory */

@@ -268,20 +268,30 @@ static bool hear(struct candidate_process *candidate, int rank, struct samples *
 	return !*answer.problem;
 }
 
-double candidate_ask(struct candidate_process *candidate, const struct candidate_order *order, struct samples *samples)
+void candidate_tell(struct candidate_process *candidate, const struct candidate_order *order)
+{
+	wakes_up(candidate);
+	tell_all(candidate, SIGCONT);
+	candidate->told_ns = cpu_ns(candidate);
+	for (unsigned rank = 0; rank < candidate->kind->ranks; rank++)
+		candidate_write(candidate->socket[rank], order, sizeof(*order));
+}
+
+double candidate_hear(struct candidate_process *candidate, struct samples *samples)
 {
 	bool well = true;
 
-	wakes_up(candidate);
-	tell_all(candidate, SIGCONT);
-	double before = cpu_ns(candidate);
-	for (unsigned rank = 0; rank < candidate->kind->ranks; rank++)
-		candidate_write(candidate->socket[rank], order, sizeof(*order));
 	for (unsigned rank = 0; rank < candidate->kind->ranks; rank++)
 		well = hear(candidate, (int)rank, samples) && well;
-	double spent = cpu_ns(candidate) - before;
+	double spent = cpu_ns(candidate) - candidate->told_ns;
 	goes_to_sleep(candidate);
 	return well ? spent : NAN;
+}
+
+double candidate_ask(struct candidate_process *candidate, const struct candidate_order *order, struct samples *samples)
+{
+	candidate_tell(candidate, order);
+	return candidate_hear(candidate, samples);
 }
 
 double candidate_restlessness(struct candidate_process *candidate)

@@ -12,6 +12,12 @@
 #include "candidates/protocol.h"
 #include "stats.h"
 
+/* How an MPI program is started; the settings are words for env. */
+#define CANDIDATE_MPIRUN(settings)                                                                                     \
+	"env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none "       \
+	"OMPI_MCA_rmaps_base_oversubscribe=1 " settings "mpirun -n 2"
+#define CANDIDATE_MPI_WANTS "mpicc and mpirun (openmpi-bin, libopenmpi-dev)"
+
 /* What one is.  Words of commands are separated by blanks. */
 struct candidate_kind_of {
 	const char *name;
@@ -31,6 +37,7 @@ struct candidate_process {
 	pid_t pid[2];      /* by rank; 0: none */
 	int socket[2];     /* by rank; -1: none */
 	double cpu_ns;     /* of both when it last went to sleep */
+	double told_ns;    /* likewise when it last got an order */
 	uint64_t asleep_at;
 	double asleep_ns, stolen_ns; /* so long it should have slept, and so much CPU time it took then */
 };
@@ -47,6 +54,10 @@ void candidate_folder_remove(void);
  * candidate declines or has died, and then says in `missing` why.
  */
 double candidate_ask(struct candidate_process *candidate, const struct candidate_order *order, struct samples *samples);
+
+/* The same in two steps, between which others may be told. */
+void candidate_tell(struct candidate_process *candidate, const struct candidate_order *order);
+double candidate_hear(struct candidate_process *candidate, struct samples *samples);
 
 /* CPU time in percent of the time that it should have slept. */
 double candidate_restlessness(struct candidate_process *candidate);

@@ -6,17 +6,13 @@
 
 #include "bare.h"
 
-#define MPIRUN                                                                                                         \
-	"env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none "       \
-	"OMPI_MCA_rmaps_base_oversubscribe=1 mpirun -n 2"
-
 /* clang-format off */
 const struct candidate_kind_of candidate_kinds[CANDIDATES] = {
 	[CANDIDATE_OURS] = {"ours", NULL, NULL, "--transport node", NULL, 1, false},
 	[CANDIDATE_OTHER_BUILD] = {"other build", NULL, NULL, "--transport node", NULL, 1, false},
 	[CANDIDATE_DEDICATED] = {"ours, dedicated", NULL, NULL, "--transport node --mode dedicated", NULL, 1, true},
 	[CANDIDATE_SELF] = {"ours, self", NULL, NULL, "--transport self --mode dedicated", NULL, 1, true},
-	[CANDIDATE_MPI] = {"MPI", "mpi.c", "mpicc", MPIRUN, "mpicc and mpirun (openmpi-bin, libopenmpi-dev)", 2, false},
+	[CANDIDATE_MPI] = {"MPI", "mpi.c", "mpicc", CANDIDATE_MPIRUN(""), CANDIDATE_MPI_WANTS, 2, false},
 	[CANDIDATE_UCX] = {"UCX", "ucx.c", "cc -lucp -lucs", "", "cc and libucx-dev", 2, false},
 	[CANDIDATE_SHM] = {"libfabric shm", NULL, NULL, "--transport ofi:shm --raw tagged", NULL, 1, false},
 	[CANDIDATE_BARE] = {"bare", NULL, NULL, "--raw slots", NULL, 1, false},

@@ -127,7 +127,13 @@ static const struct goal table[] = {
 	RATIO("12", "dedicated, put to self, to the bare path", "\"self\",8,", "to_bare", AT_MOST, 3, "us"),
 	TO_PEER("13", "loaded cores, 8 B", "\"loaded\",8,", 1.0),
 	RATIO("13", "loaded cores, 8 B, to a bare line", "\"loaded\",8,", "to_bare", AT_MOST, 3, "us"),
-	{"14", "2 pairs, unpinned, to 1 pair", PAIRS, "\"2 pairs; unpinned\"", "ratio", 1, "x", AT_MOST, 2.2, NULL, NULL, "message_us", "us", EACH_ROUND},
+#define OTHER_PAIRS(what, row) \
+	{"14", "2 pairs, unpinned, " what, PAIRS, "\"" row "; 2 pairs; unpinned\"", "message_us", 1, "us", AT_MOST, NO_LIMIT, NOTHING, EACH_ROUND}, \
+	{"14", "2 pairs, unpinned, to " what, PAIRS, "\"2 pairs; unpinned\"", "message_us", 1, "x", AT_MOST, NO_LIMIT, "2 pairs, unpinned, " what, NULL, "message_us", "us", EACH_ROUND}
+	{"14", "2 pairs, unpinned, to 1 pair", PAIRS, "\"2 pairs; unpinned\"", "ratio", 1, "x", AT_MOST, 2.2, NULL, "2 pairs, the better bare way, to our 1 pair", "message_us", "us", EACH_ROUND},
+	{"14", "2 pairs, the better bare way, to our 1 pair", PAIRS, "\"bare; 2 pairs; unpinned\"", "ratio", 1, "x", AT_MOST, NO_LIMIT, NULL, NULL, "message_us", "us", EACH_ROUND},
+	OTHER_PAIRS("bare", "bare"),
+	OTHER_PAIRS("MPI", "MPI"),
 	{"14", "2 pairs, co-scheduled on one core, to 1 pair", PAIRS, "\"2 pairs; co-scheduled on one core\"", "ratio", 1, "x", AT_MOST, NO_LIMIT, NULL, NULL, "message_us", "us", EACH_ROUND},
 	{"15", "first put after 1 s, to a bare wake", WAKE, "8,", "ratio", 1, "x", AT_MOST, 1.3, NULL, NULL, "latency_us", "us", EACH_ROUND},
 	{"16", "put 1 MiB while target computes, ACK", BYPASS, "\"put\",1048576,", "complete_us", 1e-3, "ms", AT_MOST, 0.3, NOTHING, EACH_ROUND},
@@ -282,10 +288,10 @@ static enum outcome judge(size_t i, double median)
 
 	if (!results[i].count)
 		return NOT_MEASURED;
+	if (isnan(goal->limit))
+		return NOT_ASKED; /* of a library that is not here there is no figure */
 	if (isnan(median))
 		return FAILED;
-	if (isnan(goal->limit))
-		return NOT_ASKED;
 	if (meets(goal, median))
 		return MET;
 	return goal->excuse && !meets(goal, median_of(find_goal(goal->excuse))) ? EXCUSED : MISSED;

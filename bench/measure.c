@@ -25,6 +25,7 @@ static const struct exchange *const exchanges[EXCHANGE_COUNT] = {
 	[EXCHANGE_GET_FROM_BUSY] = &get_from_busy_exchange,
 	[EXCHANGE_IDLE] = &idle_exchange,
 	[EXCHANGE_COUNTED_PUT] = &counted_put_exchange,
+	[EXCHANGE_COUNTED_BARE] = &counted_bare_exchange,
 	[EXCHANGE_WAKE_PUT] = &wake_put_exchange,
 	[EXCHANGE_WAKE_FUTEX] = &wake_futex_exchange,
 	[EXCHANGE_BOTH_PUT] = &both_put_exchange,

@@ -22,6 +22,7 @@ enum exchange_id {
 	EXCHANGE_GET_FROM_BUSY,
 	EXCHANGE_IDLE,
 	EXCHANGE_COUNTED_PUT,
+	EXCHANGE_COUNTED_BARE,
 	EXCHANGE_WAKE_PUT,
 	EXCHANGE_WAKE_FUTEX,
 	EXCHANGE_BOTH_PUT,
@@ -89,7 +90,7 @@ extern const struct exchange put_behind_exchange;                          /* ma
 extern const struct exchange put_unexpected_exchange;                      /* unexpected_depth.c */
 extern const struct exchange put_to_busy_exchange, get_from_busy_exchange; /* bypass.c */
 extern const struct exchange idle_exchange;                                /* idle.c */
-extern const struct exchange counted_put_exchange;                         /* pairs.c */
+extern const struct exchange counted_put_exchange, counted_bare_exchange;  /* pairs.c */
 extern const struct exchange wake_put_exchange, wake_futex_exchange;       /* wake.c */
 extern const struct exchange both_put_exchange, both_window_exchange;      /* bidirectional.c */
 extern const struct exchange segments_exchange;                            /* segments.c */

@@ -20,14 +20,20 @@ static void be_pair(struct peers *parent, const void *argument)
 		own.unpinned = true;
 		confine(parent, pair->cpu);
 	}
-	session_open(&session, &own);
+	if (own.load.raw)
+		session_open_bare(&session, &own);
+	else
+		session_open(&session, &own);
 	if (pair->wait[session.peers.role] == WAIT_EQGET)
 		session.load.wait = WAIT_EQGET;
 	if (session.peers.role == INITIATOR)
 		pair->initiate(&session, parent);
 	else
 		measure_serve(&session);
-	session_close(&session);
+	if (own.load.raw)
+		session_close_bare(&session);
+	else
+		session_close(&session);
 	if (session.peers.role == INITIATOR)
 		peers_part(parent);
 }

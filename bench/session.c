@@ -292,7 +292,8 @@ void session_open_bare(struct session *session, const struct options *options)
 		control_receive(&session->peers, &other, sizeof(other));
 		raw_set_peer(session->raw, &other);
 	}
-	peers_pin(&session->peers);
+	if (!options->unpinned)
+		peers_pin(&session->peers);
 }
 
 void session_close_bare(struct session *session)

@@ -84,7 +84,7 @@ static const struct bench_test tests[] = {
 	 "CPU time of processes that do nothing; status 1 if the goal is missed"},
 	{"wake", wake, NULL, 64, PLACE | B(START_EVENTS) | B(CHECK) | B(WAIT) | B(UNPINNED) | B(ITERATIONS) | B(QUICK) | B(PLOT) | B(NIC_TIMING),
 	 "first message after a second of silence"},
-	{"pairs", NULL, pairs, 64, PLACE | EVENTS | B(REPEAT) | B(QUICK) | B(PLOT) | B(NIC_TIMING), "put-latency with more processes than cores"},
+	{"pairs", NULL, pairs, 64, PLACE | EVENTS | B(REPEAT) | B(QUICK) | B(PLOT) | B(NIC_TIMING), "put-latency with more processes than cores, beside bare ways to wait and MPI"},
 	{"self-latency", NULL, self_latency, 0, PLACE | EVENTS | ROW | B(UNPINNED) | B(SIZES) | B(NIC_TIMING),
 	 "a put to oneself, until both its events are taken"},
 	{"open", NULL, open_close, 64, PLACE | B(ITERATIONS) | B(QUICK) | B(PLOT), "PtlNIInit and PtlNIFini"},

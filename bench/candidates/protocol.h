@@ -21,6 +21,7 @@
 
 #define CANDIDATE_VERSION    1
 #define CANDIDATE_SOCKET     "PTLBENCH_RIVAL"
+#define CANDIDATE_UNPINNED   "PTLBENCH_UNPINNED"
 #define CANDIDATE_VALUES     1024               /* batches of an order at most */
 #define CANDIDATE_LARGEST    ((size_t)4 << 20)  /* message, bytes */
 #define CANDIDATE_COMPUTE_NS UINT64_C(20000000) /* how long the target of CANDIDATE_BUSY computes */
@@ -99,14 +100,14 @@ CANDIDATE_FUNCTION uint64_t candidate_now(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* To the first or the second CPU that this process may use. */
+/* To the first or the second CPU that this process may use, unless the system is to choose. */
 CANDIDATE_FUNCTION void candidate_pin(int rank)
 {
 	cpu_set_t allowed, one;
 	int found = 0;
 
 	CPU_ZERO(&one);
-	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+	if (getenv(CANDIDATE_UNPINNED) || sched_getaffinity(0, sizeof(allowed), &allowed))
 		return;
 	for (int cpu = 0; cpu < CPU_SETSIZE && found <= rank; cpu++) {
 		if (!CPU_ISSET(cpu, &allowed))
