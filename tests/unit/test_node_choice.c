@@ -17,6 +17,7 @@
 #include "transports/node/node_tuning.h"
 
 #define LENGTH (64u << 10) /* of which all ways are possible */
+#define CPU    5           /* on which all this runs */
 #define LEARNT 200         /* messages after which a choice is made, whatever happens */
 
 static uint64_t now = 1; /* the monotonic clock, ns */
@@ -31,6 +32,13 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 	(void)clock;
 	*time = (struct timespec){(time_t)(now / 1000000000u), (long)(now % 1000000000u)};
 	return 0;
+}
+
+int __wrap_sched_getcpu(void);
+
+int __wrap_sched_getcpu(void)
+{
+	return CPU;
 }
 
 static int begin(void **state)
@@ -133,6 +141,26 @@ static void what_is_not_possible_is_not_tried(void **state)
 	assert_int_equal(learn(&peer, LENGTH), NODE_STAGED);
 	peer.cross_memory = false;
 	assert_int_equal(message(&peer, 100), NODE_STAGED);
+	assert_int_equal(message(&peer, LENGTH), NODE_STAGED);
+}
+
+/* What it copies there takes as long as if its reader does. */
+static void a_source_on_this_very_core_is_not_asked(void **state)
+{
+	static struct node_segment segment;
+
+	(void)state;
+	set_costs(3000, 2000, 1000);
+	peer.segment = &segment;
+	atomic_store(&segment.place, CPU + 2);
+	assert_int_equal(learn(&peer, LENGTH), NODE_STAGED);
+	atomic_store(&segment.place, CPU + 1);
+	for (int i = 0; i < LEARNT; i++)
+		assert_int_equal(message(&peer, LENGTH), NODE_ALONE);
+	atomic_store(&segment.place, CPU + 2);
+	assert_int_equal(message(&peer, LENGTH), NODE_STAGED);
+	atomic_store(&segment.place, CPU + 1);
+	node.copies->fixed[4] = true;
 	assert_int_equal(message(&peer, LENGTH), NODE_STAGED);
 }
 
@@ -496,6 +524,7 @@ int main(void)
 		TEST(lengths_and_peers_choose_for_themselves),
 		TEST(a_little_time_is_not_worth_a_processor),
 		TEST(what_is_not_possible_is_not_tried),
+		TEST(a_source_on_this_very_core_is_not_asked),
 		TEST(messages_in_a_window_count_from_the_end_of_the_one_before),
 		TEST(what_disturbs_the_other_way_is_not_the_quicker_one),
 		TEST(what_is_quicker_in_a_window_is_taken),

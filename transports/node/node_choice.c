@@ -28,6 +28,10 @@
  * quicker is known: that costs a record more than without, and it may help the next time.  What no figure tells is how often
  * a staged copy loses patience in the middle, with a request's worth copied for nothing: if that happens to more than one in
  * LATE_SHARE, it is not taken any more until all is measured again.
+ *
+ * A source that was seen last on the reader's own CPU is not there either: it would copy in turns with the reader, and writing
+ * into another process takes longer than reading.  That is so where a NIC thread is woken while every core is busy: it gets the
+ * core of the thread that wakes it.  Such a message is read alone, unless a tuning file says otherwise.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +40,7 @@
 #include "transports/node/node_choice.h"
 #include "transports/node/node_copy.h"
 #include "transports/node/node_list.h"
+#include "transports/node/node_place.h"
 
 /* Counts of messages and ratios of times: nothing that a machine's speed changes. */
 #define ROW          4   /* messages that count in a row, if not more are under way: each is a quarter, none is all */
@@ -268,6 +273,8 @@ void node_choose(struct node *node, struct node_read *read)
 		pair->skips--;
 	else if (possible(read, way))
 		read->way = (uint8_t)way;
+	if (!copies->fixed[class] && node_shares_core(read->peer)) /* what it does there, it takes from us */
+		read->way = NODE_ALONE;
 	begin(copies, &pair->trials[class], read, class);
 	if (read->way == NODE_STAGED)
 		read->patience = patience(copies, pair, read->length);

@@ -7,6 +7,9 @@
  * its segment on which CPU it polls, and the engine is told where its partner, the peer with which the last message was
  * exchanged, was seen last.
  *
+ * A peer that it wakes is told as well, because one that finds no other core gets this one; what they copy together
+ * they would copy in turns (node_choice.c).
+ *
  * It is a hint: a process that believes a stale one, or that of a misbehaving peer, polls for PTL_SPIN and sleeps, or
  * yields in vain, or takes its next few messages one at a poll.  No sleep and no wake-up depends on it, so that relaxed loads and stores do.  Where the kernel
  * registers restartable sequences, to ask for one's CPU is a load.
@@ -23,6 +26,18 @@ static void publish(struct node *node, uint32_t place)
 	/* Stored when it changes only: the line stays with its readers. */
 	if (atomic_load_explicit(published, memory_order_relaxed) != place)
 		atomic_store_explicit(published, place, memory_order_relaxed);
+}
+
+void node_note_place(struct node *node)
+{
+	publish(node, (uint32_t)sched_getcpu() + 1);
+}
+
+bool node_shares_core(const struct node_peer *peer)
+{
+	uint32_t here = (uint32_t)sched_getcpu() + 1;
+
+	return here != 0 && peer->segment && atomic_load_explicit(&peer->segment->place, memory_order_relaxed) == here;
 }
 
 void node_note_places(struct node *node)

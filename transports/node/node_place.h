@@ -11,4 +11,10 @@
 /* Says in our segment where we poll, and to the engine where our partner did.  From poll() only. */
 void node_note_places(struct node *);
 
+/* Says in our segment where we are, to a peer that is woken: it may get this very core. */
+void node_note_place(struct node *);
+
+/* Was the peer seen last on the CPU that we are on? */
+bool node_shares_core(const struct node_peer *);
+
 #endif

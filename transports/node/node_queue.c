@@ -37,6 +37,7 @@
 #include "base/fault.h"
 #include "transports/node/node.h"
 #include "transports/node/node_name.h"
+#include "transports/node/node_place.h"
 #include "transports/node/node_queue.h"
 
 #define SEQUENCE_SHIFT 4 /* of the position in a slot's sequence; lines below */
@@ -179,6 +180,7 @@ static void defer_wake(struct node *node, struct node_peer *peer, uint64_t end)
 /* A wake-up that was refused, for want of memory or of descriptors, is tried again with the next record and by those deferred. */
 static void wake_sleeper(struct node *node, struct node_peer *peer, uint64_t attention, uint64_t end)
 {
+	node_note_place(node);
 	if (node_wake(node, peer)) {
 		peer->woken_from = attention;
 		return;
