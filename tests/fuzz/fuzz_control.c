@@ -13,6 +13,7 @@
 #include "transports/node/node_process.h"
 #include "transports/node/node_queue.h"
 #include "transports/node/node_segment.h"
+#include "transports/node/node_voucher.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -78,6 +79,7 @@ void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 		node_number_return(node, peer->number);
 	if (peer->segment)
 		node_segment_unmap(peer->segment);
+	node_voucher_unmap(peer->voucher);
 	node_unwatch(node, peer);
 	clear(peer, peer->nid, peer->pid, peer->index);
 }
@@ -127,6 +129,7 @@ static struct node *start(uint32_t tag)
 	node->segment_fd = -1;
 	node->incarnation[0] = node->incarnation[1] = tag;
 	REQUIRE(node_name_claim(node, pid) == 0 && node_segment_make(node) == 0);
+	node_voucher_make(node);
 	return node;
 }
 
@@ -139,6 +142,7 @@ static void stop(struct node *node)
 	node_numbers_free(node);
 	node_segment_unmap(node->segment);
 	close(node->segment_fd);
+	node_voucher_drop(node);
 	node_name_release(node);
 	free(node->peers);
 	free(node);
@@ -192,7 +196,8 @@ static void post_control(void)
 	struct introduction text = make_text(from);
 	uint8_t shape = (uint8_t)input_number(1);
 	size_t length = shape & 1 ? input_number(1) % (sizeof(text) + 1) : sizeof(text);
-	int passed[3] = {from->segment_fd, from->doorbell, objects[input_number(1) % 4]};
+	int other = objects[input_number(1) % 4];
+	int passed[4] = {from->segment_fd, from->doorbell, from->voucher ? from->voucher_fd : other, other};
 	unsigned count = shape >> 1 & 3;
 	struct control_name name = node_name(victim->nid, victim->pid);
 	_Alignas(struct cmsghdr) char ancillary[CMSG_SPACE(sizeof(passed))] = {0};
@@ -201,7 +206,9 @@ static void post_control(void)
 		.msg_name = &name.address, .msg_namelen = name.length, .msg_iov = &body, .msg_iovlen = 1};
 
 	if (shape & 8)
-		passed[input_number(1) % 2] = passed[2];
+		passed[input_number(1) % 3] = other;
+	if (shape & 32 && count > 0)
+		count++;
 	if (count > 0) {
 		message.msg_control = ancillary;
 		message.msg_controllen = CMSG_SPACE(count * sizeof(int));

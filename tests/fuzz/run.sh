@@ -19,8 +19,8 @@ sources_of() # TARGET
 {
 	case $1 in
 	wire) echo offload/wire.c ;;
-	node) echo base/{private_file,robust}.c transports/memory.c transports/node/node.c transports/tuning{,_cpu,_limit,_text}.c transports/node/node_{choice,copy,copy_life,expose,list,number,peers,place,process,pull,queue,read,renew,split,tuning}.c ;;
-	control) echo transports/control.c transports/node/node_{name,number,segment}.c ;;
+	node) echo base/{private_file,robust}.c transports/memory.c transports/node/node.c transports/tuning{,_cpu,_limit,_text}.c transports/node/node_{choice,copy,copy_life,expose,list,memory,number,peers,place,process,pull,queue,read,renew,split,tuning,voucher}.c ;;
+	control) echo transports/control.c transports/node/node_{memory,name,number,segment,voucher}.c ;;
 	shm) echo transports/control.c transports/ofi/ofi_{address,forget,shm_page,table}.c ;;
 	settings) echo base/{report,settings}.c ;;
 	tuning) echo base/{private_file,report}.c transports/tuning{,_cpu,_limit,_text}.c ;;

@@ -28,6 +28,8 @@
 #include "transports/node/node_process.h"
 #include "transports/node/node_queue.h"
 #include "transports/node/node_read.h"
+#include "transports/node/node_split.h"
+#include "transports/node/node_voucher.h"
 
 #define PATIENCE   (60000000000u * SLOWNESS) /* ns until something that must happen is missed */
 #define PENDING    1                         /* no status of a read */
@@ -58,7 +60,7 @@ struct stage {
 /* By which a node is known to others. */
 struct card {
 	pid_t os_pid;
-	int segment_fd;
+	int segment_fd, voucher_fd; /* -1: none */
 	uint64_t nonce, incarnation[2];
 };
 
@@ -229,6 +231,7 @@ static struct node *make_node(int rank, int peers)
 		mmap(NULL, sizeof(struct node_segment), PROT_READ | PROT_WRITE, MAP_SHARED, made->segment_fd, 0);
 	CHECK(made->segment != MAP_FAILED);
 	atomic_store(&made->segment->quota, NODE_SLOTS);
+	node_voucher_make(made);
 	made->peers = calloc((size_t)peers, sizeof(struct node_peer *));
 	CHECK(made->peers != NULL);
 	for (int i = 0; i < peers; i++)
@@ -238,6 +241,30 @@ static struct node *make_node(int rank, int peers)
 	CHECK_EQUAL(node_copies_open(made), 0);
 	go(made, NODE_SPLIT);
 	return made;
+}
+
+/* One of the descriptors of that process. */
+static int open_of(const struct card *card, int fd, int mode)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)card->os_pid, fd);
+	int opened = open(path, mode | O_CLOEXEC);
+	CHECK(opened >= 0);
+	return opened;
+}
+
+static const struct node_voucher *map_voucher(const struct card *card)
+{
+	const struct node_voucher *voucher = NULL;
+
+	if (card->voucher_fd >= 0) {
+		int fd = open_of(card, card->voucher_fd, O_RDONLY);
+
+		CHECK_EQUAL(node_voucher_map(fd, &voucher), 0);
+		close(fd);
+	}
+	return voucher;
 }
 
 /* Numbers are ranks. */
@@ -255,7 +282,8 @@ static void add_peer(struct node *to, int own_rank, int rank, const struct card 
 				   .meeting = NODE_OPEN,
 				   .os_pid = card->os_pid,
 				   .pidfd = (int)syscall(SYS_pidfd_open, card->os_pid, 0),
-				   .incarnation = {card->incarnation[0], card->incarnation[1]}};
+				   .incarnation = {card->incarnation[0], card->incarnation[1]},
+				   .voucher = map_voucher(card)};
 	CHECK(peer->pidfd >= 0);
 	to->peers[rank] = to->senders[rank] = peer;
 	node_copy_probe(to, peer, card->nonce);
@@ -266,6 +294,7 @@ static struct card card_of(const struct node *of)
 {
 	return (struct card){.os_pid = getpid(),
 			     .segment_fd = of->segment_fd,
+			     .voucher_fd = of->voucher ? of->voucher_fd : -1,
 			     .nonce = (uintptr_t)of->segment->incarnation,
 			     .incarnation = {of->incarnation[0], of->incarnation[1]}};
 }
@@ -277,14 +306,11 @@ static void show_incarnation(struct node *of)
 
 static struct node_segment *map_segment(const struct card *card)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)card->os_pid, card->segment_fd);
-	int fd = open(path, O_RDWR | O_CLOEXEC);
+	int fd = open_of(card, card->segment_fd, O_RDWR);
 	struct node_segment *segment =
 		mmap(NULL, sizeof(struct node_segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	CHECK(fd >= 0 && segment != MAP_FAILED);
+	CHECK(segment != MAP_FAILED);
 	close(fd);
 	return segment;
 }
@@ -979,63 +1005,141 @@ static void *hold_word(void *of)
 {
 	struct node *const held = of;
 
-	robust_hold(&held->robust, &held->segment->alive);
+	robust_hold(&held->voucher->robust, &held->voucher->thread);
 	atomic_store(&holding, true);
 	while (!atomic_load(&ending))
 		sched_yield();
 	return NULL;
 }
 
-/* The incarnation is gone from the memory that is read, so that all that is read was vouched for by the word.  Before a write it is asked. */
-static void a_reader_asks_only_the_word_of_a_process_until_its_thread_ends(void)
+/* Every process has a thread that vouches for it. */
+static pthread_t meet_vouched(void)
 {
-	unsigned char *memory = map(LONG), *to = map(LONG);
-	struct memory_region all[MAX_PROCESSES];
-	int result = PENDING;
 	pthread_t holder;
 
 	stage = shared_memory();
 	node = make_node(my_rank, process_count);
+	if (!node->voucher || (syscall(SYS_set_robust_list, NULL, 0) < 0 && errno == ENOSYS))
+		skip_test("this system has no words that a process vouches by");
 	CHECK_EQUAL(pthread_create(&holder, NULL, hold_word, node), 0);
 	while (!atomic_load(&holding))
 		sched_yield();
-	if (syscall(SYS_set_robust_list, NULL, 0) < 0 && errno == ENOSYS)
-		return; /* this system has no such words */
-	CHECK(atomic_load(&node->segment->alive) != 0);
+	CHECK(atomic_load(&node->voucher->thread) != 0);
 	meet_others();
 	harness_while_waiting(NULL);
-	fill(memory, LONG, (uint32_t)my_rank);
-	exchange(memory, LONG, all);
-	if (my_rank == 1)
-		memset(node->segment->incarnation, 0, sizeof(node->segment->incarnation));
-	waits = my_rank == 1;
-	identified = 0;
+	return holder;
+}
+
+/* A split read of rank 0 from rank 1, which writes a chunk of it. */
+static void read_with_help(unsigned char *to, const struct memory_region *from, int *result)
+{
 	barrier();
 	if (my_rank == 0) {
-		start(1, to, LONG, &all[1], 0, &result);
+		start(1, to, LONG, from, 0, result);
 		CHECK_EQUAL(node_copy_step(node), 1);
 	}
 	barrier();
-	if (my_rank == 1) /* writes a chunk */
+	if (my_rank == 1)
 		drive();
 	barrier();
+	if (my_rank == 0)
+		DRIVE_UNTIL(*result != PENDING);
+}
+
+/* The incarnation is gone from the memory that is read, so that all that is read and written was vouched for by the word. */
+static void only_the_word_of_a_process_is_asked_until_its_thread_ends(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct memory_region all[MAX_PROCESSES];
+	int result = PENDING;
+	pthread_t holder = meet_vouched();
+
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	memset(node->segment->incarnation, 0, sizeof(node->segment->incarnation));
+	waits = my_rank == 1;
+	identified = 0;
+	read_with_help(to, &all[1], &result);
 	if (my_rank == 0) {
-		DRIVE_UNTIL(result != PENDING);
 		CHECK_EQUAL(result, 0);
 		check_filled(to, LONG, 1);
-		CHECK(stage->writes > 0);
 	}
-	CHECK_EQUAL(identified > 0, my_rank == 1);
+	CHECK_EQUAL(stage->writes, 1);
+	CHECK_EQUAL(identified, 0);
 	barrier();
 	atomic_store(&ending, true);
 	pthread_join(holder, NULL);
+	read_with_help(to, &all[1], &result);
+	if (my_rank == 0)
+		CHECK_EQUAL(result, -ECONNRESET);
+	CHECK_EQUAL(stage->writes, 1);
 	barrier();
+}
+
+/* And what was exposed before it is not: the thread goes on. */
+static void a_process_that_has_renewed_its_segment_is_asked(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct memory_region all[MAX_PROCESSES];
+	int result = PENDING;
+	pthread_t holder = meet_vouched();
+
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	waits = my_rank == 1;
+	atomic_fetch_add(&node->voucher->renewals, 1);
+	read_with_help(to, &all[1], &result);
+	if (my_rank == 0)
+		CHECK_EQUAL(result, 0);
+	CHECK(identified > 0 || my_rank == 0);
+	identified = 0;
+	read_with_help(to, &all[1], &result);
+	CHECK_EQUAL(identified, 0); /* it is known by the new word */
+	barrier();
+	memset(node->segment->incarnation, 0, sizeof(node->segment->incarnation));
+	atomic_fetch_add(&node->voucher->renewals, 1);
+	read_with_help(to, &all[1], &result);
+	if (my_rank == 0)
+		CHECK_EQUAL(result, -ECONNRESET);
+	barrier();
+	atomic_store(&ending, true);
+	pthread_join(holder, NULL);
+}
+
+static void kill_the_reader(void)
+{
+	before_write = NULL;
+	kill(pid_of(0), SIGKILL);
+	while (!__wrap_node_peer_dead(node, node->peers[0]))
+		sched_yield();
+}
+
+/* Between a helper's look at its word, and its call. */
+static void a_reader_that_dies_before_the_write_is_not_written_to(void)
+{
+	unsigned char *memory = map(LONG), *to = map(LONG);
+	struct memory_region all[MAX_PROCESSES];
+	int result = PENDING;
+
+	expect_death(0);
+	meet_vouched();
+	exchange(memory, LONG, all);
+	waits = my_rank == 1;
 	if (my_rank == 0) {
 		start(1, to, LONG, &all[1], 0, &result);
-		DRIVE_UNTIL(result != PENDING);
-		CHECK_EQUAL(result, -ECONNRESET);
+		atomic_store(&stage->go_on, 1);
+		for (;;)
+			pause();
 	}
-	barrier();
+	while (!atomic_load(&stage->go_on))
+		cpu_pause();
+	CHECK(node_vouched(node->peers[0]));
+	before_write = kill_the_reader;
+	DRIVE_UNTIL(stage->writes > 0);
+	CHECK(!node_vouched(node->peers[0]));
+	CHECK(node_ascertain(node->peers[0]) != 0);
+	CHECK_EQUAL(atomic_load(&node->peers[0]->segment->claims[0].failed) & UINT32_MAX, LONG / NODE_CHUNK_MAX);
+	CHECK(!node_help_pending(node));
 }
 
 static void memory_that_is_not_there_fails_its_read_only(void)
@@ -1964,7 +2068,9 @@ static const struct test tests[] = {
 	ROW(2, a_request_for_help_is_not_taken_for_its_successor),
 	ROW(2, a_deregistered_key_gets_no_help),
 	ROW(2, another_image_of_a_process_is_neither_read_nor_written),
-	ROW(2, a_reader_asks_only_the_word_of_a_process_until_its_thread_ends),
+	ROW(2, only_the_word_of_a_process_is_asked_until_its_thread_ends),
+	ROW(2, a_process_that_has_renewed_its_segment_is_asked),
+	ROW(2, a_reader_that_dies_before_the_write_is_not_written_to),
 	ROW(2, memory_that_is_not_there_fails_its_read_only),
 	ROW(2, a_probe_tells_a_peer_from_another_process),
 	ROW(2, who_may_not_read_gets_everything_through_slabs),

@@ -29,12 +29,14 @@
 #include "tests/support/resources.h"
 #include "transports/node/node.h"
 #include "transports/node/node_meet.h"
+#include "transports/node/node_memory.h"
 #include "transports/node/node_name.h"
 #include "transports/node/node_number.h"
 #include "transports/node/node_peers.h"
 #include "transports/node/node_process.h"
 #include "transports/node/node_queue.h"
 #include "transports/node/node_segment.h"
+#include "transports/node/node_voucher.h"
 
 #define LOOPBACK  0x7f000001u
 #define PATIENCE  (60000000000u * SLOWNESS) /* ns until something that must happen is missed */
@@ -137,6 +139,7 @@ void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 		node_number_return(node, peer->number);
 	if (peer->segment)
 		node_segment_unmap(peer->segment);
+	node_voucher_unmap(peer->voucher);
 	node_unwatch(node, peer);
 	*conversation_with(node, peer) = (struct conversation){0};
 	*peer = (struct node_peer){.nid = peer->nid,
@@ -212,6 +215,7 @@ static struct node *start_as(uint32_t pid)
 	CHECK_EQUAL(getrandom(node->incarnation, sizeof(node->incarnation), 0), sizeof(node->incarnation));
 	CHECK_EQUAL(node_name_claim(node, pid), 0);
 	CHECK_EQUAL(node_segment_make(node), 0);
+	node_voucher_make(node);
 	return node;
 }
 
@@ -227,11 +231,13 @@ static void drop(struct node *node)
 		node_unwatch(node, node->peers[i]);
 		if (node->peers[i]->segment)
 			node_segment_unmap(node->peers[i]->segment);
+		node_voucher_unmap(node->peers[i]->voucher);
 		free(node->peers[i]);
 	}
 	node_name_release(node);
 	node_segment_unmap(node->segment);
 	close(node->segment_fd);
+	node_voucher_drop(node);
 	free(node->peers);
 	free(node->owner);
 	node_numbers_free(node);
@@ -251,6 +257,8 @@ static void close_in_child(struct node *node)
 	close(node->doorbell);
 	close(node->wait_fd);
 	close(node->segment_fd);
+	if (node->voucher)
+		close(node->voucher_fd);
 }
 
 static struct node_peer *peer_of(struct node *from, const struct node *to)
@@ -338,7 +346,7 @@ static void end(const struct test *test)
 {
 	(void)test;
 	CHECK_EQUAL(open_descriptors(), fds_before);
-	CHECK_EQUAL(mappings_of("memfd:portals3-node"), 0);
+	CHECK_EQUAL(mappings_of("memfd:portals3"), 0);
 }
 
 /* ---- Meeting ---- */
@@ -930,10 +938,10 @@ static void a_forked_child_has_no_segment(void)
 	struct node *one = start(1), *other = start(2);
 
 	reach(one, other);
-	CHECK_EQUAL(mappings_of("memfd:portals3-node"), 4);
+	CHECK_EQUAL(mappings_of("memfd:portals3"), 8);
 	pid_t child = fork_child();
 	if (child == 0) {
-		CHECK_EQUAL(mappings_of("memfd:portals3-node"), 0);
+		CHECK_EQUAL(mappings_of("memfd:portals3"), 0);
 		_exit(0);
 	}
 	join_child(child);
@@ -1413,8 +1421,8 @@ static void only_passed_descriptors_are_taken_and_only_with_a_control_message(vo
 	CHECK_EQUAL(intercept(honest, victim, second, sizeof(second)), length);
 	int before = open_descriptors();
 	for (int i = 0; i < 253; i++)
-		fds[i] = i == 1 ? honest->doorbell : honest->segment_fd;
-	post(honest->socket, victim, second, length, fds, 3);
+		fds[i] = i == 1 ? honest->doorbell : i == 2 ? honest->voucher_fd : honest->segment_fd;
+	post(honest->socket, victim, second, length, fds, 4);
 	post(honest->socket, victim, second, length, fds, 253);
 	CHECK_EQUAL(node_read_control(victim), 2);
 	check_unharmed(victim, 2);
@@ -1517,6 +1525,7 @@ static void two_descriptors_are_enough_to_meet(void)
 
 	reach(one, other);
 	check_open(one, other);
+	CHECK(!there->voucher && !here->voucher);
 	CHECK_EQUAL(there->doorbell, -1);
 	CHECK_EQUAL(here->doorbell, -1);
 	CHECK(!one->told_shortage && !other->told_shortage);
@@ -1726,6 +1735,101 @@ static void hostile_memory_is_not_met(void)
 	}
 }
 
+#define VOUCHER_SEALS (SEALS | F_SEAL_FUTURE_WRITE)
+
+static int forge_voucher(size_t size, int seals)
+{
+	int fd = node_memory_file("forged");
+
+	CHECK(fd >= 0);
+	CHECK_EQUAL(ftruncate(fd, (off_t)size), 0);
+	CHECK_EQUAL(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static void need_vouchers(const struct node *node)
+{
+	if (!node->voucher)
+		skip_test("this system locks no memory, or has no seal that keeps others from writing to it");
+}
+
+/* Neither through what was passed to it, nor through the same opened again, nor through its own mapping. */
+static void a_peer_reads_a_voucher_and_cannot_write_to_it(void)
+{
+	const size_t size = sizeof(struct node_voucher);
+	struct node *owner = start(1), *reader = start(2);
+	char path[64];
+
+	need_vouchers(owner);
+	reach(reader, owner);
+	const struct node_voucher *seen = peer_of(reader, owner)->voucher;
+	CHECK(seen != NULL && seen != owner->voucher);
+	atomic_store(&owner->voucher->thread, 4711);
+	CHECK_EQUAL(atomic_load(&seen->thread), 4711);
+	uintptr_t page = (uintptr_t)seen;
+	CHECK(mprotect((void *)page, size, PROT_READ | PROT_WRITE) != 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", owner->voucher_fd);
+	const int fds[] = {owner->voucher_fd, open(path, O_RDWR | O_CLOEXEC)};
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+		CHECK(fds[i] >= 0);
+		CHECK(node_memory_map(fds[i], size, PROT_READ | PROT_WRITE) == NULL);
+		CHECK(pwrite(fds[i], "", 1, 0) < 0);
+		CHECK(fallocate(fds[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0);
+		CHECK(ftruncate(fds[i], 0) != 0);
+	}
+	CHECK_EQUAL(atomic_load(&seen->thread), 4711);
+	CHECK(fcntl(owner->voucher_fd, F_GETFD) & FD_CLOEXEC);
+	close(fds[1]);
+	drop(reader);
+	drop(owner);
+}
+
+static void a_peer_without_a_voucher_is_met(void)
+{
+	struct node *plain = start(1), *other = start(2);
+
+	node_voucher_drop(plain);
+	reach(plain, other);
+	check_open(plain, other);
+	CHECK(peer_of(other, plain)->voucher == NULL);
+	CHECK(!other->voucher || peer_of(plain, other)->voucher != NULL);
+	CHECK_EQUAL(plain->counters.malformed + other->counters.malformed, 0);
+	drop(plain);
+	drop(other);
+}
+
+/* What could be written to by others, or shrink, vouches for nothing. */
+static void a_hostile_voucher_is_none(void)
+{
+	const size_t size = sizeof(struct node_voucher);
+	struct node *victim = start(1), *liar = start(2);
+
+	need_vouchers(liar);
+	const int own = liar->voucher_fd, hostile[] = {
+						  plain_file(size),
+						  pipe_end(),
+						  forge_voucher(size, SEALS),
+						  forge_voucher(size, VOUCHER_SEALS & ~F_SEAL_SHRINK),
+						  forge_voucher(size, VOUCHER_SEALS & ~F_SEAL_SEAL),
+						  forge_voucher(size - 1, VOUCHER_SEALS),
+					  };
+	for (size_t i = 0; i < sizeof(hostile) / sizeof(*hostile); i++) {
+		const struct node_voucher *mapped = NULL;
+
+		CHECK_EQUAL(node_voucher_map(hostile[i], &mapped), -EPROTO);
+		CHECK(mapped == NULL);
+	}
+	liar->voucher_fd = hostile[2];
+	reach(victim, liar);
+	CHECK(peer_of(victim, liar)->voucher == NULL);
+	CHECK_EQUAL(victim->counters.malformed, 1);
+	liar->voucher_fd = own;
+	for (size_t i = 0; i < sizeof(hostile) / sizeof(*hostile); i++)
+		close(hostile[i]);
+	drop(victim);
+	drop(liar);
+}
+
 static void our_own_segment_is_sealed_and_empty(void)
 {
 	struct node *node = start(1);
@@ -1792,6 +1896,9 @@ static const struct test tests[] = {
 	ROW(1, hostile_memory_is_refused),
 	ROW(1, hostile_memory_is_not_met),
 	ROW(1, our_own_segment_is_sealed_and_empty),
+	ROW(1, a_peer_reads_a_voucher_and_cannot_write_to_it),
+	ROW(1, a_peer_without_a_voucher_is_met),
+	ROW(1, a_hostile_voucher_is_none),
 	{.name = NULL},
 };
 

@@ -155,7 +155,7 @@ static struct holdings holdings_of(struct transport *server)
 {
 	return (struct holdings){.heap = mallinfo2().uordblks,
 				 .descriptors = open_descriptors(),
-				 .segments = mappings_of("memfd:portals3-node"),
+				 .segments = mappings_of("memfd:portals3"),
 				 .entries = node_of(server)->peer_count};
 }
 

@@ -20,7 +20,7 @@
 #include "base/robust.h"
 
 static struct {
-	_Atomic uint32_t word, other;
+	_Atomic uint32_t word;
 } * shared;
 static int to_child[2], from_child[2];
 
@@ -35,7 +35,6 @@ static int clear(void **state)
 {
 	(void)state;
 	atomic_store(&shared->word, 0);
-	atomic_store(&shared->other, 0);
 	return pipe(to_child) || pipe(from_child);
 }
 
@@ -111,29 +110,6 @@ static void a_thread_that_ends_changes_it(void **state)
 	assert_true(word() & ROBUST_DIED);
 }
 
-static void nor_is_it_touched_once_released(void **state)
-{
-	(void)state;
-	pthread_t holder = start_holder();
-	uint32_t id = word();
-
-	robust_release(&robust, &shared->word);
-	assert_int_equal(word(), 0);
-	atomic_store(&shared->word, id); /* as another use of that memory might have it */
-	say(to_child[1]);
-	pthread_join(holder, NULL);
-	assert_int_equal(word(), id);
-}
-
-static void a_release_without_a_holder_is_none(void **state)
-{
-	struct robust none = {0};
-
-	(void)state;
-	robust_release(&none, &shared->other);
-	assert_int_equal(atomic_load(&shared->other), 0);
-}
-
 /* Another thread of that process goes on, to what `end` does. */
 static pid_t start_process(void (*end)(void))
 {
@@ -202,8 +178,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_thread_that_ends_changes_it, clear, close_pipes),
-		cmocka_unit_test_setup_teardown(nor_is_it_touched_once_released, clear, close_pipes),
-		cmocka_unit_test_setup_teardown(a_release_without_a_holder_is_none, clear, close_pipes),
 		cmocka_unit_test_setup_teardown(a_process_that_is_killed_changes_it, clear, close_pipes),
 		cmocka_unit_test_setup_teardown(another_image_changes_it_while_the_process_lives, clear, close_pipes),
 	};

@@ -23,6 +23,7 @@
 #include "transports/node/node_renew.h"
 #include "transports/node/node_segment.h"
 #include "transports/node/node_tuning.h"
+#include "transports/node/node_voucher.h"
 #include "transports/tuning.h"
 
 #include <errno.h>
@@ -102,6 +103,7 @@ static void release(struct node *node)
 		node_segment_unmap(node->segment);
 	if (node->segment_fd >= 0)
 		close(node->segment_fd);
+	node_voucher_drop(node);
 	free(node);
 }
 
@@ -118,6 +120,7 @@ static int prepare(struct node *node, struct transport_config *config)
 		node->incarnation[0] = monotonic_ns();
 	if ((rc = node_segment_make(node)) || (rc = node_copies_open(node)))
 		return rc;
+	node_voucher_make(node);
 	if (config->tuning)
 		node_tuning_apply(node->copies, config->tuning);
 	tuning_check("node", &node->base.limits);
@@ -198,7 +201,8 @@ static void node_threaded(struct transport *transport)
 {
 	struct node *node = node_of(transport);
 
-	robust_hold(&node->robust, &node->segment->alive);
+	if (node->voucher)
+		robust_hold(&node->voucher->robust, &node->voucher->thread);
 }
 
 static void node_forked(struct transport *transport)
@@ -210,6 +214,8 @@ static void node_forked(struct transport *transport)
 	close(node->doorbell);
 	close(node->wait_fd);
 	close(node->segment_fd);
+	if (node->voucher)
+		close(node->voucher_fd);
 	for (uint32_t i = 0; i < node->peer_count; i++) {
 		if (node->peers[i]->pidfd >= 0)
 			close(node->peers[i]->pidfd);

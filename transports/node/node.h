@@ -7,7 +7,7 @@
  * the claim to that pid and the place to meet (node_meet.c); and a doorbell that wakes it when it sleeps (node_name.c).
  *
  * Writers of each part of a segment, R being its owner and S any peer:
- *   R as receiver: alive (with the kernel), attention, head, place, claims (with the helper of a claim);   S: tail (compare-and-swap), slots it has won;
+ *   R as receiver: attention, head, place, claims (with the helper of a claim);   S: tail (compare-and-swap), slots it has won;
  *   R as sender:   intent, slabs, which S only reads.
  * Everything else of the transport is private memory of R, used by the owner of the engine only.  What lies in a segment
  * may have been written by a misbehaving peer: it is copied before it is checked, and never used as an address or
@@ -27,7 +27,7 @@
 #include "transports/transport.h"
 
 /* Of struct node_segment, of what is written into it, and of control messages; to be raised with every change. */
-#define NODE_LAYOUT_VERSION 6
+#define NODE_LAYOUT_VERSION 7
 
 #define NODE_SLOTS     1024 /* a power of two */
 #define NODE_SLABS     64
@@ -63,7 +63,6 @@ struct node_segment {
 	uint64_t magic, incarnation[2];
 	uint32_t nid, pid;
 
-	_Atomic uint32_t alive; /* the NIC thread's id until it ends (base/robust.h), or 0: it would not tell */
 	_Alignas(CACHE_LINE) _Atomic uint64_t attention; /* epoch, and enum node_attention in the low bits */
 	_Alignas(CACHE_LINE) _Atomic uint64_t head;      /* everything before it has been consumed */
 	_Atomic uint64_t quota;                          /* lines that one sender may have unconsumed */
@@ -73,6 +72,13 @@ struct node_segment {
 	struct node_claim claims[NODE_CLAIMS];
 	struct node_slot slots[NODE_SLOTS];
 	_Alignas(4096) uint8_t slabs[NODE_SLABS][NODE_SLAB_SIZE];
+};
+
+/* In a memory file of its own, which peers can only read (node_voucher.c). */
+struct node_voucher {
+	_Atomic uint32_t thread;   /* the NIC thread's id until it ends (base/robust.h), or 0: it would not tell */
+	_Atomic uint32_t renewals; /* of the segment */
+	struct robust robust;      /* of that thread: the owner's and the kernel's */
 };
 
 enum node_attention {
@@ -117,14 +123,15 @@ struct node_peer {
 	bool failed;        /* its segment is corrupt or closed: lost when what it had sent is consumed */
 	bool draining;      /* `last_tail` is set */
 	bool unreported;    /* the engine does not know its greeting yet */
-	uint32_t alive;     /* what segment->alive held when its process was known to be the one we met; 0: nothing */
 	uint32_t index;     /* its transport_address: here, with what every record of its asks for */
 
 	uint32_t nid, pid;
 	pid_t os_pid; /* 0: not visible here (another pid namespace) */
 	int pidfd;    /* negative: none */
 	uint64_t incarnation[2];
-	uint64_t nonce;           /* where its incarnation lies in its own memory */
+	uint64_t nonce;                     /* where its incarnation lies in its own memory */
+	const struct node_voucher *voucher; /* while its segment is mapped; NULL: it has sent none */
+	uint64_t sign;            /* node_sign() when its process was known to be the one we met; 0: nothing */
 	uint64_t last_tail;       /* of our queue, after it had failed: nothing that it sent is behind that */
 	int doorbell;             /* wake-ups are written to it; -1: by control message */
 	uint64_t connect_sent_at; /* monotonic_ns(), and how often in the low bits */
@@ -210,7 +217,8 @@ struct node {
 	struct {
 		uint64_t malformed, skipped, refused_uid, wakes, slab_bodies, chunks_helped, renewals;
 	} counters;
-	struct robust robust; /* of the NIC thread: segment->alive */
+	struct node_voucher *voucher; /* NULL: the system refuses what it takes */
+	int voucher_fd;
 };
 
 static inline struct node *node_of(struct transport *transport)

@@ -33,12 +33,10 @@
  * execve().  So a process_vm_readv() also fetches the peer's incarnation, from where that peer said it is: both
  * parts come from one address space, and since neither an id nor an image comes back, the last read vouches for those
  * before.  (Measured: 85 to 170 ns, as much as asking a pidfd, which does not see execve().)  Once a peer was known so, a
- * word in its segment vouches for it, which the kernel changes before it lets go of that memory (base/robust.h): while
- * it is what it was before that proof, it is the same process and image, and a load of it after a read says as much as the
- * incarnation.  It belongs to the peer's NIC thread: where there is none, or it has ended, the incarnation is asked for.
- * A peer that renews its segment, and so lets go of what it had exposed, sets the word to 0 first.  The word is in memory that
- * other peers may write to, or the kernel may fail to: so before a write the incarnation is read all the same; what is left is the
- * moment between the two.  (What is read while the word still vouched, and found so only after its process has ended, is refused.)
+ * word that only it and the kernel can write to vouches for it (node_voucher.c): while that is what it was before the proof, it is
+ * the same process and image, and a load of it after a read, or before a write, says as much as the incarnation.  It belongs to the
+ * peer's NIC thread: where there is none, or it has ended, or the system has no such words, the incarnation is asked for.
+ * (What is read while the word still vouched, and found so only after its process has ended, is refused.)
  *
  * WAITING.  A reader that has taken everything polls on, and may sleep when the engine is tired of that: a helper that is
  * done finds it asleep and wakes it (tell_reader()).  So a helper that is stopped for minutes costs nothing.
@@ -88,11 +86,11 @@ static void read_failed(struct node *node, struct node_read *read, int rc)
 		node_refuse_cross_memory(node, read->peer, -rc);
 }
 
-/* What was read as well as the chunk says whose memory it is; if nothing was, the word in the peer's segment does. */
+/* What was read as well as the chunk says whose memory it is; if nothing was, the peer's voucher does. */
 struct origin {
 	uint64_t nonce[2];
 	size_t length; /* of it, 0 or all */
-	uint32_t alive;
+	uint64_t sign;
 };
 
 static struct origin ask_for_origin(const struct node_peer *peer)
@@ -102,7 +100,7 @@ static struct origin ask_for_origin(const struct node_peer *peer)
 	if (node_vouched(peer))
 		return origin;
 	origin.length = sizeof(origin.nonce);
-	origin.alive = node_alive(peer);
+	origin.sign = node_sign(peer);
 	return origin;
 }
 
@@ -110,10 +108,10 @@ static struct origin ask_for_origin(const struct node_peer *peer)
 static int check_origin(struct node_peer *peer, const struct origin *origin, size_t got)
 {
 	if (origin->length == 0)
-		return node_vouched(peer) ? 0 : node_identify(peer);
+		return node_ascertain(peer);
 	if (got < origin->length || memcmp(origin->nonce, peer->incarnation, origin->length) != 0)
 		return -ECONNRESET;
-	peer->alive = origin->alive;
+	peer->sign = origin->sign;
 	return 0;
 }
 

@@ -39,7 +39,8 @@ static void orphan(struct node *node, struct node_read *read)
 
 	*ghost = *read->peer;
 	ghost->segment = NULL;
-	ghost->alive = 0;
+	ghost->voucher = NULL;
+	ghost->sign = 0;
 	ghost->pidfd = fcntl(ghost->pidfd, F_DUPFD_CLOEXEC, 0); /* if none is free: has_ended() */
 	read->peer = ghost;
 	read->orphan = true;

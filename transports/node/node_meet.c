@@ -17,7 +17,7 @@
  *
  * The segment and the number go together, so that B knows what A's intent word says as soon as B can read it; and to
  * repeat the number that the receiver gave is to say that one has mapped its segment.  With the segment goes the
- * doorbell, by which its owner is woken; one can do without it.
+ * doorbell, by which its owner is woken, and the page by which it vouches for itself; one can do without both.
  *
  * A CONNECT asks for an answer in any case.  An INTRODUCTION is answered only if it brought its receiver a step further
  * and its sender is not open yet: there are two steps per incarnation, so no two processes can answer each other for
@@ -61,10 +61,11 @@
  * messages are the memory of what is still to be done.
  *
  * WHEN DESCRIPTORS RUN OUT (RLIMIT_NOFILE).  A peer takes two for as long as it is known, its pidfd and its doorbell;
- * the segment's is closed when that is mapped.  A control message whose segment finds none free has no effect but to be
- * answered, and is repeated like any that was lost; if it stays so, contact fails after PTL_CONNECT_TIMEOUT, and why
- * has been reported once.  If only the doorbell finds none, the peer is woken by control message; if the pidfd finds
- * none, its death is found through its name: slower, and that is all.
+ * the segment's and the voucher's are closed when these are mapped.  A control message whose segment finds none free has no
+ * effect but to be answered, and is repeated like any that was lost; if it stays so, contact fails after PTL_CONNECT_TIMEOUT,
+ * and why has been reported once.  If only the doorbell finds none, the peer is woken by control message; if the voucher
+ * finds none, the peer is identified each time; if the pidfd finds none, its death is found through its name: slower, and
+ * that is all.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -84,6 +85,7 @@
 #include "transports/node/node_process.h"
 #include "transports/node/node_queue.h"
 #include "transports/node/node_segment.h"
+#include "transports/node/node_voucher.h"
 
 #define MAGIC           0x506f3374u
 #define CONTROL_VERSION NODE_LAYOUT_VERSION /* whose segment we could not use is FOREIGN at its first control message */
@@ -132,8 +134,8 @@ static const struct control_protocol protocol = {.magic = MAGIC,
 						 .prefix = offsetof(struct introduction, nonce),
 						 .length = sizeof(struct introduction)};
 
-/* The descriptors that go with it, both or neither; -1: none, or none free here. */
-enum passed { SEGMENT, DOORBELL, PASSED };
+/* The descriptors that go with it, none, or all but a voucher that its sender does not have; -1: none, or none free here. */
+enum passed { SEGMENT, DOORBELL, VOUCHER, PASSED };
 
 struct control {
 	struct introduction text;
@@ -168,15 +170,17 @@ static bool let_go(struct node *node, struct node_peer *peer)
 
 /* --- sending --- */
 
-/* 0, -EAGAIN or any other error.  With our segment and our doorbell if `with_fds`. */
+/* 0, -EAGAIN or any other error.  With our segment, our doorbell and our voucher if `with_fds`. */
 static int send_control(const struct node *node, const struct introduction *text, uint32_t nid, uint32_t pid,
 			bool with_fds)
 {
-	const int passed[PASSED] = {[SEGMENT] = node->segment_fd, [DOORBELL] = node->doorbell};
+	const int passed[PASSED] = {
+		[SEGMENT] = node->segment_fd, [DOORBELL] = node->doorbell, [VOUCHER] = node->voucher_fd};
 	const struct control_name name = node_name(nid, pid);
 
 	FAULT_POINT("control-before");
-	return control_send(node->socket, &name, text, sizeof(*text), with_fds ? passed : NULL, PASSED);
+	return control_send(node->socket, &name, text, sizeof(*text), with_fds ? passed : NULL,
+			    node->voucher ? PASSED : VOUCHER);
 }
 
 static struct introduction introduction_of(const struct node *node, enum kind kind)
@@ -363,6 +367,8 @@ static bool map_peer(struct node *node, struct node_peer *peer, const struct int
 	peer->segment = segment;
 	peer->doorbell = passed[DOORBELL];
 	passed[DOORBELL] = -1;
+	if (passed[VOUCHER] >= 0)
+		node->counters.malformed += node_voucher_map(passed[VOUCHER], &peer->voucher) == -EPROTO;
 	peer->sender = text->number;
 	peer->meeting = NODE_MET;
 	node_peer_met(node, peer);

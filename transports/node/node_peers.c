@@ -24,6 +24,7 @@
 #include "transports/node/node_peers.h"
 #include "transports/node/node_queue.h"
 #include "transports/node/node_segment.h"
+#include "transports/node/node_voucher.h"
 
 #define FIRST_PEERS 16
 #define LOOKED_AT   2 /* more than one, so that there are never many gone among those that are kept */
@@ -253,6 +254,7 @@ void node_peer_lost(struct node *node, struct node_peer *peer, bool tell)
 	undefer(node, peer);
 	if (peer->segment)
 		node_segment_unmap(peer->segment);
+	node_voucher_unmap(peer->voucher);
 	if (node->renewing || node_peer_dead(node, peer)) {
 		return_numbers(node, peer);
 		node_unwatch(node, peer);
@@ -274,6 +276,7 @@ void node_peers_free(struct node *node)
 
 		if (peer->segment)
 			node_segment_unmap(peer->segment);
+		node_voucher_unmap(peer->voucher);
 		node_unwatch(node, peer);
 		free(peer);
 	}

@@ -8,13 +8,6 @@
 #include "transports/node/node_name.h"
 #include "transports/node/node_process.h"
 
-uint32_t node_alive(const struct node_peer *peer)
-{
-	const uint32_t word = atomic_load_explicit(&peer->segment->alive, memory_order_acquire);
-
-	return word & ROBUST_DIED ? 0 : word;
-}
-
 int node_identify(const struct node_peer *peer)
 {
 	uint64_t nonce[2];
@@ -24,6 +17,17 @@ int node_identify(const struct node_peer *peer)
 	if (got < 0 && errno != EFAULT)
 		return -errno;
 	return got == sizeof(nonce) && memcmp(nonce, peer->incarnation, sizeof(nonce)) == 0 ? 0 : -ECONNRESET;
+}
+
+int node_ascertain(struct node_peer *peer)
+{
+	if (node_vouched(peer))
+		return 0;
+	const uint64_t sign = node_sign(peer);
+	int rc = node_identify(peer);
+
+	peer->sign = rc == 0 ? sign : 0;
+	return rc;
 }
 
 void node_refuse_cross_memory(struct node *node, struct node_peer *peer, int error)
@@ -48,13 +52,11 @@ void node_refuse_cross_memory(struct node *node, struct node_peer *peer, int err
 
 void node_copy_probe(struct node *node, struct node_peer *peer, uint64_t nonce)
 {
-	const uint32_t alive = node_alive(peer);
-
 	peer->nonce = nonce;
-	int rc = peer->os_pid > 0 ? node_identify(peer) : -ECONNRESET;
+	peer->sign = 0;
+	int rc = peer->os_pid > 0 ? node_ascertain(peer) : -ECONNRESET;
 
 	peer->cross_memory = rc == 0;
-	peer->alive = rc == 0 ? alive : 0;
 	if (rc)
 		node_refuse_cross_memory(node, peer, -rc);
 }

@@ -111,7 +111,6 @@ static void change_segment(struct node *node)
 	int fd = node->segment_fd;
 
 	node_disconnect(node);
-	robust_release(&node->robust, &segment->alive); /* it may be unmapped before the NIC thread ends */
 	draw_incarnation(node);
 	if (node_segment_make(node)) { /* reported; later, perhaps */
 		node->incarnation[0] = former[0];
@@ -119,6 +118,9 @@ static void change_segment(struct node *node)
 		node->segment = segment;
 		return;
 	}
+	/* Before anything is let go of: node_voucher.c. */
+	if (node->voucher)
+		atomic_fetch_add(&node->voucher->renewals, 1);
 	atomic_store_explicit(&segment->attention, NODE_CLOSED, memory_order_release);
 	close(fd);
 	node->retired = segment;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory that peers map: a memfd, which has no name that could stay behind and vanishes with its last user.
+ * The memory that peers map.
  *
  * A peer's segment is read for as long as it is mapped, so it must be unable to shrink under us: access beyond the end
  * of a file is a SIGBUS.  The seals say so for ever (F_SEAL_SHRINK, made permanent by F_SEAL_SEAL), and only memory files
@@ -17,43 +17,20 @@
 
 #include "base/report.h"
 #include "transports/node/node.h"
+#include "transports/node/node_memory.h"
 #include "transports/node/node_segment.h"
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008u
-#endif
 
 #define MAGIC (UINT64_C(0x50334e4f44450000) | NODE_LAYOUT_VERSION)
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* NULL: see errno. */
 static struct node_segment *map(int fd)
 {
-	void *start = mmap(NULL, sizeof(struct node_segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (start == MAP_FAILED)
-		return NULL;
-	/* A child would go on writing into queues that are its parent's. */
-	if (madvise(start, sizeof(struct node_segment), MADV_DONTFORK) == 0)
-		return start;
-	int error = errno;
-
-	munmap(start, sizeof(struct node_segment));
-	errno = error;
-	return NULL;
+	return node_memory_map(fd, sizeof(struct node_segment), PROT_READ | PROT_WRITE);
 }
 
 void node_segment_unmap(struct node_segment *segment)
 {
 	munmap(segment, sizeof(*segment));
-}
-
-/* Kernels before 6.3 do not know MFD_NOEXEC_SEAL; later ones may insist on it (vm.memfd_noexec). */
-static int create(void)
-{
-	int fd = memfd_create("portals3-node", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-
-	return fd >= 0 || errno != EINVAL ? fd : memfd_create("portals3-node", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
 /*
@@ -70,7 +47,7 @@ static void place(struct node_segment *segment, unsigned home)
 
 int node_segment_make(struct node *node)
 {
-	int fd = create();
+	int fd = node_memory_file("portals3-node");
 
 	if (fd < 0)
 		return report_error(-errno, "cannot make shared memory: %s%s", strerror(errno),

@@ -181,13 +181,13 @@ static bool take_from_back(const struct node_help *help, uint32_t *chunk)
 	return true;
 }
 
-static int write_chunk(const struct node_help *help, const uint8_t *source, uint32_t chunk)
+static int write_chunk(struct node_help *help, const uint8_t *source, uint32_t chunk)
 {
 	uint64_t offset = (uint64_t)chunk * help->chunk, left = help->length - offset;
 	struct iovec local = {(void *)(uintptr_t)(source + offset), left < help->chunk ? left : help->chunk};
 	struct iovec remote = {(void *)(uintptr_t)(help->destination + offset), local.iov_len};
-	/* Which process is behind os_pid?  A write could hit another one otherwise: see WHOSE MEMORY IS IT? in node_copy.c. */
-	int rc = node_identify(help->peer);
+	/* Which process is behind os_pid?  A write could hit another one otherwise: see node_voucher.c. */
+	int rc = node_ascertain(help->peer);
 
 	if (rc)
 		return rc;
