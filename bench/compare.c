@@ -205,8 +205,9 @@ static void facts(const struct peers *place, uint32_t repeat, double turn_ns)
 		    turn_ns / 1e6);
 	output_fact("figures",
 		    "medians over batches of %d iterations, of one where they are long; bandwidth and rate of "
-		    "windows",
+		    "windows; p99, p99.9 and CPU time of both sides a message, in text of ours only",
 		    BATCH);
+	output_fact("-", "does not take part in the row, or is missing; p99 of at least 100 batches, p99.9 of 1000");
 	output_fact("unexpected", "a receiver with so many messages that were not asked for; above Portals they are "
 				  "the caller's, behind its list");
 	output_fact("rewritten", "put latency with a new payload each time, which both sides write before they send");

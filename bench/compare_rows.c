@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bare.h"
+#include "compare_tests.h"
 
 /* clang-format off */
 const struct candidate_kind_of candidate_kinds[CANDIDATES] = {
@@ -190,10 +191,7 @@ const char *compare_refuses(const char *names)
 	for (;; names++) {
 		size_t length = strcspn(names, ",");
 		if (!is_test(names, length))
-			return "some of put-latency, get-latency, rewritten, rate, put-bandwidth, get-bandwidth, "
-			       "match-depth, "
-			       "unexpected, overlap, loaded, dedicated, self, tcp-latency, tcp-bandwidth, net-latency, "
-			       "net-bandwidth, with commas between";
+			return "some of " COMPARE_TESTS ", with commas between";
 		names += length;
 		if (!*names)
 			return NULL;

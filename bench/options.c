@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/nearest.h"
+#include "compare_tests.h"
 
 bool parse_size(const char *text, uint64_t *bytes)
 {
@@ -301,8 +302,9 @@ static const struct option_row {
 		 "bytes, K M G allowed; powers of two between, of four with --quick (0:4M; bypass: 8, 64K and 1M)"},
 	[OPTION_ITERATIONS] = {"--iterations", "N", VALUE(set_iterations),
 			       "iterations per row; default: what fits the time (nic-timing: 8 N more in batches)"},
-	[OPTION_ROW_TIME] = {"--row-time", "MS", VALUE(set_row_time),
-			     "milliseconds for each row (1100; 300 with --quick)"},
+	[OPTION_ROW_TIME] =
+		{"--row-time", "MS", VALUE(set_row_time),
+		 "milliseconds for each row (1100; 300 with --quick; of compare for each candidate: 225; 24)"},
 	[OPTION_WARMUP] = {"--warmup", "N", VALUE(set_warmup),
 			   "iterations before measuring (100, fewer if they are long)"},
 	[OPTION_WINDOW] = {"--window", "N", VALUE(set_window), "operations in flight (64; 16 from 64K)"},
@@ -310,7 +312,7 @@ static const struct option_row {
 	[OPTION_DEPTHS] = {"--depths", "N,N,...", VALUE(set_depths),
 			   "so many entries in front, or unexpected messages (0,10,100,1000,10000)"},
 	[OPTION_REPEAT] = {"--repeat", "N", VALUE(set_repeat),
-			   "how often the series of a row take turns (10; 5 with --quick)"},
+			   "how often the series of a row take turns (10; 5 with --quick; of compare 9; 3)"},
 	[OPTION_RAW] = {"--raw", "KIND", VALUE(set_raw),
 			"also do it directly on libfabric, same provider (for node: shm): msg, tagged, rma; or in "
 			"shared memory "
@@ -328,7 +330,7 @@ static const struct option_row {
 			  "include it)"},
 	[OPTION_NIC_TIMING] = {"--nic-timing", NULL, FLAG(load.nic_timing), "where the NIC's time went, at each size"},
 	[OPTION_UNPINNED] = {"--unpinned", NULL, FLAG(unpinned), "let the system choose the CPUs of both processes"},
-	[OPTION_ROWS] = {"--rows", "TEST,...", VALUE(set_rows), "compare: these of its tests only"},
+	[OPTION_ROWS] = {"--rows", "TEST,...", VALUE(set_rows), "these tests of compare only: " COMPARE_TESTS},
 	[OPTION_AGAINST] = {"--against", "FILE", VALUE(set_against),
 			    "the ptlbench of another build, to take turns with this one"},
 	[OPTION_STRICT] = {"--strict", NULL, FLAG(strict), "goals: status 1 if one is missed"},
