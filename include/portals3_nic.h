@@ -107,7 +107,7 @@ typedef struct {
 	uint64_t allocations;                /* times a pool had to grow */
 	/* Of bytes_sent, by how they got to the NIC: in lines of its queue, or what a provider injects; */
 	uint64_t bytes_in_lines;
-	uint64_t bytes_copied;  /* by a copy in a buffer of the transport */
+	uint64_t bytes_copied;  /* by a copy in a buffer of the transport, or from their place (ofi:net) */
 	uint64_t bytes_exposed; /* announced, and fetched by the target, or with its help */
 } ptl_nic_counters_t;
 

@@ -236,8 +236,14 @@ static void connected(void *owner, transport_address from, const struct transpor
 	contact_connected(owner, from, connection);
 }
 
+static void sent(void *owner, void *context)
+{
+	operation_advance(owner, context, OP_SENT, NULL);
+}
+
 const struct transport_sink dispatch_sink = {.arrived = arrived,
 					     .rdma_done = transfer_done,
+					     .sent = sent,
 					     .peer_gone = peer_gone,
 					     .host_waits = host_waits,
 					     .partner_seen = partner_seen,

@@ -4,7 +4,7 @@
 #include "offload/peer/contact.h"
 #include "offload/peer/peer.h"
 
-enum { ANSWER_QUEUED = STATE_QUEUED, ANSWER_EXPOSED };
+enum { ANSWER_QUEUED = STATE_QUEUED, ANSWER_EXPOSED, ANSWER_PLACED, ANSWER_GIVEN_UP }; /* PLACED: see put.c */
 
 static void answer_ended(struct nic *nic, struct operation *op, ptl_ni_fail_t failure)
 {
@@ -32,10 +32,25 @@ static void answer_failed(struct nic *nic, struct operation *op, const struct wi
 		peer_answer(nic, op->peer, WIRE_REPLY, op->message.token, WIRE_FAILED, 0);
 }
 
+/* The conversation that knew the initiator's token is over. */
+static void answer_given_up(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	(void)message;
+	answer_ended(nic, op, op->failure);
+}
+
 static const struct protocol answer_short = {
 	.name = "short reply",
-	.on = {[ANSWER_QUEUED] =
-		       {[OP_SENT] = ON(answer_sent, STATE_DONE), [OP_FAILED] = ON(answer_failed, STATE_DONE)}},
+	.on =
+		{
+			[ANSWER_QUEUED] = {[OP_SENT] = ON(answer_sent, STATE_DONE),
+					   [OP_PLACED] = IGNORED(ANSWER_PLACED),
+					   [OP_FAILED] = ON(answer_failed, STATE_DONE)},
+			[ANSWER_PLACED] =
+				{[OP_SENT] = ON(answer_sent, STATE_DONE), [OP_FAILED] = IGNORED(ANSWER_GIVEN_UP)},
+			[ANSWER_GIVEN_UP] =
+				{[OP_SENT] = ON(answer_given_up, STATE_DONE), [OP_FAILED] = IGNORED(ANSWER_GIVEN_UP)},
+		},
 };
 
 static const struct protocol answer_long = {
@@ -89,7 +104,7 @@ static void answer_later(struct nic *nic, struct peer *peer, uint32_t token, str
 void get_answer(struct nic *nic, struct peer *peer, uint32_t token, struct descriptor *md,
 		const struct event_info *info)
 {
-	if (answer_at_once(nic, peer, token, md, info) != 0)
+	if (peer_places(peer, info->mlength) || answer_at_once(nic, peer, token, md, info) != 0)
 		answer_later(nic, peer, token, md, info, &answer_short);
 }
 

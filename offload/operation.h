@@ -14,7 +14,8 @@
 
 /* What can happen to an operation. */
 enum operation_event {
-	OP_SENT,        /* its message has been accepted by the transport */
+	OP_SENT,        /* its message has been accepted by the transport, and its payload is free */
+	OP_PLACED,      /* likewise, but its payload is the transport's until OP_SENT */
 	OP_ACK,         /* ACK arrived */
 	OP_SOURCE_FREE, /* SOURCE_FREE arrived: the exposed memory is not read any more */
 	OP_REPLY,       /* REPLY arrived, with the data */

@@ -7,6 +7,10 @@
  *           <-  SOURCE_FREE (and ACK in one), or DISCARDED
  *
  * SEND_END of a short put is posted when the transport has copied it, of a long one when the target has read it.
+ *
+ * PLACED.  A short put that is not very short may be sent from where it is; then SEND_END waits until it has left this
+ * process, as a rule before the call returns.  If the conversation ends before, the transport may still read the memory,
+ * so SEND_END, failed by then, waits for it to let go, which it does when the connection breaks.  An answer proves that all has left.
  */
 #include <errno.h>
 
@@ -19,7 +23,15 @@
 #include "offload/receive.h"
 #include "offload/transfer.h"
 
-enum { PUT_QUEUED = STATE_QUEUED, PUT_EXPOSED, PUT_ACK_DUE, PUT_PULLING = STATE_QUEUED };
+enum {
+	PUT_QUEUED = STATE_QUEUED,
+	PUT_EXPOSED,
+	PUT_ACK_DUE,
+	PUT_PLACED,   /* the transport has its payload */
+	PUT_GIVEN_UP, /* so it has, but the conversation is over */
+	PUT_LEFT,     /* it needs it no longer, and will say so */
+	PUT_PULLING = STATE_QUEUED
+};
 
 static void send_ended(struct nic *nic, struct operation *op, ptl_ni_fail_t failure)
 {
@@ -67,6 +79,12 @@ static void put_acknowledged(struct nic *nic, struct operation *op, const struct
 	log_ack(nic, op, message->mlength, PTL_NI_OK);
 }
 
+static void put_left_acknowledged(struct nic *nic, struct operation *op, const struct wire_message *message)
+{
+	put_sent(nic, op, message);
+	put_acknowledged(nic, op, message);
+}
+
 static void put_ack_failed(struct nic *nic, struct operation *op, const struct wire_message *message)
 {
 	(void)message;
@@ -84,9 +102,15 @@ static operation_action put_lengthen;
 
 static const struct protocol put_short = {
 	.name = "short put",
-	.on = {[PUT_QUEUED] = {[OP_SENT] = ON(put_sent, STATE_DONE),
-			       [OP_TOO_LONG] = ON(put_lengthen, PUT_QUEUED),
-			       [OP_FAILED] = ON(put_failed, STATE_DONE)}},
+	.on =
+		{
+			[PUT_QUEUED] = {[OP_SENT] = ON(put_sent, STATE_DONE),
+					[OP_PLACED] = IGNORED(PUT_PLACED),
+					[OP_TOO_LONG] = ON(put_lengthen, PUT_QUEUED),
+					[OP_FAILED] = ON(put_failed, STATE_DONE)},
+			[PUT_PLACED] = {[OP_SENT] = ON(put_sent, STATE_DONE), [OP_FAILED] = IGNORED(PUT_GIVEN_UP)},
+			[PUT_GIVEN_UP] = {[OP_SENT] = ON(put_failed, STATE_DONE), [OP_FAILED] = IGNORED(PUT_GIVEN_UP)},
+		},
 };
 
 static const struct protocol put_short_acked = {
@@ -94,8 +118,15 @@ static const struct protocol put_short_acked = {
 	.on =
 		{
 			[PUT_QUEUED] = {[OP_SENT] = ON(put_sent, PUT_ACK_DUE),
+					[OP_PLACED] = IGNORED(PUT_PLACED),
 					[OP_TOO_LONG] = ON(put_lengthen, PUT_QUEUED),
 					[OP_FAILED] = ON(put_failed, STATE_DONE)},
+			[PUT_PLACED] = {[OP_SENT] = ON(put_sent, PUT_ACK_DUE),
+					[OP_ACK] = ON(put_left_acknowledged, PUT_LEFT),
+					[OP_DISCARDED] = ON(put_sent, PUT_LEFT),
+					[OP_FAILED] = IGNORED(PUT_GIVEN_UP)},
+			[PUT_GIVEN_UP] = {[OP_SENT] = ON(put_failed, STATE_DONE), [OP_FAILED] = IGNORED(PUT_GIVEN_UP)},
+			[PUT_LEFT] = {[OP_SENT] = IGNORED(STATE_DONE), [OP_FAILED] = IGNORED(PUT_LEFT)},
 			[PUT_ACK_DUE] = {[OP_ACK] = ON(put_acknowledged, STATE_DONE),
 					 [OP_DISCARDED] = IGNORED(STATE_DONE),
 					 [OP_FAILED] = ON(put_ack_failed, STATE_DONE)},
@@ -181,7 +212,7 @@ int put_issue(struct nic *nic, const struct put_arguments *put)
 	struct wire_message message = operation_request(put, far ? WIRE_PUT_LONG : WIRE_PUT);
 
 	message.flags = ack ? WIRE_WANTS_ACK : 0;
-	if (!far && !ack && put_at_once(nic, peer, put, &message, &info) == 0)
+	if (!far && !ack && !peer_places(peer, put->length) && put_at_once(nic, peer, put, &message, &info) == 0)
 		return 0;
 	return put_later(nic, peer, put, &message, &info, far ? &put_long : ack ? &put_short_acked : &put_short);
 }

@@ -48,6 +48,7 @@ struct transport_limits {
 	uint64_t payload_max; /* greatest payload to be sent with its header; SETTING_AUTO: what fits (tuning.h) */
 	size_t inline_max;    /* greatest message, as a rule, that a send() copies into no buffer of its own, bytes */
 	size_t behind_max;    /* greatest payload worth a send() to a peer that is behind(); 0: as all others */
+	size_t placed_min;    /* least payload worth a send_placed(), bytes; 0: there is none */
 	size_t rma_chunk;     /* preferred size of one read, bytes */
 	size_t rma_depth;     /* reads worth having in flight for one message */
 	size_t stream_window; /* read.window is heeded up to here, bytes; 0: not at all */
@@ -96,6 +97,11 @@ struct transport_sink {
 			size_t body_length);
 	/* The read started with `context` has ended: 0, or a negative errno value. */
 	void (*rdma_done)(void *owner, void *context, int status);
+	/*
+	 * The payload given to send_placed() with `context` is the transport's no longer: it has been sent, or its connection
+	 * is broken.
+	 */
+	void (*sent)(void *owner, void *context);
 	/* The transport has proof that the peer behind the address is gone. */
 	void (*peer_gone)(void *owner, transport_address peer);
 	/* Does a thread of the application do nothing but wait for events, so that its core is ours to spend on a peer's transfer? */
@@ -244,7 +250,15 @@ struct transport_ops {
 		    const struct iovec *payload, int count);
 
 	/*
-	 * The same for a message of `length` bytes, 1 to limits.line_max, that begins in registers.  The words' little-endian bytes
+	 * The same for a payload that may stay where it is until it has left, which a peer that does not read puts off.
+	 * 0 and errors: as send(), nothing of it is needed any more; -EINPROGRESS: taken, and the payload, though not the
+	 * list of its pieces, is the transport's until sent(context).  Needed if limits.placed_min is set.
+	 */
+	int (*send_placed)(struct transport *, transport_address, const void *header, size_t header_length,
+			   const struct iovec *payload, int count, void *context);
+
+	/*
+	 * The same as send() for a message of `length` bytes, 1 to limits.line_max, that begins in registers.  The words' little-endian bytes
 	 * are four zeros, for the transport to fill, the first bytes of the message, as many as there is room for, and zeros.  The others
 	 * are at `rest`, and copied before the call returns.  0, or as send(), and nothing has happened.  Optional: without it
 	 * only send() is used; so it is where sending to ourselves is possible, of which arm() has to hear.

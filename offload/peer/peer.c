@@ -175,8 +175,19 @@ static bool in_compact_form(const struct transport *transport, enum wire_operati
 	return transport->limits.compact && operation < WIRE_COMPACT_COUNT;
 }
 
+/* `placed`: whose payload may stay where it is, or NULL. */
+static int hand_over(const struct peer *peer, const void *header, size_t size, const struct iovec *payload, int count,
+		     struct operation *placed)
+{
+	struct transport *transport = peer->transport;
+
+	return placed ? transport->ops->send_placed(transport, peer->address, header, size, payload, count, placed)
+		      : transport->ops->send(transport, peer->address, header, size, payload, count);
+}
+
+/* 0, or -EINPROGRESS: the transport has taken it. */
 static int transmit(struct nic *nic, struct peer *peer, struct wire_message *message, const struct iovec *payload,
-		    int count)
+		    int count, struct operation *placed)
 {
 	uint8_t header[WIRE_MAX_HEADER];
 
@@ -191,10 +202,10 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 	}
 	size_t size = wire_encode(message, header);
 	uint64_t start = timing_start(&nic->timing);
-	int rc = peer->transport->ops->send(peer->transport, peer->address, header, size, payload, count);
+	int rc = hand_over(peer, header, size, payload, count, placed);
 
 	timing_stop(&nic->timing, PTL_STAGE_SEND, start);
-	if (rc)
+	if (unlikely(rc != 0) && rc != -EINPROGRESS)
 		return rc == -ENOENT && peer_met_us(peer) ? note_gone(nic, peer) : rc;
 	peer_note_sent(peer, message->operation);
 	peer->reached = true;
@@ -203,7 +214,7 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 	count_sent(nic, peer->transport, message, size);
 	if (unlikely(start != 0))
 		flow_sent(nic, peer, message, start);
-	return 0;
+	return rc;
 }
 
 static uint64_t least_of(uint64_t one, uint64_t other)
@@ -275,7 +286,7 @@ int peer_send_now(struct nic *nic, struct peer *peer, struct wire_message *messa
 	if (peer->state != PEER_READY || peer->responses.head || peer->refusals ||
 	    (is_request(message) && peer->requests.head))
 		return -EAGAIN;
-	int rc = transmit(nic, peer, message, payload, count);
+	int rc = transmit(nic, peer, message, payload, count, NULL);
 
 	if (is_refusal(rc))
 		note_refusal(nic, peer, rc);
@@ -284,7 +295,7 @@ int peer_send_now(struct nic *nic, struct peer *peer, struct wire_message *messa
 
 int peer_send_notice(struct nic *nic, struct peer *peer, struct wire_message *message)
 {
-	int rc = transmit(nic, peer, message, NULL, 0);
+	int rc = transmit(nic, peer, message, NULL, 0, NULL);
 
 	peer->refusals += rc != 0;
 	nic->counters.retries += rc != 0;
@@ -312,6 +323,12 @@ static int report_unsendable(const struct operation *op, int rc)
 	return report_error(rc, "message to " ID_TEXT " cannot be sent: error %d", ID_PARTS(op->peer->id), -rc);
 }
 
+/* Its protocol waits until its payload has left, and it is long enough to be left where it is. */
+static bool may_be_placed(const struct operation *op)
+{
+	return op->protocol->on[STATE_QUEUED][OP_PLACED].allowed && peer_places(op->peer, op->payload_length);
+}
+
 /* What cannot be sent is reported, unless it is too long: some can be announced instead (OP_TOO_LONG). */
 static int transmit_operation(struct nic *nic, struct operation *op)
 {
@@ -330,9 +347,9 @@ static int transmit_operation(struct nic *nic, struct operation *op)
 				? region_range(&op->pinned->region, op->payload_offset, op->payload_length, iov)
 				: 0;
 	}
-	int rc = transmit(nic, op->peer, &op->message, iov, count);
+	int rc = transmit(nic, op->peer, &op->message, iov, count, may_be_placed(op) ? op : NULL);
 
-	return rc && rc != -EMSGSIZE && !is_refusal(rc) ? report_unsendable(op, rc) : rc;
+	return rc && rc != -EMSGSIZE && rc != -EINPROGRESS && !is_refusal(rc) ? report_unsendable(op, rc) : rc;
 }
 
 /* Sends the head of a list.  0: sent, failed for good, or made fit to be sent; else the transport refuses it now. */
@@ -351,7 +368,9 @@ static int send_head(struct nic *nic, struct peer *peer, struct operation *op)
 	}
 	operation_unlist(op);
 	operation_append(&peer->active, op);
-	if (rc) {
+	if (rc == -EINPROGRESS) {
+		operation_advance(nic, op, OP_PLACED, NULL);
+	} else if (rc) {
 		op->failure = rc == -EHOSTUNREACH ? PTL_NI_UNREACHABLE : PTL_NI_FAIL;
 		/* For an answer there is no way; what failed for another reason is answered so. */
 		if (rc == -EHOSTUNREACH && !is_request(&op->message))

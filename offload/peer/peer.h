@@ -164,7 +164,17 @@ static inline struct peer *peer_met(const struct nic *nic, transport_address add
 	return peer && peer->path == nic->drive.polling && peer->address == address ? peer : NULL;
 }
 
-/* Failed, but our reads of the peer's memory have yet to end: what comes after them is behind them. */
+/* Is a payload of that length better sent from where it is?  Then an operation has to keep it (OP_PLACED). */
+static inline bool peer_places(const struct peer *peer, uint64_t length)
+{
+	return peer->state == PEER_READY && peer->transport->limits.placed_min > 0 &&
+	       length >= peer->transport->limits.placed_min;
+}
+
+/*
+ * Failed, but our reads of the peer's memory have yet to end, or what is sent from its place to leave: what comes after
+ * them is behind them.
+ */
 static inline bool peer_reads_hang(const struct peer *peer)
 {
 	return peer->active.head && peer->active.head->failure;

@@ -58,6 +58,60 @@ static void a_peer_stopped_for_30_seconds_is_not_dead(void)
 	a_stopped_peer_is_not_dead(30000);
 }
 
+/*
+ * As much as finds room leaves at once, whatever becomes of it; the memory of the rest stays in use, however it is to be sent, until the
+ * target goes on or is dead.
+ */
+static void puts_to_a_stopped_peer_keep_their_memory(bool goes_on)
+{
+	enum { LENGTH = 32 << 10, PUTS = 1024, STUCK = 256 }; /* more than sockets and queues have room for */
+	ptl_handle_eq_t eq = new_eq(PUTS);
+	char *bytes = memory(LENGTH);
+	if (am_target())
+		open_window(BITS, md_over(bytes, LENGTH, PTL_MD_OP_PUT | PTL_MD_MANAGE_REMOTE, PTL_EQ_NONE));
+	open_door();
+	barrier();
+	if (!goes_on)
+		expect_death(1);
+	if (am_target() && !goes_on) {
+		for (;;)
+			lend_time();
+	}
+	if (am_initiator()) {
+		ptl_handle_md_t md = bind_md(md_over(bytes, LENGTH, PTL_MD_EVENT_START_DISABLE, eq));
+		int puts = 0, ended = 0;
+		ptl_event_t event;
+		ping(target_id());
+		stop_process(1);
+		for (; puts < PUTS && puts - ended < STUCK; puts++) {
+			CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
+			ended += PtlEQGet(eq, &event) == PTL_OK;
+		}
+		CHECK_RC(PtlMDUnlink(md), PTL_MD_IN_USE);
+		if (goes_on)
+			continue_process(1);
+		else
+			CHECK(kill(pid_of(1), SIGKILL) == 0);
+		for (; ended < puts; ended++) {
+			event = take_any(eq);
+			CHECK_EQUAL(event.type, PTL_EVENT_SEND_END);
+			CHECK(event.ni_fail_type == PTL_NI_OK || !goes_on);
+		}
+		CHECK_OK(PtlMDUnlink(md));
+	}
+	barrier();
+}
+
+static void puts_to_a_stopped_peer_keep_their_memory_until_it_goes_on(void)
+{
+	puts_to_a_stopped_peer_keep_their_memory(true);
+}
+
+static void puts_to_a_stopped_peer_keep_their_memory_until_it_is_dead(void)
+{
+	puts_to_a_stopped_peer_keep_their_memory(false);
+}
+
 /* A program that the target executes inherits the provider's sockets: only the target's port tells that it is dead. */
 static pid_t spawn_sleeper(void)
 {
@@ -332,6 +386,8 @@ const struct test failure_tests[] = {
 	 .traits = TRAIT_SEVERAL | TRAIT_NIC_THREAD,
 	 .environment = "PTL_PEER_TIMEOUT=2s"},
 	TWO(reads_end_though_a_program_keeps_the_dead_ones_connections),
+	TWO(puts_to_a_stopped_peer_keep_their_memory_until_it_goes_on),
+	TWO(puts_to_a_stopped_peer_keep_their_memory_until_it_is_dead),
 	TWO(a_peer_stopped_for_5_seconds_is_not_dead),
 	{.name = "a_peer_stopped_for_30_seconds_is_not_dead",
 	 .run = a_peer_stopped_for_30_seconds_is_not_dead,

@@ -11,11 +11,27 @@
 #define KEY_ADDRESS UINT64_C(0x100000000) /* remote addresses are this times the key, plus the offset: no pointers */
 #define START_TIME  UINT64_C(1000000000)
 
-enum choice { NOTHING, MESSAGE, COMPLETION, DEATH };
+#define PLACED_PIECES 4
+#define HEADER_ROOM   64
+
+enum choice { NOTHING, MESSAGE, COMPLETION, DEATH, LETTING_GO };
+
+/* A message whose payload is where its sender has it. */
+struct placed {
+	void *context; /* NULL: there is none */
+	unsigned to;
+	bool passed;
+	uint8_t header[HEADER_ROOM];
+	size_t header_length;
+	struct iovec payload[PLACED_PIECES];
+	int count;
+};
 
 struct endpoint {
 	struct scripted_message *in[SCRIPTED_ENDPOINTS], **in_end[SCRIPTED_ENDPOINTS];
 	struct scripted_read *reads;
+	struct placed placed;
+	bool keeps_placed;
 	unsigned refuse_sends, refuse_reads, starved_resolves;
 	int refusal; /* of sends */
 	size_t expose_most;
@@ -127,6 +143,23 @@ static int scripted_send(struct transport *transport, transport_address to, cons
 	else
 		message_queue(message);
 	return refused ? endpoint->refusal : 0;
+}
+
+static int scripted_send_placed(struct transport *transport, transport_address to, const void *header,
+				size_t header_length, const struct iovec *payload, int count, void *context)
+{
+	struct endpoint *endpoint = &script.endpoints[scripted_of(transport)->endpoint];
+	struct placed *placed = &endpoint->placed;
+
+	if (!endpoint->keeps_placed || placed->context || endpoint->refuse_sends > 0)
+		return scripted_send(transport, to, header, header_length, payload, count);
+	if (header_length > HEADER_ROOM || count > PLACED_PIECES)
+		broken("a message has more pieces than may be placed");
+	*placed = (struct placed){
+		.context = context, .to = endpoint_at(to), .header_length = header_length, .count = count};
+	memcpy(placed->header, header, header_length);
+	memcpy(placed->payload, payload, (size_t)count * sizeof(*payload));
+	return -EINPROGRESS;
 }
 
 /* --- memory --- */
@@ -298,11 +331,20 @@ static struct scripted_read *read_at(const struct endpoint *endpoint, unsigned i
 	return read;
 }
 
+static void hand_back_placed(struct scripted *scripted, struct placed *placed)
+{
+	void *context = placed->context;
+
+	placed->context = NULL;
+	scripted->config.sink->sent(scripted->config.owner, context);
+}
+
 /* Is it for this one of the endpoint's two transports? */
 static bool is_mine(const struct scripted *scripted, const struct endpoint *endpoint)
 {
-	bool own = endpoint->choice == COMPLETION ? read_at(endpoint, endpoint->index)->own
-						  : endpoint->peer == scripted->endpoint;
+	bool own = endpoint->choice == COMPLETION   ? read_at(endpoint, endpoint->index)->own
+		   : endpoint->choice == LETTING_GO ? false
+						    : endpoint->peer == scripted->endpoint;
 
 	return endpoint->choice != NOTHING && own == scripted->self;
 }
@@ -322,6 +364,8 @@ static int scripted_poll(struct transport *transport, int budget)
 			hand_out_message(scripted, message_take(endpoint->peer, scripted->endpoint));
 		else if (choice == COMPLETION)
 			hand_out_completion(scripted, read_take(endpoint, endpoint->index), endpoint->status);
+		else if (choice == LETTING_GO)
+			hand_back_placed(scripted, &endpoint->placed);
 		else
 			scripted->config.sink->peer_gone(scripted->config.owner, endpoint->peer);
 	}
@@ -348,6 +392,7 @@ static int claim(struct transport_config *config, struct transport **out, bool s
 		.rma_depth = script.terms.rma_depth,
 		.stream_window = script.terms.stream_window,
 		.stream_chunk = script.terms.stream_chunk,
+		.placed_min = self ? 0 : script.terms.placed_min,
 		.local_registration = script.terms.local_registration,
 		.pins = script.terms.pins,
 		.sleepable = true,
@@ -389,6 +434,7 @@ static void scripted_stop(struct transport *transport)
 	endpoint->open = false;
 	endpoint->choice = NOTHING;
 	endpoint->refuse_sends = endpoint->refuse_reads = 0;
+	endpoint->placed.context = NULL;
 	free(transport);
 }
 
@@ -483,6 +529,7 @@ static const struct transport_ops scripted_ops = {
 	.forget = scripted_forget,
 	.own_attempt = scripted_own_attempt,
 	.send = scripted_send,
+	.send_placed = scripted_send_placed,
 	.read = scripted_begin_read,
 	.register_memory = scripted_register,
 	.deregister = scripted_deregister,
@@ -642,6 +689,31 @@ bool scripted_complete(unsigned reader, unsigned index, int status)
 	endpoint->choice = COMPLETION;
 	endpoint->index = index;
 	endpoint->status = status;
+	return true;
+}
+
+void scripted_keep_placed(unsigned endpoint, bool keep)
+{
+	script.endpoints[endpoint].keeps_placed = keep;
+}
+
+bool scripted_pass_placed(unsigned endpoint)
+{
+	struct placed *placed = &script.endpoints[endpoint].placed;
+
+	if (!placed->context || placed->passed)
+		return false;
+	placed->passed = true;
+	message_queue(message_new(endpoint, placed->to, placed->header, placed->header_length, placed->payload,
+				  placed->count));
+	return true;
+}
+
+bool scripted_let_placed_go(unsigned endpoint)
+{
+	if (!script.endpoints[endpoint].placed.context)
+		return false;
+	script.endpoints[endpoint].choice = LETTING_GO;
 	return true;
 }
 

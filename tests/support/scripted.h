@@ -78,6 +78,7 @@ extern const struct scripted_observer scripted_blind; /* does nothing */
 struct scripted_terms {
 	size_t short_max, rma_chunk, rma_depth;
 	size_t stream_window, stream_chunk;
+	size_t placed_min;
 	bool local_registration, pins;
 	bool anonymous; /* it does not say which peer a message comes from */
 	bool hostile;   /* messages may be made up, and with them keys: reads of what is not exposed fail */
@@ -107,6 +108,15 @@ void scripted_inject(unsigned from, unsigned to, const void *bytes, size_t lengt
 bool scripted_deliver(unsigned from, unsigned to);
 bool scripted_complete(unsigned reader, unsigned index, int status);
 void scripted_gone(unsigned endpoint, unsigned peer);
+
+/*
+ * From now on a payload that may stay in its place is kept there, one at a time (else it leaves at once): the whole
+ * message goes to its peer by scripted_pass_placed(), and the next poll gives the payload back after
+ * scripted_let_placed_go(), also of a message that never went.  False: there is none.
+ */
+void scripted_keep_placed(unsigned endpoint, bool keep);
+bool scripted_pass_placed(unsigned endpoint);
+bool scripted_let_placed_go(unsigned endpoint);
 
 /* Messages on the way between the two are lost, in both directions. */
 void scripted_lose(unsigned one, unsigned other);

@@ -138,7 +138,10 @@ static void peer_gone(void *owner, transport_address peer)
 	gone_address = peer;
 }
 
-static const struct transport_sink sink = {.arrived = arrived, .rdma_done = rdma_done, .peer_gone = peer_gone};
+static void placed_was_sent(void *owner, void *context);
+
+static const struct transport_sink sink = {
+	.arrived = arrived, .rdma_done = rdma_done, .sent = placed_was_sent, .peer_gone = peer_gone};
 
 /* ---- One process ---- */
 
@@ -892,6 +895,118 @@ static void check_severed(bool zero_connects, int *status)
 		CHECK_LESS(*status, 0);
 		kill(pid_of(1), SIGKILL);
 	}
+}
+
+/* Rank 0 has sent a message that stays where it is, since rank 1 stands still. */
+static unsigned char *placed_bytes;
+static int placed_status; /* PENDING until the transport needs it no longer */
+
+static void placed_was_sent(void *owner, void *context)
+{
+	CHECK(owner == &config);
+	CHECK(context == &placed_status);
+	CHECK_EQUAL(placed_status, PENDING);
+	placed_status = 0;
+}
+
+static int try_place(uint32_t sequence)
+{
+	size_t length = transport->limits.short_max;
+	struct message message = {0, sequence, (uint32_t)length, (uint32_t)pid_of(0)};
+	struct iovec parts[3];
+
+	length -= sizeof(message);
+	fill(placed_bytes, length, sequence);
+	parts[0] = (struct iovec){placed_bytes, 1};
+	parts[1] = (struct iovec){placed_bytes + 1, 0};
+	parts[2] = (struct iovec){placed_bytes + 1, length - 1};
+	placed_status = PENDING;
+	return transport->ops->send_placed(transport, address_of[1], &message, sizeof(message), parts, 3,
+					   &placed_status);
+}
+
+/* Returns the sequence number of the next message. */
+static uint32_t place_for_one_who_stands_still(bool zero_connects)
+{
+	uint32_t sequence = 1;
+	int rc;
+
+	open_and_meet();
+	if (transport->limits.placed_min == 0)
+		skip_test("this libfabric has the provider send one piece only");
+	placed_bytes = new_memory(transport->limits.short_max);
+	greet_from(zero_connects);
+	if (my_rank != 0)
+		return 0;
+	stop_process(1);
+	while ((rc = try_place(sequence)) == 0)
+		sequence++;
+	CHECK_EQUAL(rc, -EINPROGRESS);
+	for (int i = 0; i < 1000; i++)
+		drive();
+	CHECK_EQUAL(placed_status, PENDING);
+	return sequence + 1;
+}
+
+/* What follows is copied, so that at most one waits. */
+static void what_finds_no_room_is_sent_from_its_place_in_order(void)
+{
+	atomic_uint *sent = shared_memory();
+	uint32_t next = place_for_one_who_stands_still(true);
+
+	if (my_rank == 0) {
+		unsigned char *kept = placed_bytes;
+
+		placed_bytes = new_memory(transport->limits.short_max);
+		CHECK_EQUAL(try_place(next++), 0);
+		CHECK_EQUAL(try_send(address_of[1], next++, 40), 0);
+		atomic_store(sent, next);
+		placed_bytes = kept;
+		continue_process(1);
+		drive_until("wait for it to leave", has_ended, &placed_status);
+		memset(kept, 0, transport->limits.short_max);
+	} else {
+		while (atomic_load(sent) == 0)
+			continue;
+		await_messages(0, atomic_load(sent));
+	}
+	barrier();
+	shut();
+}
+
+static void severing_ends_what_is_sent_from_its_place(bool zero_connects)
+{
+	expect_death(1);
+	place_for_one_who_stands_still(zero_connects);
+	while (my_rank == 1)
+		pause();
+	transport_ofi.sever(transport, address_of[1]);
+	drive_until("wait for it to end", has_ended, &placed_status);
+	kill(pid_of(1), SIGKILL);
+	barrier();
+	shut();
+}
+
+static void severing_ends_what_is_sent_over_a_connection_we_made(void)
+{
+	severing_ends_what_is_sent_from_its_place(true);
+}
+
+static void severing_ends_what_is_sent_over_the_only_connection_from_there(void)
+{
+	severing_ends_what_is_sent_from_its_place(false);
+}
+
+static void a_killed_peer_ends_what_is_sent_from_its_place(void)
+{
+	expect_death(1);
+	place_for_one_who_stands_still(true);
+	while (my_rank == 1)
+		pause();
+	kill(pid_of(1), SIGKILL);
+	drive_until("wait for it to end", has_ended, &placed_status);
+	barrier();
+	shut();
 }
 
 /* Rank 2, of the same host, must not have lost anything: messages are numbered. */
@@ -2962,6 +3077,15 @@ static const struct test forgetting_tests[] = {
 	{.name = NULL},
 };
 
+/* Providers that send from where the payload is. */
+static const struct test placing_tests[] = {
+	ROW(2, what_finds_no_room_is_sent_from_its_place_in_order),
+	ROW(2, severing_ends_what_is_sent_over_a_connection_we_made),
+	ROW(2, severing_ends_what_is_sent_over_the_only_connection_from_there),
+	ROW(2, a_killed_peer_ends_what_is_sent_from_its_place),
+	{.name = NULL},
+};
+
 /* Providers that bind no TCP port: the application may. */
 static const struct test without_tcp_tests[] = {
 	ROW(1, connections_of_the_application_are_left_alone),
@@ -2993,6 +3117,8 @@ int main(int argc, char **argv)
 {
 	static const struct test *const with_sockets[] = {common_tests, socket_tests, NULL};
 	static const struct test *const forgetting[] = {common_tests, socket_tests, forgetting_tests, NULL};
+	static const struct test *const over_net[] = {common_tests, socket_tests, forgetting_tests, placing_tests,
+						      NULL};
 	static const struct test *const over_udp[] = {common_tests, socket_tests, without_tcp_tests, NULL};
 	static const struct test *const without[] = {common_tests, shm_tests, without_tcp_tests, NULL};
 	struct harness harness = {.tables = with_sockets};
@@ -3003,7 +3129,9 @@ int main(int argc, char **argv)
 		harness.tables = without;
 	else if (strcmp(provider, "udp") == 0)
 		harness.tables = over_udp;
-	else if (strcmp(provider, "tcp") == 0 || strcmp(provider, "net") == 0)
+	else if (strcmp(provider, "net") == 0)
+		harness.tables = over_net;
+	else if (strcmp(provider, "tcp") == 0)
 		harness.tables = forgetting;
 	if (argc > 2)
 		harness.only = argv[2];

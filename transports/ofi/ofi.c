@@ -34,6 +34,7 @@ const struct transport_ops transport_ofi = {
 	.forget = ofi_forget,
 	.own_attempt = ofi_own_attempt,
 	.send = ofi_send_uncancelled,
+	.send_placed = ofi_send_placed_uncancelled,
 	.read = ofi_read_uncancelled,
 	.sever = ofi_sever,
 	.sever_unheard = ofi_sever_unheard,

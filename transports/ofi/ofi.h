@@ -59,6 +59,7 @@ struct ofi_profile {
 	uint8_t peer_sends;    /* sends it may hold for one peer, 0: OFI_PEER_SENDS */
 	bool named;            /* its addresses are names, FI_ADDR_STR; it has no sockets */
 	bool scarce_receives;  /* unexpected messages take what posting a receive needs (ofi_receive.c) */
+	bool places;           /* it sends from where the payload is, and copies none of it: worth a send_placed() */
 	bool lone_rma;         /* a failed read or write does not say which: one at a time */
 	size_t short_max;      /* default size of the greatest message, below any rendezvous of the provider */
 	size_t short_greatest; /* what PTL_SHORT_MAX can raise it to */
@@ -82,7 +83,7 @@ struct ofi_operation {
 	uint32_t peer; /* index in ofi.addresses; sends and RDMA */
 	union {
 		struct ofi_operation *next; /* in a free list */
-		void *owner_context;        /* RDMA: for rdma_done() */
+		void *owner_context;        /* posted: for rdma_done(), or sent(), NULL: the payload is in the slot */
 	};
 	union {
 		char *bytes;   /* send: the slot's memory */
@@ -125,11 +126,18 @@ struct ofi_address {
 	uint8_t life;        /* likewise */
 	uint8_t sends;       /* held by the provider, at most ofi.peer_sends */
 	uint8_t injected;    /* since the last send whose end we are told */
+	bool placed;         /* the payload of one of them is not in its slot */
 	bool heard;          /* a message came since the last probe left */
 	bool refused : 1;    /* the last probe was refused and nothing was heard since */
 	bool unreadable : 1; /* shm: the kernel refused the last read, or libfabric's test of reading */
 	bool queued;         /* in ofi.unused: in use no longer */
 };
+
+/* Does the provider still read or write memory of the user's for this peer? */
+static inline bool ofi_is_occupied(const struct ofi_address *address)
+{
+	return address->rma_bytes > 0 || address->placed;
+}
 
 /* An entry of an epoll set of the provider's. */
 struct ofi_watched {
@@ -281,11 +289,11 @@ static inline void ofi_clear_errno(void)
 	errno = 0;
 }
 
-/* At most OFI_BATCH completions; what fi_cq_readfrom() says. */
-static inline ssize_t ofi_read_queue(struct ofi *ofi, struct fi_cq_data_entry *entries, fi_addr_t *sources)
+/* At most so many completions; what fi_cq_readfrom() says. */
+static inline ssize_t ofi_read_queue(struct ofi *ofi, struct fi_cq_data_entry *entries, fi_addr_t *sources, size_t most)
 {
 	ofi_clear_errno();
-	return fi_cq_readfrom(ofi->cq, entries, OFI_BATCH, sources);
+	return fi_cq_readfrom(ofi->cq, entries, most, sources);
 }
 
 /* Chooses the table of operations for ofi->provider. */

@@ -101,6 +101,14 @@ int ofi_send_uncancelled(struct transport *transport, transport_address to, cons
 	return ofi_send(transport, to, header, header_length, payload, count);
 }
 
+int ofi_send_placed_uncancelled(struct transport *transport, transport_address to, const void *header,
+				size_t header_length, const struct iovec *payload, int count, void *context)
+{
+	UNCANCELLED;
+
+	return ofi_send_placed(transport, to, header, header_length, payload, count, context);
+}
+
 int ofi_read_uncancelled(struct transport *transport, const struct transport_read *read)
 {
 	UNCANCELLED;

@@ -17,6 +17,8 @@ unsigned ofi_unsent(const struct transport *);
 /* As their namesakes, for providers that enter the kernel (base/cancel.h). */
 int ofi_send_uncancelled(struct transport *, transport_address, const void *header, size_t header_length,
 			 const struct iovec *payload, int count);
+int ofi_send_placed_uncancelled(struct transport *, transport_address, const void *header, size_t header_length,
+				const struct iovec *payload, int count, void *context);
 int ofi_read_uncancelled(struct transport *, const struct transport_read *);
 int ofi_poll_uncancelled(struct transport *, int budget);
 

@@ -68,7 +68,7 @@ static void let_provider_notice(struct ofi *ofi)
 	for (int i = 0; i < POLLS; i++) {
 		struct fi_cq_err_entry error = {0};
 
-		if (ofi_read_queue(ofi, ofi->stash, ofi->stash_source) == -FI_EAVAIL)
+		if (ofi_read_queue(ofi, ofi->stash, ofi->stash_source, OFI_BATCH) == -FI_EAVAIL)
 			fi_cq_readerr(ofi->cq, &error, 0);
 	}
 }

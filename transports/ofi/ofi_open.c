@@ -34,6 +34,20 @@ static void set_short(struct ofi *ofi)
 	tuning_check(name, limits);
 }
 
+/*
+ * What fits a page is copied as fast as an operation is made that keeps it in its place.  Where addresses are published
+ * there is no sever(), which ends what a given-up peer does not read.
+ */
+static size_t least_placed(const struct ofi *ofi)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!ofi->profile.places || ofi->published || ofi->base.limits.local_registration ||
+	    ofi->info->tx_attr->iov_limit < 2)
+		return 0;
+	return (ofi->inject_size > page ? ofi->inject_size : page) + 1;
+}
+
 static void set_limits(struct ofi *ofi)
 {
 	const struct fi_info *info = ofi->info;
@@ -56,6 +70,7 @@ static void set_limits(struct ofi *ofi)
 		.verified_uid = false,
 		.ping_pause = ofi->profile.ping_pause,
 	};
+	ofi->base.limits.placed_min = least_placed(ofi);
 	set_short(ofi);
 }
 

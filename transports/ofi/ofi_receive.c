@@ -221,7 +221,7 @@ static void complete(struct ofi *ofi, const struct fi_cq_data_entry *entry, fi_a
 		receive(ofi, entry, source);
 		break;
 	case OFI_SEND:
-		ofi_slot_release(ofi, operation);
+		ofi_send_done(ofi, operation);
 		break;
 	case OFI_RMA:
 		ofi_rma_done(ofi, operation, 0);
@@ -277,7 +277,7 @@ static void complete_in_error(struct ofi *ofi, const struct fi_cq_err_entry *ent
 	case OFI_SEND:
 		ofi->send_errors++;
 		peer = operation->peer;
-		ofi_slot_release(ofi, operation);
+		ofi_send_done(ofi, operation);
 		suspect(ofi, peer);
 		break;
 	case OFI_RMA:
@@ -300,20 +300,25 @@ static void read_error(struct ofi *ofi)
 		complete_in_error(ofi, &entry);
 }
 
+/* While they are handled, sends may keep what has completed meanwhile: it is handled after them. */
 static int poll_stash(struct ofi *ofi)
 {
+	struct fi_cq_data_entry entries[OFI_BATCH];
+	fi_addr_t sources[OFI_BATCH];
 	int count = ofi->stashed;
 
+	memcpy(entries, ofi->stash, sizeof(entries));
+	memcpy(sources, ofi->stash_source, sizeof(sources));
 	ofi->stashed = 0;
 	for (int i = 0; i < count; i++)
-		complete(ofi, &ofi->stash[i], ofi->stash_source[i]);
+		complete(ofi, &entries[i], sources[i]);
 	return count;
 }
 
 int ofi_poll(struct transport *transport, int budget)
 {
 	struct ofi *ofi = ofi_of(transport);
-	int handled = unlikely(ofi->stashed) ? poll_stash(ofi) : 0;
+	int handled = 0;
 
 	if (unlikely(ofi->watching) && ofi_watching_costs_more(ofi))
 		ofi_unwatch(ofi);
@@ -326,7 +331,12 @@ int ofi_poll(struct transport *transport, int budget)
 	while (handled < budget) {
 		struct fi_cq_data_entry entries[OFI_BATCH];
 		fi_addr_t sources[OFI_BATCH];
-		ssize_t count = ofi_read_queue(ofi, entries, sources);
+
+		if (unlikely(ofi->stashed)) {
+			handled += poll_stash(ofi);
+			continue;
+		}
+		ssize_t count = ofi_read_queue(ofi, entries, sources, OFI_BATCH);
 
 		if (count == -FI_EAGAIN) {
 			if (unlikely(ofi->failed_rma))

@@ -6,6 +6,11 @@
  * An injected send has no completion, and both tcp;ofi_rxm and net take any number of them for a peer that does not
  * read (200 000 to a stopped process: 72 MB).  So every now and then one to each peer is sent with a completion, and
  * a peer that owes OFI_PEER_SENDS of those gets nothing more.
+ *
+ * PLACED.  A provider over sockets copies nothing itself: it has the kernel take header and payload from where they are, and
+ * ends the send when the last byte is taken, as a rule before fi_sendmsg() returns.  So a copy in a slot would be one
+ * too many, and of such a send only the header is in one.  What the socket has no room for stays the provider's,
+ * the user's memory with it, until the peer reads on or the connection breaks (ofi_sever()).
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -14,8 +19,10 @@
 #include "transports/ofi/ofi_library.h"
 #include "transports/ofi/ofi_memory.h"
 #include "transports/ofi/ofi_send.h"
+#include "transports/ofi/ofi_sleep.h"
 
 #define SLOTS_GREATEST      1024
+#define PLACED_PIECES       4          /* of a message, its header among them: a provider may take less */
 #define REGISTERED_GREATEST (4u << 20) /* bytes of slots if they are pinned: RLIMIT_MEMLOCK is 8 MiB by default */
 
 static size_t slot_count(const struct ofi *ofi)
@@ -69,12 +76,27 @@ void ofi_slots_destroy(struct ofi *ofi)
 	ofi->slots = ofi->free_slots = NULL;
 }
 
-void ofi_slot_release(struct ofi *ofi, struct ofi_operation *slot)
+/* Returns whose payload it had in its place, or NULL. */
+static void *release_slot(struct ofi *ofi, struct ofi_operation *slot)
 {
-	ofi->addresses[slot->peer].sends--;
+	struct ofi_address *peer = &ofi->addresses[slot->peer];
+	void *context = slot->owner_context;
+
+	peer->sends--;
+	if (context)
+		peer->placed = false;
 	ofi->outstanding--;
 	slot->next = ofi->free_slots;
 	ofi->free_slots = slot;
+	return context;
+}
+
+void ofi_send_done(struct ofi *ofi, struct ofi_operation *slot)
+{
+	void *context = release_slot(ofi, slot);
+
+	if (context)
+		ofi->sink->sent(ofi->owner, context);
 }
 
 /*
@@ -148,13 +170,15 @@ static void gather(char *to, const void *header, size_t header_length, const str
 	}
 }
 
-static ssize_t send_slot(struct ofi *ofi, transport_address to, struct ofi_operation *slot, size_t length)
+/* The first piece is in the slot, others, if there are any, where their owner has them, which `context` means. */
+static ssize_t send_slot(struct ofi *ofi, transport_address to, struct ofi_operation *slot, const struct iovec *pieces,
+			 int count, void *context)
 {
 	struct ofi_address *peer = &ofi->addresses[to];
-	struct iovec bytes = {slot->bytes, length};
-	struct fi_msg message = {.msg_iov = &bytes,
-				 .desc = &ofi->slot_descriptor,
-				 .iov_count = 1,
+	void *descriptors[PLACED_PIECES] = {ofi->slot_descriptor};
+	struct fi_msg message = {.msg_iov = pieces,
+				 .desc = descriptors,
+				 .iov_count = (size_t)count,
 				 .addr = peer->number,
 				 .context = slot};
 	struct ofi_operation *rest = slot->next;
@@ -163,7 +187,10 @@ static ssize_t send_slot(struct ofi *ofi, transport_address to, struct ofi_opera
 	if (code)
 		return code;
 	ofi->free_slots = rest;
+	slot->owner_context = context;
 	slot->peer = (uint32_t)to;
+	if (context)
+		peer->placed = true;
 	ofi->outstanding++;
 	peer->sends++;
 	peer->injected = 0;
@@ -196,7 +223,45 @@ int ofi_send(struct transport *transport, transport_address to, const void *head
 		if (peer->sends >= ofi->peer_sends || ofi->outstanding >= ofi->outstanding_max)
 			return -ENOBUFS;
 		gather(slot->bytes, header, header_length, payload, count);
-		code = send_slot(ofi, to, slot, length);
+		code = send_slot(ofi, to, slot, &(struct iovec){slot->bytes, length}, 1, NULL);
 	}
 	return likely(code == 0) ? 0 : ofi_post_error(ofi, "a send", to, code);
+}
+
+/*
+ * One at a time to each peer: if the way is so full that a payload has not left at once, those behind it are copied, so that of a
+ * peer that does not read no more than one waits.
+ */
+static bool may_place(const struct ofi *ofi, transport_address to, int count)
+{
+	const struct ofi_address *peer = &ofi->addresses[to];
+
+	return ofi->free_slots && to < ofi->address_count && !peer->placed && peer->sends < ofi->peer_sends &&
+	       ofi->outstanding < ofi->outstanding_max && count < PLACED_PIECES &&
+	       (size_t)count < ofi->info->tx_attr->iov_limit;
+}
+
+int ofi_send_placed(struct transport *transport, transport_address to, const void *header, size_t header_length,
+		    const struct iovec *payload, int count, void *context)
+{
+	struct ofi *ofi = ofi_of(transport);
+	struct ofi_operation *slot = ofi->free_slots;
+	struct iovec pieces[PLACED_PIECES];
+
+	if (header_length + payload_length(payload, count) > ofi->base.limits.short_max)
+		return -EMSGSIZE;
+	if (!may_place(ofi, to, count))
+		return ofi_send(transport, to, header, header_length, payload, count);
+	memcpy(slot->bytes, header, header_length);
+	pieces[0] = (struct iovec){slot->bytes, header_length};
+	memcpy(&pieces[1], payload, (size_t)count * sizeof(*payload));
+	ofi_clear_errno();
+	ssize_t code = send_slot(ofi, to, slot, pieces, count + 1, context);
+
+	if (unlikely(code != 0))
+		return ofi_post_error(ofi, "a send", to, code);
+	if (!ofi_completed_at_once(ofi, slot))
+		return -EINPROGRESS;
+	release_slot(ofi, slot);
+	return 0;
 }

@@ -9,7 +9,10 @@ int ofi_slots_create(struct ofi *);
 void ofi_slots_destroy(struct ofi *);
 int ofi_send(struct transport *, transport_address, const void *header, size_t header_length,
 	     const struct iovec *payload, int count);
-void ofi_slot_release(struct ofi *, struct ofi_operation *slot);
+int ofi_send_placed(struct transport *, transport_address, const void *header, size_t header_length,
+		    const struct iovec *payload, int count, void *context);
+/* The provider is through with it: so is the payload's owner, if that is not in the slot. */
+void ofi_send_done(struct ofi *, struct ofi_operation *slot);
 /* What a refused post means to the engine: -EAGAIN, or -EHOSTUNREACH (reported). */
 int ofi_post_error(const struct ofi *, const char *what, uint64_t peer, ssize_t code);
 

@@ -39,15 +39,43 @@ static bool is_readable(int fd)
 	return poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & POLLIN;
 }
 
-/* Keeps what it finds for poll().  0: there is nothing. */
+/* Keeps what it finds for poll(), behind what is kept already; there must be room. */
+static ssize_t stash_more(struct ofi *ofi)
+{
+	const int kept = ofi->stashed;
+	ssize_t count = ofi_read_queue(ofi, &ofi->stash[kept], &ofi->stash_source[kept], (size_t)(OFI_BATCH - kept));
+
+	if (count > 0)
+		ofi->stashed += (int)count;
+	return count;
+}
+
+/* 0: there is nothing. */
 int ofi_fill_stash(struct ofi *ofi)
 {
-	if (ofi->stashed)
-		return -EAGAIN;
-	ssize_t count = ofi_read_queue(ofi, ofi->stash, ofi->stash_source);
-	if (count > 0)
-		ofi->stashed = (int)count;
-	return count == -FI_EAGAIN ? 0 : -EAGAIN;
+	return ofi->stashed || stash_more(ofi) != -FI_EAGAIN ? -EAGAIN : 0;
+}
+
+static void drop_stashed(struct ofi *ofi, int index)
+{
+	size_t rest = (size_t)(--ofi->stashed - index);
+
+	memmove(&ofi->stash[index], &ofi->stash[index + 1], rest * sizeof(ofi->stash[0]));
+	memmove(&ofi->stash_source[index], &ofi->stash_source[index + 1], rest * sizeof(ofi->stash_source[0]));
+}
+
+bool ofi_completed_at_once(struct ofi *ofi, const struct ofi_operation *operation)
+{
+	int kept = ofi->stashed;
+
+	if (kept < OFI_BATCH)
+		stash_more(ofi);
+	for (int i = kept; i < ofi->stashed; i++)
+		if (ofi->stash[i].op_context == operation) {
+			drop_stashed(ofi, i);
+			return true;
+		}
+	return false;
 }
 
 static int try_wait(struct ofi *ofi)

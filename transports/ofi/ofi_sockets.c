@@ -4,16 +4,16 @@
  * providers that have some; with others, the TCP port of our number may be the application's.
  *
  * SEVERING.  When a host vanishes, TCP retransmits for some 15 minutes before it gives up; so long the provider would
- * keep its reads, which may still write into the user's memory, and hold back whatever is meant for the successor.
+ * keep its reads, which may still write into the user's memory, and sends from there, and hold back whatever is meant for the successor.
  * Likewise a program that the peer has executed may hold its end of the connection long after it was killed.
  * When the engine has given up a peer, its connection is shut down; the provider sees the end of the stream, closes it
- * and reports its reads as cancelled.  (TCP_USER_TIMEOUT would do it without us, but also to a living process that
+ * and reports its reads and sends as cancelled.  (TCP_USER_TIMEOUT would do it without us, but also to a living process that
  * computes with a full window; and what was sent to it would be lost.)
  *
  * Which socket is the peer's?
  *   - Connections that we made lead to its port: they are certain.
  *   - Those that it made come to our port from its host, from a port that the kernel chose.  If the provider is reading
- *     from the peer and this is the only one from there, it is certain too.  What the provider still does is known when
+ *     from the peer, or sends from the user's memory to it, and this is the only one from there, it is certain too.  What the provider still does is known when
  *     its queue has been read to the end: until then the connection may be closed already, its reads failed
  *     unnoticed, and the only one left be another peer's.  So that is decided by poll() (ofi_sever_only()), about the one
  *     that was the only one when the engine asked: the peer itself may have come anew since.
@@ -22,7 +22,7 @@
  *     its host does not answer, and any other process on it that they belong to is as silent.  (Where PTL_PEER_TIMEOUT is 0 silence
  *     means nothing, and none are.)
  * So a process that stands still on a host that lives, beside another one that is connected to us, keeps its
- * connection, and our reads from it end when it goes on or dies.
+ * connection, and our reads from it, and a send that waits for it, end when it goes on or dies.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -316,7 +316,7 @@ void ofi_sever(struct transport *transport, transport_address to)
 	if (ofi->listener_fd < 0 || to >= ofi->address_count)
 		return;
 	for_each_socket(consider, &search);
-	if (search.made > 0 || search.came != 1 || ofi->addresses[to].rma_bytes == 0)
+	if (search.made > 0 || search.came != 1 || !ofi_is_occupied(&ofi->addresses[to]))
 		return;
 	ofi->doubts += ofi->addresses[to].suspect == 0;
 	ofi->addresses[to].suspect = cookie_of(search.last_to_come);
@@ -329,7 +329,7 @@ static void sever_only(struct ofi *ofi, transport_address to)
 
 	ofi->addresses[to].suspect = 0;
 	ofi->doubts--;
-	if (ofi->addresses[to].rma_bytes == 0)
+	if (!ofi_is_occupied(&ofi->addresses[to]))
 		return;
 	for_each_socket(consider, &search);
 	if (search.made == 0 && search.came == 1 && cookie_of(search.last_to_come) == suspect)
