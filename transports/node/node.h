@@ -171,8 +171,9 @@ struct node {
 	uint64_t attention; /* what segment->attention holds */
 	uint64_t stuck_at;  /* since when the line at `stuck_head` is missing though it was given out; 0: it is not */
 	uint64_t stuck_head;
-	uint32_t found;           /* records in a row, without a look in vain between them */
-	uint32_t fruitless;       /* polls in a row */
+	uint32_t lead;        /* records by which we are taken to be behind before a drive has found any: is_behind() */
+	uint32_t full_drives; /* in a row, which found as much as they may handle */
+	uint32_t fruitless;   /* polls in a row */
 	uint64_t control_late_at; /* cycle_clock() when control messages are to be read, however few the polls were */
 	uint32_t polls;
 	bool host_polled;

@@ -45,7 +45,7 @@
 #define INTENT_SHIFT   20 /* intent: number of the receiver (16 bits), lines (4), position (44) */
 #define WRITE_AHEAD    2  /* lines ahead that a sender asks to own; between distant cores 0: 5.2, 2: 10.4, 6: 7.0 M/s */
 #define READ_AHEAD     4  /* records ahead for whose lines a receiver asks that is behind, */
-#define BEHIND         16 /* that is, has found more than so many in a row */
+#define BEHIND         16 /* records of a drive that say so */
 #define SLAB_AHEAD     1024  /* bytes of the next slab that a sender asks to own */
 #define LATE_NS        20000 /* what a HOST_POLLED receiver may take */
 #define WAKE_AGAIN_NS  1000000
@@ -602,12 +602,31 @@ static inline unsigned consume_one(struct node *node)
 
 /*
  * A line that is asked for before it is written travels twice, and makes its sender wait.  So lines are asked for only while we are
- * behind: then they have been written long ago.  The next records may be like the last one.
+ * behind: then they have been written long ago.  We are if the last drive found all that it may handle, or if this one has found more
+ * than READ_AHEAD and the last row of full drives was longer than one: a stream comes as the last one came.
  */
+static inline bool is_behind(const struct node *node, int count)
+{
+	return (unsigned)count + node->lead > BEHIND;
+}
+
+/* The next records may be like the last one. */
 static inline void read_ahead(const struct node *node, unsigned lines)
 {
 	for (unsigned line = 0; line < lines; line++)
 		__builtin_prefetch(slot_at(node->segment, node->head + READ_AHEAD * (uint64_t)lines - line));
+}
+
+/* Not of drives that find little, but for the one that ends a row of full ones. */
+static void note_drive(struct node *node, bool full)
+{
+	if (full) {
+		node->full_drives++;
+		node->lead = BEHIND;
+	} else {
+		node->lead = node->full_drives > 1 ? BEHIND - READ_AHEAD : 0;
+		node->full_drives = 0;
+	}
 }
 
 /*
@@ -622,11 +641,11 @@ int node_consume(struct node *node, int budget)
 
 	if (unlikely(node->singly > 0) && budget > 0)
 		budget = 1;
-	for (; count < budget && (lines = consume_one(node)) > 0; count++)
-		if (++node->found > BEHIND)
+	while (count < budget && (lines = consume_one(node)) > 0)
+		if (unlikely(is_behind(node, ++count)))
 			read_ahead(node, lines);
-	if (count < budget)
-		node->found = 0;
+	if (unlikely(count > READ_AHEAD || node->lead == BEHIND))
+		note_drive(node, count == budget);
 	FAULT_POINT("receive-before-head");
 	if (count > 0)
 		publish_head(node);
