@@ -16,6 +16,7 @@
  *     -DLATE=1        the network's transport is attached when a thread may be asleep already
  *     -DSTOP=1        the NIC thread is told to end (shared mode)
  *     -DLOOP=1        a thread sleeps in an epoll of its own, on the first queue's descriptor (offload/event_fd.c)
+ *     -DALARM=0       the system has no timer to spare: the NIC thread's doorbell is written instead (nic_set_alarm())
  *     -DBUFFERS=1     stores to `lease` and `sleeper` are buffered, see below
  *     -DMUTANT_...    one error, see run.sh; verification has to fail
  *
@@ -59,6 +60,9 @@
 #ifndef LOOP
 #define LOOP 0
 #endif
+#ifndef ALARM
+#define ALARM 1
+#endif
 #ifndef BUFFERS
 #define BUFFERS 0
 #endif
@@ -100,7 +104,9 @@ byte hosts_waiting;
 bool host_drove;          /* host_drives has moved since the NIC thread looked */
 mtype = { TICKING, DEEP }; /* readers treat OUT as TICKING */
 mtype lease = TICKING;
-bool parked;              /* the NIC thread waits for its doorbell without a timer */
+bool parked;              /* the NIC thread waits for its doorbell and its alarm, without a timer of its own */
+mtype { UNSET, SET, EXPIRED };
+mtype alarm = UNSET;      /* a timerfd: readable once it has expired; to set it makes it unreadable again */
 #if STOP
 bool stop, nic_ended;
 #else
@@ -381,7 +387,10 @@ inline become_sleeper(h)
 				until = timer;
 				host_believes = timer;
 				needs_rearm = false;
-				sleeper = true
+				sleeper = true;
+#ifdef MUTANT_ALARM_ENDED_BY_SLEEPER
+				alarm = UNSET
+#endif
 			:: else -> again = true
 			fi
 		:: else
@@ -482,7 +491,11 @@ inline nic_end_deep()
 		};
 #ifndef MUTANT_DEEP_ENDED_WITHOUT_WAKE
 		if
-		:: ended -> nic_doorbell = true /* the alarm: at any time from here on */
+#if ALARM
+		:: ended -> alarm = SET
+#else
+		:: ended -> nic_doorbell = true
+#endif
 		:: else
 		fi;
 #endif
@@ -870,9 +883,28 @@ inline run_lease()
 		fi;
 		if
 		:: deep ->
+#ifdef MUTANT_STALE_ALARM_READ_BEFORE_SLEEP
+			atomic {
+				if
+				:: alarm == EXPIRED -> alarm = UNSET
+				:: else
+				fi
+			};
+#endif
 			atomic { flush_lease(); parked = true; deep = false }; /* the system call */
+#ifdef MUTANT_ALARM_NOT_WATCHED
 end_parked:		nic_doorbell;
-			atomic { nic_doorbell = false; parked = false };
+#else
+end_parked:		nic_doorbell || alarm == EXPIRED;
+#endif
+			atomic {
+				parked = false;
+				nic_doorbell = false;
+				if /* nothing is read of a timer that was set anew meanwhile, or that poll() did not see */
+				:: alarm == EXPIRED -> alarm = UNSET
+				:: true
+				fi
+			};
 			atomic { store_lease(TICKING) }
 		:: else ->
 end_ticking:		hosts_waiting == 0 || host_drove || sleeper_seen || stop || nic_doorbell;
@@ -917,6 +949,16 @@ active proctype nic()
 	:: atomic { !stop && hosts_waiting > 0 -> skip }; run_lease()
 	od
 }
+
+#if ALARM
+/* A tick has passed. */
+active proctype alarm_clock()
+{
+end:	do
+	:: atomic { alarm == SET -> alarm = EXPIRED }
+	od
+}
+#endif
 
 #if STOP
 active proctype stopper()
