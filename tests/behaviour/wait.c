@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting: sleeping and waking, several sleepers, signals. */
 #include "tests/behaviour/behaviour.h"
+#include "tests/support/resources.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -373,20 +374,26 @@ static void a_split_copy_ends_without_the_poller_who_began_it(void)
 	}
 }
 
-/* Its NIC thread rests meanwhile, and has to look after the interface again, though the waiter does nothing for that. */
+/*
+ * Its NIC thread rests, without a timer, before the waiter is woken, and has to look after the interface again, though the waiter does
+ * nothing for that.
+ */
 static void who_has_slept_long_and_computes_then_is_served(void)
 {
+	const uint64_t many_ticks = 30000000;
+	_Atomic pid_t *nic_thread = shared_memory();
 	ptl_handle_eq_t eq = new_eq(8);
-	if (am_target())
+	if (am_target()) {
 		open_area(BITS, eq);
+		atomic_store(nic_thread, await_thread("portals-nic"));
+	}
 	barrier();
 	harness_while_waiting(NULL);
 	for (int round = 0; round < 3; round++) {
 		if (am_initiator()) {
-			struct timespec pause = {0, 30000000}; /* many ticks; nothing depends on it */
 			ptl_handle_md_t md =
 				bind_md(md_over(area, 8, PTL_MD_EVENT_START_DISABLE | PTL_MD_EVENT_END_DISABLE, eq));
-			nanosleep(&pause, NULL);
+			await_rest(*nic_thread, many_ticks);
 			CHECK_OK(PtlPut(md, PTL_NO_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));
 			barrier();
 			CHECK_OK(PtlPut(md, PTL_ACK_REQ, target_id(), INDEX, 0, BITS, 0, 0));

@@ -6,8 +6,10 @@
 #include <malloc.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/support/peers.h"
@@ -101,12 +103,12 @@ uint64_t page_faults(void)
 	return (uint64_t)used.ru_minflt + (uint64_t)used.ru_majflt;
 }
 
-/* A line of /proc/self/task/THREAD/status, read with scanf's format. */
+/* A line of /proc/THREAD/status, read with scanf's format. */
 static void read_status(pid_t thread, const char *format, void *value)
 {
 	char path[64], line[256];
 	int found = 0;
-	snprintf(path, sizeof(path), "/proc/self/task/%d/status", thread);
+	snprintf(path, sizeof(path), "/proc/%d/status", thread);
 	FILE *file = fopen(path, "r");
 	CHECK(file != NULL);
 	while (found != 1 && fgets(line, sizeof(line), file))
@@ -133,4 +135,48 @@ long blocked_so_far(pid_t thread)
 	long blocked = 0;
 	read_status(thread, "voluntary_ctxt_switches: %ld", &blocked);
 	return blocked;
+}
+
+static pid_t thread_named(const char *name)
+{
+	char path[64], found[32] = "";
+	pid_t thread = 0;
+	DIR *threads = opendir("/proc/self/task");
+	CHECK(threads != NULL);
+	for (const struct dirent *entry; thread == 0 && (entry = readdir(threads)) != NULL;) {
+		snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", entry->d_name);
+		FILE *file = entry->d_name[0] != '.' ? fopen(path, "r") : NULL;
+		if (file && fscanf(file, "%31s", found) == 1 && strcmp(found, name) == 0)
+			thread = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (file)
+			fclose(file);
+	}
+	closedir(threads);
+	return thread;
+}
+
+pid_t await_thread(const char *name)
+{
+	uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 1000000;
+	for (pid_t thread;;) {
+		if ((thread = thread_named(name)) != 0)
+			return thread;
+		CHECK(now_ns() < deadline);
+		sched_yield();
+	}
+}
+
+void await_rest(pid_t thread, uint64_t ns)
+{
+	const struct timespec pause = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+	uint64_t deadline = now_ns() + (uint64_t)PATIENCE * 1000000;
+	long before, after;
+	do {
+		CHECK(now_ns() < deadline);
+		await_sleep(thread);
+		before = blocked_so_far(thread);
+		nanosleep(&pause, NULL);
+		await_sleep(thread);
+		after = blocked_so_far(thread);
+	} while (after != before);
 }

@@ -16,8 +16,12 @@ uint64_t resident_bytes(void);
 /* How often it has met a page that it did not have. */
 unsigned shared_mappings(void); /* of segments of node: a leaked one is no descriptor */
 uint64_t page_faults(void);
-/* Waits until a thread of this process, named by gettid(), is asleep in the kernel. */
+/* Waits until a thread of this process, which may just have begun, has given itself that name. */
+pid_t await_thread(const char *name);
+/* Waits until a thread of any process, named by its gettid(), is asleep in the kernel. */
 void await_sleep(pid_t thread);
+/* ... and has been for so long. */
+void await_rest(pid_t thread, uint64_t ns);
 /* How often a thread has given up its core because it had nothing to do. */
 long blocked_so_far(pid_t thread);
 
