@@ -669,6 +669,81 @@ static void helpers_begin_with_the_oldest_message(void)
 	barrier();
 }
 
+/* As many as fit into one call; of one peer only. */
+static void short_messages_of_a_peer_are_copied_by_one_call(void)
+{
+	enum { COUNT = 3, LENGTH = 128u << 10, ALL = COUNT * LENGTH };
+	unsigned char *memory = map(ALL), *to = map(ALL);
+	struct memory_region all[MAX_PROCESSES];
+	int result[COUNT] = {0};
+
+	meet();
+	fill(memory, ALL, (uint32_t)my_rank);
+	exchange(memory, ALL, all);
+	harness_while_waiting(NULL);
+	if (my_rank == 0)
+		for (int i = 0; i < COUNT; i++)
+			start(1, to + i * LENGTH, LENGTH, &all[1], (uint64_t)i * LENGTH, &result[i]);
+	barrier();
+	if (my_rank == 1) {
+		waits = true;
+		while (node_consume(node, 16) > 0)
+			;
+		CHECK_EQUAL(node_copy_step(node), 1);
+		CHECK_EQUAL(stage->writes, 1);
+		CHECK_EQUAL(node->counters.chunks_helped, COUNT);
+	}
+	barrier();
+	if (my_rank == 0) {
+		for (int i = 0; i < COUNT; i++) {
+			check_only(to + i * LENGTH, LENGTH / 2, 0);
+			CHECK_EQUAL(to[(i + 1) * LENGTH - 1], pattern(1, (size_t)(i + 1) * LENGTH - 1));
+		}
+		DRIVE_UNTIL(result[0] == 0 && result[1] == 0 && result[2] == 0);
+		check_filled(to, ALL, 1);
+		CHECK_EQUAL(stage->reads, 1);
+	}
+	barrier();
+}
+
+/* By its reader alone, or with help. */
+static void of_messages_that_are_copied_by_one_call_only_the_bad_one_fails(void)
+{
+	enum { COUNT = 4, BAD = 1, LENGTH = 64u << 10, ALL = COUNT * LENGTH };
+	unsigned char *memory = map(ALL), *to = map(ALL), *expected = map(ALL);
+	struct memory_region all[MAX_PROCESSES];
+	int result[COUNT] = {0};
+
+	meet();
+	fill(expected, ALL, 1);
+	fill(memory, ALL, (uint32_t)my_rank);
+	exchange(memory, ALL, all);
+	harness_while_waiting(NULL);
+	CHECK_EQUAL(mprotect(to + BAD * LENGTH, LENGTH, PROT_READ), 0);
+	for (int helped = 0; helped < 2; helped++) {
+		go(node, helped ? NODE_SPLIT : NODE_ALONE);
+		waits = helped && my_rank == 1;
+		if (my_rank == 0)
+			for (int i = 0; i < COUNT; i++)
+				start(1, to + i * LENGTH, LENGTH, &all[1], (uint64_t)i * LENGTH, &result[i]);
+		barrier();
+		if (my_rank == 1 && helped)
+			DRIVE_UNTIL(node->counters.chunks_helped == COUNT);
+		barrier();
+		if (my_rank == 0) {
+			DRIVE_UNTIL(ended == (helped + 1) * COUNT);
+			for (int i = 0; i < COUNT; i++) {
+				CHECK_EQUAL(result[i], i == BAD ? -EFAULT : 0);
+				if (i == BAD)
+					continue;
+				CHECK(memcmp(to + i * LENGTH, expected + i * LENGTH, LENGTH) == 0);
+				memset(to + i * LENGTH, 0, LENGTH);
+			}
+		}
+		barrier();
+	}
+}
+
 /* Between taking a chunk and writing it; there the process is stopped by another. */
 static void linger(void)
 {
@@ -1713,7 +1788,7 @@ static void a_full_table_takes_reads_again_when_one_has_ended(void)
 			start(1, to + i * 4096, 4096, &all[1], (uint64_t)i * 4096, &result[i]);
 		CHECK_EQUAL(try_read(1, to, 4096, &all[1], 0, &result[NODE_READS]), -EAGAIN);
 		CHECK(drive() > 0);
-		CHECK_EQUAL(ended, 1);
+		CHECK_EQUAL(ended, NODE_BATCH);
 		start(1, to + NODE_READS * 4096, 4096, &all[1], NODE_READS * 4096, &result[NODE_READS]);
 		DRIVE_UNTIL(ended == NODE_READS + 1);
 		check_filled(to, (NODE_READS + 1) * 4096, 1);
@@ -2058,6 +2133,8 @@ static const struct test tests[] = {
 	ROW(2, nobody_helps_unless_a_host_waits),
 	ROW(2, who_reads_alone_reads_as_much_at_a_time_as_it_may),
 	ROW(2, helpers_begin_with_the_oldest_message),
+	ROW(2, short_messages_of_a_peer_are_copied_by_one_call),
+	ROW(2, of_messages_that_are_copied_by_one_call_only_the_bad_one_fails),
 	ROW(2, a_stopped_helper_is_waited_for_asleep_and_writes_nothing_later),
 	ROW(2, the_death_of_a_helper_that_holds_a_chunk_ends_the_read),
 	ROW(2, who_had_no_descriptor_to_watch_a_lost_helper_learns_of_its_death),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Long data within the node: it is read by the side that it goes to, chunk by chunk, one chunk at each poll.  A read may be of
- * many pieces of memory at either end, if it is short: then it is one chunk, of which each system call gets all that is left.
+ * Long data within the node: it is read by the side that it goes to, chunk by chunk: at each poll one system call, which copies
+ * one chunk of a long message, or those of several short ones from the same peer, as both the reader and a helper do.  A read
+ * may be of many pieces of memory at either end, if it is short: then it is one chunk, of which each system call gets all that
+ * is left.
  *
  * A chunk comes in one of three ways, of which node_choice.c knows the quickest:
  *   - we read the source's memory (process_vm_readv): no part of the source's process runs;
@@ -115,31 +117,133 @@ static int check_origin(struct node_peer *peer, const struct origin *origin, siz
 	return 0;
 }
 
-/* Reads the rest of the chunk at hand, and what is wanted to know whose memory it is. */
+/* Reads of one peer that one system call advances, each by the rest of its chunk at hand. */
+struct batch {
+	struct node_read *reads[NODE_BATCH];
+	unsigned count;
+	uint64_t bytes;
+	struct origin origin;
+	struct iovec local[1 + TRANSPORT_PIECES_MAX], remote[1 + TRANSPORT_PIECES_MAX];
+	unsigned here, there;
+};
+
+static void add(struct batch *batch, struct node_read *read)
+{
+	const uint64_t left = read->end - read->at;
+
+	batch->here += node_walk_iovec((struct node_walk){read->local, read->at, left}, batch->local + batch->here);
+	batch->there += node_walk_iovec((struct node_walk){read->remote, read->at, left}, batch->remote + batch->there);
+	batch->reads[batch->count++] = read;
+	batch->bytes += left;
+}
+
+/* Behind a place for what says whose memory it is. */
+static void begin_batch(struct batch *batch, struct node_read *read)
+{
+	batch->count = 0;
+	batch->bytes = 0;
+	batch->here = batch->there = 1;
+	add(batch, read);
+}
+
+/* Of one piece at either end, and short: of longer ones the oldest goes first. */
+static bool is_plain(const struct node_read *read)
+{
+	return read->local == &read->one[0] && read->length <= NODE_CHUNK_MAX;
+}
+
+/* What its next system call gets. */
+static uint64_t next_length(const struct node_read *read)
+{
+	const uint64_t left = read->length - read->at;
+
+	if (read->at < read->end)
+		return read->end - read->at;
+	return left < read->chunk ? left : read->chunk;
+}
+
+static bool may_join(const struct batch *batch, const struct node_read *read)
+{
+	const struct node_read *first = batch->reads[0];
+
+	return read != first && read->state == READ_READY && read->peer == first->peer && read->way != NODE_STAGED &&
+	       is_plain(read) && batch->bytes + next_length(read) <= NODE_CHUNK_MAX;
+}
+
+static void join(struct node_copies *copies, struct batch *batch)
+{
+	if (!is_plain(batch->reads[0]))
+		return;
+	for (uint32_t i = 0; i < copies->read_count && batch->count < NODE_BATCH; i++) {
+		struct node_read *read = &copies->reads[copies->order[i]];
+
+		if (may_join(batch, read) && (read->at < read->end || take_chunk(read) > 0))
+			add(batch, read);
+	}
+}
+
+/* `got` bytes have been read, in the order of the batch. */
+static void share_out(struct node *node, const struct batch *batch, uint64_t got)
+{
+	for (unsigned i = 0; i < batch->count; i++) {
+		struct node_read *read = batch->reads[i];
+		uint64_t part = read->end - read->at;
+
+		part = part < got ? part : got;
+		read->at += part;
+		got -= part;
+	}
+	/* Often the last: then they need not wait for the next poll. */
+	for (unsigned i = 0; i < batch->count; i++) {
+		struct node_read *read = batch->reads[i];
+
+		if (read->state == READ_READY && !read->split && read->at == read->length)
+			node_read_end(node, read, 0);
+	}
+}
+
+/* 0, or why nothing was read for the first. */
+static int read_batch(struct node *node, struct batch *batch)
+{
+	struct node_peer *peer = batch->reads[0]->peer;
+
+	batch->origin = ask_for_origin(peer);
+	const size_t asked = batch->origin.length;
+	const unsigned skipped = asked == 0;
+
+	batch->local[0] = (struct iovec){batch->origin.nonce, asked};
+	batch->remote[0] = (struct iovec){(void *)(uintptr_t)peer->nonce, asked};
+	FAULT_POINT("read-before");
+	ssize_t got = process_vm_readv(peer->os_pid, batch->local + skipped, batch->here - skipped,
+				       batch->remote + skipped, batch->there - skipped, 0);
+	FAULT_POINT("read-after");
+	int rc = got < 0 ? -errno : check_origin(peer, &batch->origin, (size_t)got);
+
+	if (rc == 0 && (size_t)got == asked)
+		rc = -EFAULT;
+	if (rc == 0)
+		share_out(node, batch, (uint64_t)got - asked);
+	return rc;
+}
+
+/*
+ * Reads the rest of the chunk at hand, with those of others from the same peer: of short messages the price of a system call
+ * is a good part.  What fails is tried by itself, to know that it is not another one's fault.
+ */
 static void read_chunk(struct node *node, struct node_read *read)
 {
-	struct node_peer *peer = read->peer;
-	uint64_t left = read->end - read->at;
-	struct origin origin = ask_for_origin(peer);
-	const unsigned asked = origin.length > 0;
-	struct iovec local[1 + TRANSPORT_PIECES_MAX], remote[1 + TRANSPORT_PIECES_MAX];
+	struct batch batch;
 
-	local[0] = (struct iovec){origin.nonce, origin.length};
-	remote[0] = (struct iovec){(void *)(uintptr_t)peer->nonce, origin.length};
-	unsigned here = node_walk_iovec((struct node_walk){read->local, read->at, left}, local + asked);
-	unsigned there = node_walk_iovec((struct node_walk){read->remote, read->at, left}, remote + asked);
+	begin_batch(&batch, read);
+	join(node->copies, &batch);
+	int rc = read_batch(node, &batch);
 
-	FAULT_POINT("read-before");
-	ssize_t got = process_vm_readv(peer->os_pid, local, asked + here, remote, asked + there, 0);
-	FAULT_POINT("read-after");
-	int rc = got < 0 ? -errno : check_origin(peer, &origin, (size_t)got);
-
-	if (rc == 0 && (size_t)got == origin.length)
-		rc = -EFAULT;
+	if (rc && batch.count > 1) {
+		begin_batch(&batch, read);
+		rc = read_batch(node, &batch);
+	}
 	if (rc)
 		read_failed(node, read, rc);
-	else
-		read->at += (size_t)got - origin.length;
 }
 
 /* Asks for the next stretch.  Returns how much was done. */
@@ -171,9 +275,6 @@ static int advance(struct node *node, struct node_read *read)
 	if (read->way == NODE_STAGED || !read->peer->cross_memory)
 		return pull(node, read);
 	read_chunk(node, read);
-	/* Often the last: then it need not wait for the next poll. */
-	if (read->state == READ_READY && !read->split && read->at == read->length)
-		node_read_end(node, read, 0);
 	return 1;
 }
 

@@ -10,7 +10,8 @@
 #define NODE_HELPS      64
 #define NODE_CHUNK_MAX  (256u * 1024)
 #define NODE_SPLIT_MIN  (64u * 1024)
-#define NODE_SPLIT_MOST 65535u        /* chunks of a split read: what a claim's fields can count */
+#define NODE_SPLIT_MOST 65535u /* chunks of a split read: what a claim's fields can count */
+#define NODE_BATCH      8      /* chunks of short messages that one system call copies, NODE_CHUNK_MAX bytes at most */
 #define NODE_PULL_MAX   (256u * 1024) /* bytes that one NODE_PULL asks for */
 #define NODE_PEER_PULLS 4             /* of them that a reader waits for from one peer */
 /* Of a read of pieces: of two neither waits for the other where one of twice as many bytes would be cut in halves. */

@@ -181,21 +181,48 @@ static bool take_from_back(const struct node_help *help, uint32_t *chunk)
 	return true;
 }
 
-static int write_chunk(struct node_help *help, const uint8_t *source, uint32_t chunk)
+/* Chunks of one reader's messages, which one system call writes. */
+struct chunks {
+	struct node_peer *peer;
+	struct node_help *helps[NODE_BATCH];
+	uint32_t chunk[NODE_BATCH];
+	struct iovec local[NODE_BATCH], remote[NODE_BATCH];
+	unsigned count;
+	uint64_t bytes;
+};
+
+/* False: the claim is closed, or the request was none. */
+static bool add_chunk(struct node *node, struct node_help *help, struct chunks *chunks)
 {
+	const uint8_t *source = node_exposed(node->copies, help->key, help->source, help->length);
+	uint32_t chunk;
+
+	if (!source || !help->peer->cross_memory || !take_from_back(help, &chunk))
+		return false;
 	uint64_t offset = (uint64_t)chunk * help->chunk, left = help->length - offset;
-	struct iovec local = {(void *)(uintptr_t)(source + offset), left < help->chunk ? left : help->chunk};
-	struct iovec remote = {(void *)(uintptr_t)(help->destination + offset), local.iov_len};
+	unsigned at = chunks->count++;
+
+	left = left < help->chunk ? left : help->chunk;
+	chunks->helps[at] = help;
+	chunks->chunk[at] = chunk;
+	chunks->local[at] = (struct iovec){(void *)(uintptr_t)(source + offset), left};
+	chunks->remote[at] = (struct iovec){(void *)(uintptr_t)(help->destination + offset), left};
+	chunks->bytes += left;
+	return true;
+}
+
+/* So many of them, from the one on.  How many bytes, or an error. */
+static ssize_t write_chunks(const struct chunks *chunks, unsigned from, unsigned count)
+{
+	struct node_peer *peer = chunks->peer;
 	/* Which process is behind os_pid?  A write could hit another one otherwise: see node_voucher.c. */
-	int rc = node_ascertain(help->peer);
+	int rc = node_ascertain(peer);
 
 	if (rc)
 		return rc;
-	ssize_t written = process_vm_writev(help->peer->os_pid, &local, 1, &remote, 1, 0);
+	ssize_t written = process_vm_writev(peer->os_pid, chunks->local + from, count, chunks->remote + from, count, 0);
 
-	if (written < 0)
-		return -errno;
-	return written == (ssize_t)local.iov_len ? 0 : -EFAULT;
+	return written < 0 ? -errno : written;
 }
 
 /*
@@ -221,32 +248,79 @@ static void tell_reader(struct node *node, const struct node_help *help)
 		(void)node_append(node, peer, NODE_HELP, "", 0, NULL, 0);
 }
 
-/* One chunk.  False: the claim is closed, or the request was none. */
-static bool help_with(struct node *node, struct node_help *help)
+static void end_chunk(struct node *node, const struct chunks *chunks, unsigned at, int rc)
 {
-	struct node_peer *peer = help->peer;
-	const uint8_t *source = node_exposed(node->copies, help->key, help->source, help->length);
-	struct node_claim *claim = &peer->segment->claims[help->claim];
+	struct node_help *help = chunks->helps[at];
+	struct node_claim *claim = &help->peer->segment->claims[help->claim];
 	uint64_t generation = (uint64_t)help->generation << GENERATION_SHIFT;
-	uint32_t chunk;
 
-	if (!source || !peer->cross_memory || !take_from_back(help, &chunk))
-		return false;
-	FAULT_POINT("split-claimed");
 	node->counters.chunks_helped++;
-	int rc = write_chunk(help, source, chunk);
-
 	if (rc)
-		atomic_store_explicit(&claim->failed, generation | (chunk + 1), memory_order_relaxed);
+		atomic_store_explicit(&claim->failed, generation | (chunks->chunk[at] + 1), memory_order_relaxed);
 	FAULT_POINT("split-written");
 	/* Publishes the chunk, or its failure: pairs with the load in node_split_result(). */
 	atomic_store_explicit(&claim->done, generation | ++help->done, memory_order_seq_cst);
 	FAULT_POINT("split-done");
 	tell_reader(node, help);
-	if (rc == -EPERM)
-		node_refuse_cross_memory(node, peer, EPERM);
 	if (rc)
 		drop(node->copies, help);
+}
+
+/* Of messages of which there is one chunk for us: of longer ones the oldest goes first. */
+static void join(struct node *node, struct chunks *chunks)
+{
+	struct node_copies *copies = node->copies;
+
+	if (chunks->helps[0]->length > NODE_CHUNK_MAX)
+		return;
+	for (uint32_t i = copies->helps_first + 1; i != copies->helps_seen && chunks->count < NODE_BATCH; i++) {
+		struct node_help *help = &copies->helps[i % NODE_HELPS];
+
+		if (help->peer == chunks->peer && help->length <= NODE_CHUNK_MAX &&
+		    chunks->bytes + help->chunk <= NODE_CHUNK_MAX)
+			add_chunk(node, help, chunks);
+	}
+}
+
+/* By one system call; after a failure each by its own, to know which it is. */
+static void copy_chunks(struct node *node, const struct chunks *chunks)
+{
+	unsigned at = 0, most = chunks->count;
+
+	while (at < chunks->count) {
+		unsigned count = chunks->count - at < most ? chunks->count - at : most;
+		ssize_t written = write_chunks(chunks, at, count), length = (ssize_t)chunks->local[at].iov_len;
+
+		if (written < length && count > 1) {
+			most = 1;
+			continue;
+		}
+		if (written == -EPERM)
+			node_refuse_cross_memory(node, chunks->peer, EPERM);
+		if (written < length) {
+			end_chunk(node, chunks, at++, written < 0 ? (int)written : -EFAULT);
+			continue;
+		}
+		for (; at < chunks->count && written >= (ssize_t)chunks->local[at].iov_len; at++) {
+			written -= (ssize_t)chunks->local[at].iov_len;
+			end_chunk(node, chunks, at, 0);
+		}
+	}
+}
+
+/* False: the claim is closed, or the request was none. */
+static bool help_with(struct node *node, struct node_help *help)
+{
+	struct chunks chunks;
+
+	chunks.peer = help->peer;
+	chunks.count = 0;
+	chunks.bytes = 0;
+	if (!add_chunk(node, help, &chunks))
+		return false;
+	join(node, &chunks);
+	FAULT_POINT("split-claimed");
+	copy_chunks(node, &chunks);
 	return true;
 }
 
