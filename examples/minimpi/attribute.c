@@ -179,24 +179,36 @@ int attribute_delete_all(struct owner owner)
 	return error;
 }
 
-/* From the oldest, so that the duplicate's are in the same order. */
-static int copy_from(struct attribute *attribute, struct owner from, struct owner to)
+/* The function may delete attributes, free keys and make some: nothing of before is used after it, but the key, kept for the copy. */
+static int copy_one(int key, struct owner from, struct owner to)
 {
+	const struct attribute *attribute = *find(from, key);
 	if (!attribute)
-		return MPI_SUCCESS;
+		return MPI_SUCCESS; /* deleted by the function of another one */
 	void *value = NULL;
-	int wanted = 0, error = copy_from(attribute->next, from, to);
-	if (!error)
-		error = call_copy(find_key(from.kind, attribute->key), attribute->key, from, attribute->value, &value,
-				  &wanted);
+	int wanted = 0;
+	find_key(from.kind, key)->users++;
+	const int error = call_copy(find_key(from.kind, key), key, from, attribute->value, &value, &wanted);
 	if (!error && wanted)
-		add(to, attribute->key, value);
+		add(to, key, value);
+	leave_key(find_key(from.kind, key));
 	return error;
 }
 
+/* From the oldest, so that the duplicate's are in the same order. */
 int attribute_copy_all(struct owner from, struct owner to)
 {
-	return copy_from(*from.list, from, to);
+	size_t count = 0;
+	for (const struct attribute *attribute = *from.list; attribute; attribute = attribute->next)
+		count++;
+	int *present = job_memory(count * sizeof(*present)), error = MPI_SUCCESS;
+	size_t left = count;
+	for (const struct attribute *attribute = *from.list; attribute; attribute = attribute->next)
+		present[--left] = attribute->key;
+	for (size_t i = 0; i < count && !error; i++)
+		error = copy_one(present[i], from, to);
+	free(present);
+	return error;
 }
 
 void attribute_close(void)

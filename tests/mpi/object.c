@@ -204,6 +204,41 @@ static int delete_of_type(MPI_Datatype type, int key, void *value, void *state)
 	return MPI_SUCCESS;
 }
 
+#ifdef MINIMPI
+/* Nothing is left of the attribute and of its key but what the copy is about to get. */
+static int copy_and_forget(MPI_Datatype type, int key, void *state, void *value, void *copy, int *flag)
+{
+	int freed = key;
+	MPI_Type_delete_attr(type, *(int *)state);
+	MPI_Type_delete_attr(type, key);
+	MPI_Type_free_keyval(&freed);
+	return copy_of_type(type, key, &copied, value, copy, flag);
+}
+
+static void a_copy_function_may_delete_what_it_copies(void)
+{
+	char value[2], *got;
+	int key, newer, flag;
+	MPI_Datatype type, copy;
+	MPI_Type_create_keyval(copy_and_forget, delete_of_type, &key, &newer);
+	MPI_Type_create_keyval(copy_of_type, delete_of_type, &newer, &copied);
+	MPI_Type_contiguous(3, MPI_INT, &type);
+	MPI_Type_set_attr(type, key, value);
+	MPI_Type_set_attr(type, newer, value);
+	copied = deleted = 0;
+	MPI_Type_dup(type, &copy);
+	CHECK(copied == 1 && deleted == 2);
+	MPI_Type_get_attr(copy, key, &got, &flag);
+	CHECK(flag && got == value + 1);
+	MPI_Type_get_attr(copy, newer, &got, &flag);
+	CHECK(!flag);
+	MPI_Type_free(&copy);
+	CHECK(deleted == 3);
+	MPI_Type_free(&type);
+	MPI_Type_free_keyval(&newer);
+}
+#endif
+
 static void attributes_of_types(void)
 {
 	char value[2], *got;
@@ -265,6 +300,9 @@ static void attributes_of_windows(void)
 const struct test object_tests[] = {
 	TEST(attributes_of_types),
 	TEST(attributes_of_windows),
+#ifdef MINIMPI
+	TEST(a_copy_function_may_delete_what_it_copies),
+#endif
 	TEST(infos_keep_keys_and_values),
 	TEST(infos_of_communicators),
 	TEST(bad_arguments_of_infos),
