@@ -179,7 +179,7 @@ int attribute_delete_all(struct owner owner)
 	return error;
 }
 
-/* The function may delete attributes, free keys and make some: nothing of before is used after it, but the key, kept for the copy. */
+/* The function may delete attributes, free keys and make some: after it nothing is used but the key, which was kept. */
 static int copy_one(int key, struct owner from, struct owner to)
 {
 	const struct attribute *attribute = *find(from, key);

@@ -110,7 +110,7 @@ void comm_release(MPI_Comm comm)
 
 /* ---- calls ---- */
 
-#define CHECKED(comm, condition, error)                                                                                \
+#define CHECKED_COMM(comm, condition, error)                                                                           \
 	do {                                                                                                           \
 		const int wrong_ = errors_check_comm(comm);                                                            \
 		if (wrong_ || !(condition))                                                                            \
@@ -119,21 +119,21 @@ void comm_release(MPI_Comm comm)
 
 int MPI_Comm_size(MPI_Comm comm, int *size)
 {
-	CHECKED(comm, size, MPI_ERR_ARG);
+	CHECKED_COMM(comm, size, MPI_ERR_ARG);
 	*size = comm->group->size;
 	return MPI_SUCCESS;
 }
 
 int MPI_Comm_rank(MPI_Comm comm, int *rank)
 {
-	CHECKED(comm, rank, MPI_ERR_ARG);
+	CHECKED_COMM(comm, rank, MPI_ERR_ARG);
 	*rank = comm->rank;
 	return MPI_SUCCESS;
 }
 
 int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 {
-	CHECKED(comm, group, MPI_ERR_ARG);
+	CHECKED_COMM(comm, group, MPI_ERR_ARG);
 	comm->group->users++;
 	*group = comm->group;
 	return MPI_SUCCESS;
@@ -141,8 +141,8 @@ int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 
 int MPI_Comm_compare(MPI_Comm comm, MPI_Comm other, int *result)
 {
-	CHECKED(comm, result, MPI_ERR_ARG);
-	CHECKED(other, true, MPI_ERR_COMM);
+	CHECKED_COMM(comm, result, MPI_ERR_ARG);
+	CHECKED_COMM(other, true, MPI_ERR_COMM);
 	*result = group_compare(comm->group, other->group);
 	if (*result == MPI_IDENT && comm != other)
 		*result = MPI_CONGRUENT;
@@ -151,14 +151,14 @@ int MPI_Comm_compare(MPI_Comm comm, MPI_Comm other, int *result)
 
 int MPI_Comm_test_inter(MPI_Comm comm, int *flag)
 {
-	CHECKED(comm, flag, MPI_ERR_ARG);
+	CHECKED_COMM(comm, flag, MPI_ERR_ARG);
 	*flag = 0;
 	return MPI_SUCCESS;
 }
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *result)
 {
-	CHECKED(comm, result, MPI_ERR_ARG);
+	CHECKED_COMM(comm, result, MPI_ERR_ARG);
 	comm->group->users++;
 	int error = comm_new(comm, comm->group, result);
 	if (!error && *result) {
@@ -170,10 +170,10 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *result)
 
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *result)
 {
-	CHECKED(comm, group, MPI_ERR_GROUP);
-	CHECKED(comm, result, MPI_ERR_ARG);
+	CHECKED_COMM(comm, group, MPI_ERR_GROUP);
+	CHECKED_COMM(comm, result, MPI_ERR_ARG);
 	for (int i = 0; i < group->size; i++)
-		CHECKED(comm, group_find(comm->group, group->ranks[i]) != MPI_UNDEFINED, MPI_ERR_GROUP);
+		CHECKED_COMM(comm, group_find(comm->group, group->ranks[i]) != MPI_UNDEFINED, MPI_ERR_GROUP);
 	if (group != MPI_GROUP_EMPTY)
 		group->users++;
 	return errors_check(comm, comm_new(comm, group, result), __func__);
@@ -215,7 +215,7 @@ static int split(MPI_Comm comm, const struct choice *own, MPI_Comm *result)
 
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *result)
 {
-	CHECKED(comm, result && (color >= 0 || color == MPI_UNDEFINED), MPI_ERR_ARG);
+	CHECKED_COMM(comm, result && (color >= 0 || color == MPI_UNDEFINED), MPI_ERR_ARG);
 	const struct choice own = {color, key, comm->rank};
 	return errors_check(comm, split(comm, &own, result), __func__);
 }
@@ -234,14 +234,14 @@ int MPI_Comm_free(MPI_Comm *comm)
 
 int MPI_Comm_set_name(MPI_Comm comm, const char *name)
 {
-	CHECKED(comm, name, MPI_ERR_ARG);
+	CHECKED_COMM(comm, name, MPI_ERR_ARG);
 	strncpy(comm->name, name, sizeof(comm->name) - 1);
 	return MPI_SUCCESS;
 }
 
 int MPI_Comm_get_name(MPI_Comm comm, char *name, int *length)
 {
-	CHECKED(comm, name && length, MPI_ERR_ARG);
+	CHECKED_COMM(comm, name && length, MPI_ERR_ARG);
 	*length = (int)strlen(comm->name);
 	memcpy(name, comm->name, (size_t)*length + 1);
 	return MPI_SUCCESS;

@@ -18,6 +18,13 @@ static inline int errors_check(MPI_Comm comm, int error, const char *call)
 	return __builtin_expect(error == MPI_SUCCESS, 1) ? MPI_SUCCESS : errors_raise(comm, error, call);
 }
 
+/* Ends a call of no communicator: objects that are local. */
+#define CHECKED(condition, error)                                                                                      \
+	do {                                                                                                           \
+		if (!(condition))                                                                                      \
+			return errors_check(MPI_COMM_WORLD, error, __func__);                                          \
+	} while (0)
+
 /* The library is open, and the communicator is one. */
 static inline int errors_check_comm(MPI_Comm comm)
 {

@@ -15,8 +15,8 @@
  *       | <-------- data, to an entry for it alone ---- |   is in a call of MPI
  *       | --- ACK ------------------------------------> |   the send ends
  *
- * That all goes on while both are in calls of MPI, whatever they wait for.  Headers are in memory, requests are in memory, and nothing
- * else is needed for a message that waits.  Calls have a window of their own; receives that wait for it are in a list.
+ * That all goes on while both are in calls of MPI, whatever they wait for.  Headers are in memory, requests are in memory, and
+ * nothing else is needed for a message that waits.  Calls have a window of their own; receives that wait for it are in a list.
  */
 #ifndef MINIMPI_FETCH_H
 #define MINIMPI_FETCH_H

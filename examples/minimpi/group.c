@@ -8,12 +8,6 @@
 #include "errors.h"
 #include "job.h"
 
-#define CHECKED(condition, error)                                                                                      \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			return errors_check(MPI_COMM_WORLD, error, __func__);                                          \
-	} while (0)
-
 struct minimpi_group minimpi_empty = {.rank = MPI_UNDEFINED, .users = 1};
 
 MPI_Group group_new(int size)

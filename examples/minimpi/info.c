@@ -17,12 +17,6 @@ struct minimpi_info {
 	struct entry *entries;
 };
 
-#define CHECKED(condition, error)                                                                                      \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			return errors_check(MPI_COMM_WORLD, error, __func__);                                          \
-	} while (0)
-
 static bool is_text(const char *text, size_t most)
 {
 	return text && text[0] && strnlen(text, most + 1) <= most;

@@ -6,8 +6,8 @@
  * mpirun), otherwise, and with --fork, itself, on this node.  It ends with the status of the first process that fails, and
  * then the others are killed.
  *
- * Without a launcher the environment says which process is which rank: PTL_MY_RID, PTL_NIDMAP and PTL_PIDMAP.  The pids are those of Unix, so
- * the processes are made first, and wait at a pipe until the list of all is complete.
+ * Without a launcher the environment says which process is which rank: PTL_MY_RID, PTL_NIDMAP and PTL_PIDMAP.  The pids are
+ * those of Unix, so the processes are made first, and wait at a pipe until the list of all is complete.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -11,8 +11,9 @@ void progress_open(unsigned events, void (*died)(ptl_process_id_t))
 {
 	tell_died = died;
 	/*
-	 * A receive, a fetch and a move have two events, a send three and one more when it is called for, a process one when it dies.  Waiting receives may be given as
-	 * many messages at once as have come, beside those that are fetched already.  Room that is never used costs address space only.
+	 * A receive, a fetch and a move have two events, a send three and one more when it is called for, a process one when
+	 * it dies.  Waiting receives may be given as many messages at once as have come, beside those that are fetched
+	 * already.  Room that is never used costs address space only.
 	 */
 	const ptl_size_t most =
 		2ull * JOB_POSTED + 3ull * JOB_SENT + 4ull * JOB_SENT + 2ull * JOB_MOVED + 6ull * JOB_CALLED;

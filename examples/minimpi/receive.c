@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Receives.  One that finds no message in the list is posted: a match entry for one message, in front of the marker, over
- * the program's memory.  The NIC does the rest.  END tells how it went and ends the request; UNLINK comes behind it, when the request
- * may stand for something else already.  So what hears of both is not the request but the entry, which is free after UNLINK.
+ * the program's memory.  The NIC does the rest.  END tells how it went and ends the request; UNLINK comes behind it, when the
+ * request may stand for something else already.  So what hears of both is not the request but the entry, which is free after
+ * UNLINK.
  *
  * Between the look into the list and the posting a message could arrive, go into a block, and be overtaken by the next.  So
  * both are one step: PtlMEMDPost posts only if the queue of unexpected messages is empty.

@@ -151,7 +151,7 @@ int MPI_Cart_create(MPI_Comm comm, int count, const int *dims, const int *period
 
 /* ---- asking ---- */
 
-#define CHECKED(comm, condition, error)                                                                                \
+#define CHECKED_TOPOLOGY(comm, condition, error)                                                                       \
 	do {                                                                                                           \
 		const int wrong_ = errors_check_comm(comm);                                                            \
 		if (wrong_ || !(comm)->topology || !(condition))                                                       \
@@ -173,14 +173,15 @@ int MPI_Topo_test(MPI_Comm comm, int *status)
 
 int MPI_Cartdim_get(MPI_Comm comm, int *count)
 {
-	CHECKED(comm, count, MPI_ERR_ARG);
+	CHECKED_TOPOLOGY(comm, count, MPI_ERR_ARG);
 	*count = comm->topology->count;
 	return MPI_SUCCESS;
 }
 
 int MPI_Cart_get(MPI_Comm comm, int most, int *dims, int *periods, int *coordinates)
 {
-	CHECKED(comm, most >= comm->topology->count && (most == 0 || (dims && periods && coordinates)), MPI_ERR_ARG);
+	CHECKED_TOPOLOGY(comm, most >= comm->topology->count && (most == 0 || (dims && periods && coordinates)),
+			 MPI_ERR_ARG);
 	for (int i = 0; i < comm->topology->count; i++) {
 		dims[i] = comm->topology->dimensions[i].size;
 		periods[i] = comm->topology->dimensions[i].periodic;
@@ -191,7 +192,7 @@ int MPI_Cart_get(MPI_Comm comm, int most, int *dims, int *periods, int *coordina
 
 int MPI_Cart_rank(MPI_Comm comm, const int *coordinates, int *rank)
 {
-	CHECKED(comm, rank && (coordinates || comm->topology->count == 0), MPI_ERR_ARG);
+	CHECKED_TOPOLOGY(comm, rank && (coordinates || comm->topology->count == 0), MPI_ERR_ARG);
 	const int found = rank_at(comm->topology, coordinates);
 	if (found == MPI_PROC_NULL)
 		return errors_check(comm, MPI_ERR_ARG, __func__);
@@ -201,8 +202,8 @@ int MPI_Cart_rank(MPI_Comm comm, const int *coordinates, int *rank)
 
 int MPI_Cart_coords(MPI_Comm comm, int rank, int most, int *coordinates)
 {
-	CHECKED(comm, most >= comm->topology->count && (most == 0 || coordinates), MPI_ERR_ARG);
-	CHECKED(comm, rank >= 0 && rank < comm->group->size, MPI_ERR_RANK);
+	CHECKED_TOPOLOGY(comm, most >= comm->topology->count && (most == 0 || coordinates), MPI_ERR_ARG);
+	CHECKED_TOPOLOGY(comm, rank >= 0 && rank < comm->group->size, MPI_ERR_RANK);
 	coordinates_of(comm->topology, rank, coordinates);
 	return MPI_SUCCESS;
 }
@@ -219,8 +220,8 @@ static int neighbour(const struct topology *topology, int rank, int dimension, i
 
 int MPI_Cart_shift(MPI_Comm comm, int dimension, int steps, int *from, int *to)
 {
-	CHECKED(comm, from && to, MPI_ERR_ARG);
-	CHECKED(comm, dimension >= 0 && dimension < comm->topology->count, MPI_ERR_DIMS);
+	CHECKED_TOPOLOGY(comm, from && to, MPI_ERR_ARG);
+	CHECKED_TOPOLOGY(comm, dimension >= 0 && dimension < comm->topology->count, MPI_ERR_DIMS);
 	*from = neighbour(comm->topology, comm->rank, dimension, -steps);
 	*to = neighbour(comm->topology, comm->rank, dimension, steps);
 	return MPI_SUCCESS;
@@ -228,7 +229,7 @@ int MPI_Cart_shift(MPI_Comm comm, int dimension, int steps, int *from, int *to)
 
 int MPI_Cart_sub(MPI_Comm comm, const int *remains, MPI_Comm *result)
 {
-	CHECKED(comm, result && (remains || comm->topology->count == 0), MPI_ERR_ARG);
+	CHECKED_TOPOLOGY(comm, result && (remains || comm->topology->count == 0), MPI_ERR_ARG);
 	const struct topology *whole = comm->topology;
 	struct topology *part = new_topology(whole->count);
 	int *coordinates = job_memory((size_t)whole->count * sizeof(*coordinates)), color = 0, key = 0, count = 0;

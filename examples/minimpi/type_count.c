@@ -5,11 +5,6 @@
 #include "errors.h"
 #include "type.h"
 
-#define CHECKED(condition, error)                                                                                      \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			return errors_check(MPI_COMM_WORLD, error, __func__);                                          \
-	} while (0)
 #define CHECK_STATUS(status, type, count)                                                                              \
 	do {                                                                                                           \
 		CHECKED((type) && (type)->committed, MPI_ERR_TYPE);                                                    \

@@ -6,12 +6,6 @@
 #include "errors.h"
 #include "type.h"
 
-#define CHECKED(condition, error)                                                                                      \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			return errors_check(MPI_COMM_WORLD, error, __func__);                                          \
-	} while (0)
-
 int MPI_Type_size(MPI_Datatype type, int *size)
 {
 	CHECKED(type, MPI_ERR_TYPE);

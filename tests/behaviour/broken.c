@@ -313,8 +313,8 @@ static void check_time(uint64_t since)
 }
 
 /*
- * The source is there when it is offered and gone when it is read, because the target stood still in between.  The provider may have
- * told the target nothing, or nonsense: then the two part, and meet anew.  A third process talks with both meanwhile.
+ * The source is there when it is offered and gone when it is read, because the target stood still in between.  The provider
+ * may have told the target nothing, or nonsense: then the two part, and meet anew.  A third process talks with both meanwhile.
  */
 static void lose_source_while_target_stands_still(enum harm harm, ptl_handle_eq_t eq, _Atomic uint64_t *goes_on)
 {

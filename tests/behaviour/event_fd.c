@@ -17,7 +17,9 @@
 static char area[64];
 
 /*
- * ---- System calls on one descriptor, seen by standing between the library and libc; weak, for behaviour/guarded stands there too ----
+ * ---- System calls on one descriptor, seen by standing between the library and libc ----
+ *
+ * Weak, for behaviour/guarded stands there too.
  */
 
 static _Atomic int watched = -1;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that stand still, or whose connections outlive them.  What becomes of operations whose peer dies is a chapter of the conformance suite. */
+/*
+ * Peers that stand still, or whose connections outlive them.  What becomes of operations whose peer dies is a chapter of the
+ * conformance suite.
+ */
 #include "tests/behaviour/behaviour.h"
 
 #include <linux/filter.h>
@@ -59,8 +62,8 @@ static void a_peer_stopped_for_30_seconds_is_not_dead(void)
 }
 
 /*
- * As much as finds room leaves at once, whatever becomes of it; the memory of the rest stays in use, however it is to be sent, until the
- * target goes on or is dead.
+ * As much as finds room leaves at once, whatever becomes of it; the memory of the rest stays in use, however it is to be sent,
+ * until the target goes on or is dead.
  */
 static void puts_to_a_stopped_peer_keep_their_memory(bool goes_on)
 {
