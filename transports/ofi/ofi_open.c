@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opening the first provider that will do: fabric, domain, address vector, completion queue, endpoint, buffers. */
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "transports/mapping.h"
@@ -35,6 +38,24 @@ static void set_short(struct ofi *ofi)
 }
 
 /*
+ * bbr lets bytes go by a timer, at the rate that it takes for the connection's.  The time of a copy lets a stream stay below that
+ * rate, as a rule; without it the timer is behind, bbr takes what is left for the network's rate, and the stream stays slow.
+ */
+static bool is_paced(void)
+{
+	char name[16] = ""; /* TCP_CA_NAME_MAX */
+	socklen_t size = sizeof(name);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return true;
+	bool unknown = getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size) != 0;
+
+	close(fd);
+	return unknown || strncmp(name, "bbr", strlen("bbr")) == 0;
+}
+
+/*
  * What fits a page is copied as fast as an operation is made that keeps it in its place.  Where addresses are published
  * there is no sever(), which ends what a given-up peer does not read.
  */
@@ -42,7 +63,7 @@ static size_t least_placed(const struct ofi *ofi)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	if (!ofi->profile.places || ofi->published || ofi->base.limits.local_registration ||
+	if (!ofi->profile.places || is_paced() || ofi->published || ofi->base.limits.local_registration ||
 	    ofi->info->tx_attr->iov_limit < 2)
 		return 0;
 	return (ofi->inject_size > page ? ofi->inject_size : page) + 1;
