@@ -21,6 +21,7 @@
 #include "offload/peer/peer.h"
 #include "portals/process.h"
 #include "tests/support/scripted.h"
+#include "tests/unit/interfaces.h"
 
 enum { INTERFACES = 2, ROUNDS = 40, ROUND_MS = 300, DRIVES = 8 };
 
@@ -29,44 +30,13 @@ static ptl_process_id_t id[INTERFACES];
 static char memory[8];
 static char source[4096], destination[sizeof(source)]; /* longer than a short message */
 
-static void open_on(const struct scripted_terms *terms, const struct scripted_observer *observer)
-{
-	int most;
-
-	setenv("PTL_TRANSPORT", "ofi", 1);
-	setenv("PTL_NIC_MODE", "host", 1);
-	setenv("PTL_IFACE", "lo", 1);
-	setenv("PTL_LINGER", "0", 1);
-	scripted_open(terms, observer);
-	assert_int_equal(PtlInit(&most), PTL_OK);
-	for (unsigned i = 0; i < INTERFACES; i++) {
-		assert_int_equal(PtlNIInit(i, SCRIPTED_PID + i, NULL, NULL, &ni[i]), PTL_OK);
-		assert_int_equal(PtlNicReady(ni[i]), PTL_OK);
-		assert_int_equal(PtlGetId(ni[i], &id[i]), PTL_OK);
-	}
-}
-
 static int open_interfaces(void **state)
 {
 	const struct scripted_terms terms = {.short_max = 1024, .rma_chunk = 1024, .rma_depth = 1};
 
 	(void)state;
-	open_on(&terms, &scripted_blind);
+	open_scripted(&terms, &scripted_blind, INTERFACES, ni, id);
 	return 0;
-}
-
-static int close_interfaces(void **state)
-{
-	(void)state;
-	PtlFini();
-	scripted_close();
-	return 0;
-}
-
-static int drive(struct nic *nic, void *unused)
-{
-	(void)unused;
-	return nic_drive(nic) < 0;
 }
 
 static void deliver(unsigned from, unsigned to)
@@ -572,7 +542,7 @@ static unsigned pings_within(unsigned seconds, uint64_t pause)
 
 	observer.sending = count_ping;
 	pings = 0;
-	open_on(&terms, &observer);
+	open_scripted(&terms, &observer, INTERFACES, ni, id);
 	talk();
 	assert_int_equal(PtlEQAlloc(ni[1], 8, PTL_EQ_HANDLER_NONE, &eq), PTL_OK);
 	open_memory(0);
@@ -600,7 +570,7 @@ static void who_talks_and_answers_is_asked_nothing(void **state)
 
 	(void)state;
 	observer.sending = count_ping;
-	open_on(&terms, &observer);
+	open_scripted(&terms, &observer, INTERFACES, ni, id);
 	talk();
 	open_memory(0);
 	md = bind_memory(0, PTL_EQ_NONE);
@@ -624,7 +594,7 @@ static uint64_t failed_after(const char *timeout, uint64_t pause, unsigned reque
 	ptl_event_t event = {.type = PTL_EVENT_SEND_END};
 
 	setenv("PTL_PEER_TIMEOUT", timeout, 1);
-	open_on(&terms, &scripted_blind);
+	open_scripted(&terms, &scripted_blind, INTERFACES, ni, id);
 	unsetenv("PTL_PEER_TIMEOUT");
 	talk();
 	peer_find(process_ni(ni[1]), id[0])->abilities = WIRE_HAS_NIC_THREAD;
@@ -1645,7 +1615,7 @@ static unsigned questions_within(unsigned seconds, uint64_t pause)
 	ptl_handle_eq_t sender;
 
 	observer.sending = count_ping;
-	open_on(&terms, &observer);
+	open_scripted(&terms, &observer, INTERFACES, ni, id);
 	assert_int_equal(PtlEQAlloc(ni[0], 8, PTL_EQ_HANDLER_NONE, &sender), PTL_OK);
 	complete_reads(put_and_stand_still(sender));
 	pings = 0;
@@ -1750,7 +1720,7 @@ static void what_hangs_at_two_addresses_is_sought_at_both(void **state)
 	const struct scripted_terms terms = {.short_max = 1024, .rma_chunk = 1024, .rma_depth = 1, .anonymous = true};
 
 	(void)state;
-	open_on(&terms, &scripted_blind);
+	open_scripted(&terms, &scripted_blind, INTERFACES, ni, id);
 	give_up_while_reading(PTL_EQ_NONE);
 	scripted_move(0);
 	meet_again();
@@ -1857,7 +1827,7 @@ static void puts_that_waited_arrive_where_messages_are_shorter(void **state)
 	unsigned sent = 0, acked = 0, arrived = 0;
 
 	(void)state;
-	open_on(&terms, &scripted_blind);
+	open_scripted(&terms, &scripted_blind, INTERFACES, ni, id);
 	talk();
 	asks = open_queue(1);
 	asked = open_queue(0);
@@ -1901,7 +1871,7 @@ static void an_answer_that_has_become_too_long_is_reported(void **state)
 	ptl_event_t event = {.ni_fail_type = PTL_NI_OK};
 
 	(void)state;
-	open_on(&terms, &scripted_blind);
+	open_scripted(&terms, &scripted_blind, INTERFACES, ni, id);
 	talk();
 	asked = open_queue(0);
 	open_memory_with(0, asked);

@@ -21,6 +21,7 @@
 #include "offload/peer/peer.h"
 #include "portals/process.h"
 #include "tests/support/scripted.h"
+#include "tests/unit/interfaces.h"
 
 #define MIB ((size_t)1 << 20)
 enum { INTERFACES = 3, MEMORY = 16384, LONG = 4096, SHORT = 8, BITS = 7 };
@@ -52,21 +53,12 @@ static int open_interfaces(bool pins)
 	static struct scripted_observer observer;
 	const struct scripted_terms terms = {
 		.short_max = 1024, .rma_chunk = 1000, .rma_depth = 4, .local_registration = true, .pins = pins};
-	int most;
 
 	observer = scripted_blind;
 	observer.deregistered = see_deregistration;
-	setenv("PTL_TRANSPORT", "ofi", 1);
-	setenv("PTL_NIC_MODE", "host", 1);
-	setenv("PTL_IFACE", "lo", 1);
-	setenv("PTL_LINGER", "0", 1);
 	setenv("PTL_LOG", "error", 1);
-	scripted_open(&terms, &observer);
-	assert_int_equal(PtlInit(&most), PTL_OK);
+	open_scripted(&terms, &observer, INTERFACES, ni, id);
 	for (unsigned i = 0; i < INTERFACES; i++) {
-		assert_int_equal(PtlNIInit(i, SCRIPTED_PID + i, NULL, NULL, &ni[i]), PTL_OK);
-		assert_int_equal(PtlNicReady(ni[i]), PTL_OK);
-		assert_int_equal(PtlGetId(ni[i], &id[i]), PTL_OK);
 		assert_int_equal(PtlEQAlloc(ni[i], 64, PTL_EQ_HANDLER_NONE, &eq[i]), PTL_OK);
 		for (unsigned at = 0; at < MEMORY; at++)
 			memory[i][at] = (char)(at * 7 + at / 256 * 3 + i * 100);
@@ -87,22 +79,7 @@ static int open_table(void **state)
 	return open_interfaces(false);
 }
 
-/* The script insists that nothing is exposed to a transport that closes. */
-static int close_interfaces(void **state)
-{
-	(void)state;
-	PtlFini();
-	scripted_close();
-	return 0;
-}
-
 /* --- short ways --- */
-
-static int drive(struct nic *nic, void *unused)
-{
-	(void)unused;
-	return nic_drive(nic) < 0;
-}
 
 /* All that is said arrives, and all that is read is read. */
 static void settle(void)

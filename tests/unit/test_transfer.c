@@ -15,6 +15,7 @@
 #include "offload/nic.h"
 #include "portals/process.h"
 #include "tests/support/scripted.h"
+#include "tests/unit/interfaces.h"
 
 enum { INTERFACES = 2, SHORT = 8, CHUNK = 4096, STREAM_CHUNK = 2 * CHUNK, WINDOW = 16 * CHUNK, LONG = 4 * CHUNK };
 
@@ -29,12 +30,6 @@ static void see_read(struct scripted_read *read, bool taken)
 	(void)taken;
 	window = read->window;
 	greatest = read->length > greatest ? read->length : greatest;
-}
-
-static int drive(struct nic *nic, void *unused)
-{
-	(void)unused;
-	return nic_drive(nic) < 0;
 }
 
 static void drive_all(void)
@@ -72,35 +67,16 @@ static int open_interfaces(void **state)
 		       .eq_handle = PTL_EQ_NONE};
 	ptl_handle_me_t me;
 	ptl_handle_md_t target;
-	int most;
 
 	(void)state;
 	observer = scripted_blind;
 	observer.reading = see_read;
-	setenv("PTL_TRANSPORT", "ofi", 1);
-	setenv("PTL_NIC_MODE", "host", 1);
-	setenv("PTL_IFACE", "lo", 1);
-	setenv("PTL_LINGER", "0", 1);
-	scripted_open(&terms, &observer);
-	assert_int_equal(PtlInit(&most), PTL_OK);
-	for (unsigned i = 0; i < INTERFACES; i++) {
-		assert_int_equal(PtlNIInit(i, SCRIPTED_PID + i, NULL, NULL, &ni[i]), PTL_OK);
-		assert_int_equal(PtlNicReady(ni[i]), PTL_OK);
-		assert_int_equal(PtlGetId(ni[i], &id[i]), PTL_OK);
-	}
+	open_scripted(&terms, &observer, INTERFACES, ni, id);
 	md.start = memory[1];
 	assert_int_equal(PtlMEAttach(ni[1], 0, anybody, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me), PTL_OK);
 	assert_int_equal(PtlMDAttach(me, md, PTL_RETAIN, &target), PTL_OK);
 	md.start = memory[0];
 	assert_int_equal(PtlMDBind(ni[0], md, PTL_RETAIN, &source), PTL_OK);
-	return 0;
-}
-
-static int close_interfaces(void **state)
-{
-	(void)state;
-	PtlFini();
-	scripted_close();
 	return 0;
 }
 
