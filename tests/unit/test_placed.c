@@ -9,13 +9,12 @@
 
 #include <portals3.h>
 #include <portals3_nic.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "offload/drive.h"
 #include "offload/nic.h"
 #include "portals/process.h"
 #include "tests/support/scripted.h"
+#include "tests/unit/interfaces.h"
 
 enum { INTERFACES = 2, LENGTH = 4096, GIVING_UP_TICKS = 12, DRIVES = 8 };
 
@@ -26,12 +25,6 @@ static ptl_process_id_t id[INTERFACES];
 static ptl_handle_eq_t eq[INTERFACES];
 static ptl_handle_md_t near, far;
 static char source[LENGTH], other[LENGTH], window[LENGTH];
-
-static int drive(struct nic *nic, void *unused)
-{
-	(void)unused;
-	return nic_drive(nic) < 0;
-}
 
 static void drive_all(void)
 {
@@ -78,35 +71,17 @@ static int open_interfaces(void **state)
 		.short_max = LENGTH + 256, .rma_chunk = LENGTH, .rma_depth = 1, .placed_min = LENGTH / 2};
 	const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
 	ptl_handle_me_t me;
-	int most;
 
 	(void)state;
-	setenv("PTL_TRANSPORT", "ofi", 1);
-	setenv("PTL_NIC_MODE", "host", 1);
-	setenv("PTL_IFACE", "lo", 1);
-	setenv("PTL_LINGER", "0", 1);
-	scripted_open(&terms, &scripted_blind);
-	assert_int_equal(PtlInit(&most), PTL_OK);
-	for (unsigned i = 0; i < INTERFACES; i++) {
-		assert_int_equal(PtlNIInit(i, SCRIPTED_PID + i, NULL, NULL, &ni[i]), PTL_OK);
-		assert_int_equal(PtlNicReady(ni[i]), PTL_OK);
-		assert_int_equal(PtlGetId(ni[i], &id[i]), PTL_OK);
+	open_scripted(&terms, &scripted_blind, INTERFACES, ni, id);
+	for (unsigned i = 0; i < INTERFACES; i++)
 		assert_int_equal(PtlEQAlloc(ni[i], 16, PTL_EQ_HANDLER_NONE, &eq[i]), PTL_OK);
-	}
 	assert_int_equal(PtlMEAttach(ni[1], 0, anyone, 0, 0, PTL_RETAIN, PTL_INS_AFTER, &me), PTL_OK);
 	assert_int_equal(PtlMDAttach(me, descriptor_of(window, eq[1]), PTL_RETAIN, &far), PTL_OK);
 	assert_int_equal(PtlMDBind(ni[0], descriptor_of(source, eq[0]), PTL_RETAIN, &near), PTL_OK);
 	memset(source, 1, LENGTH);
 	memset(window, 0, LENGTH);
 	meet();
-	return 0;
-}
-
-static int close_interfaces(void **state)
-{
-	(void)state;
-	PtlFini();
-	scripted_close();
 	return 0;
 }
 
