@@ -109,8 +109,7 @@ static int copy_trace(struct nic *nic, void *argument)
 	trace->self = nic->self;
 	trace->index = nic->index;
 	snprintf(trace->wish, sizeof(trace->wish), "%s", nic->settings->timeline);
-	trace->recorded = nic->timing.timeline != NULL;
-	if (trace->recorded && trace->copy)
+	if (trace->copy)
 		timeline_copy_fill(trace->copy, nic);
 	return 0;
 }
@@ -128,15 +127,30 @@ static int write_trace(struct trace *trace)
 	return private_file_close(&trace->file);
 }
 
+/* By the owner: a copy takes memory, and touches it, so it is made for an interface that has a timeline only. */
+static int ask_for_timeline(struct nic *nic, void *argument)
+{
+	struct trace *trace = argument;
+
+	trace->index = nic->index;
+	trace->recorded = nic->timing.timeline != NULL;
+	return 0;
+}
+
 void results_trace(struct nic *nic, FILE *told)
 {
-	struct trace trace = {.copy = timeline_copy_new()};
+	struct trace trace = {0};
 
+	if (nic_call(nic, ask_for_timeline, &trace))
+		return;
+	if (!trace.recorded) {
+		fprintf(told, "interface %u: no timeline: the process was not started with PTL_TRACE=FILE\n",
+			trace.index);
+		return;
+	}
+	trace.copy = timeline_copy_new();
 	if (nic_call(nic, copy_trace, &trace) == 0) {
-		if (!trace.recorded)
-			fprintf(told, "interface %u: no timeline: the process was not started with PTL_TRACE=FILE\n",
-				trace.index);
-		else if (write_trace(&trace))
+		if (write_trace(&trace))
 			fprintf(told, "interface %u: its timeline cannot be written; its stderr says why\n",
 				trace.index);
 		else
