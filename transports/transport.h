@@ -267,10 +267,10 @@ struct transport_ops {
 			 size_t length, const void *rest);
 
 	/*
-	 * Has the peer yet to consume data that were sent to it?  Then it is busy: it gains nothing by reading the next message itself,
-	 * and no process waits while we copy it.  Needed if limits.behind_max is set.
+	 * Has the peer yet to consume data that were sent to it, or to read what was announced (`reading`), so that it is better served
+	 * by a copy of the next message than by reading that too?  No process waits while we make it.  Needed if limits.behind_max is set.
 	 */
-	bool (*behind)(struct transport *, transport_address);
+	bool (*behind)(struct transport *, transport_address, bool reading);
 
 	/*
 	 * RDMA read of the peer's exposed memory; ends with rdma_done(context).  0 or -EAGAIN or an error, then no

@@ -252,10 +252,9 @@ uint64_t peer_short_max(const struct nic *nic, const struct peer *peer, enum wir
 	return room_of(peer->transport, wire_header_size(operation, in_compact_form(peer->transport, operation)));
 }
 
-/* It has not consumed all that we sent it, or reads what we have announced. */
 static bool is_behind(const struct peer *peer)
 {
-	return peer->active.head || peer->transport->ops->behind(peer->transport, peer->address);
+	return peer->transport->ops->behind(peer->transport, peer->address, peer->active.head != NULL);
 }
 
 /* By PTL_SHORT_MAX.  A tuning file says what is the quickest to a peer that keeps up. */

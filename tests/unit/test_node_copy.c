@@ -744,6 +744,19 @@ static void of_messages_that_are_copied_by_one_call_only_the_bad_one_fails(void)
 	}
 }
 
+/* It gets longer messages unannounced only where it could not read them. */
+static void a_peer_that_reads_what_was_announced_is_behind_if_it_needs_slabs(void)
+{
+	meet();
+	const transport_address other = !my_rank;
+
+	CHECK(!transport_node.behind(&node->base, other, true));
+	node->peers[other]->cross_memory = false;
+	CHECK(transport_node.behind(&node->base, other, true));
+	CHECK(!transport_node.behind(&node->base, other, false));
+	barrier();
+}
+
 /* Between taking a chunk and writing it; there the process is stopped by another. */
 static void linger(void)
 {
@@ -2133,6 +2146,7 @@ static const struct test tests[] = {
 	ROW(2, nobody_helps_unless_a_host_waits),
 	ROW(2, who_reads_alone_reads_as_much_at_a_time_as_it_may),
 	ROW(2, helpers_begin_with_the_oldest_message),
+	ROW(2, a_peer_that_reads_what_was_announced_is_behind_if_it_needs_slabs),
 	ROW(2, short_messages_of_a_peer_are_copied_by_one_call),
 	ROW(2, of_messages_that_are_copied_by_one_call_only_the_bad_one_fails),
 	ROW(2, a_stopped_helper_is_waited_for_asleep_and_writes_nothing_later),

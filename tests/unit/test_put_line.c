@@ -73,11 +73,11 @@ static int refuse(struct transport *transport, transport_address address, const 
 
 static bool lags;
 
-static bool behind(struct transport *transport, transport_address address)
+static bool behind(struct transport *transport, transport_address address, bool reading)
 {
 	(void)transport;
 	assert_int_equal(address, ADDRESS);
-	return lags;
+	return lags || reading;
 }
 
 static struct transport_ops ops;
