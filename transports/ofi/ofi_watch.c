@@ -118,6 +118,18 @@ static int take_with_signal(struct ofi *ofi, const struct ofi_watched *entry)
 	return take(ofi, entry);
 }
 
+/*
+ * rxm 1.17 that is told to wait by poll() (FI_OFI_RXM_DEF_TCP_WAIT_OBJ=pollfd) puts nothing but its own signal into the
+ * descriptor: neither its listener nor a connection would wake a sleeper.
+ */
+static bool watches_only_itself(const struct ofi *ofi)
+{
+	struct listing outer, inner;
+
+	return list(ofi->cq_fd, &outer) == 1 && !is_socket_of_network(outer.entries[0].fd) &&
+	       list(outer.entries[0].fd, &inner) == 0;
+}
+
 static int take_all(struct ofi *ofi)
 {
 	unsigned tell = 0;
@@ -137,6 +149,10 @@ void ofi_watch_take(struct ofi *ofi)
 {
 	if (!ofi->profile.tcp_sockets || !ofi->base.limits.sleepable)
 		return;
+	if (watches_only_itself(ofi)) {
+		ofi->base.limits.sleepable = false;
+		return;
+	}
 	ofi->watch_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (ofi->watch_fd < 0)
 		return;
