@@ -32,6 +32,18 @@ static void cpu_model(char *model, size_t size, const char *architecture)
 		fclose(cpuinfo);
 }
 
+/* How fast TCP goes depends on it more than on us: bbr differs by a factor of two from run to run. */
+static void congestion_fact(void)
+{
+	char name[32] = "";
+	FILE *file = fopen("/proc/sys/net/ipv4/tcp_congestion_control", "re");
+
+	if (file && fscanf(file, "%31s", name) == 1)
+		output_fact("congestion_control", "%s", name);
+	if (file)
+		fclose(file);
+}
+
 void machine_facts(void)
 {
 	struct utsname system;
@@ -44,6 +56,7 @@ void machine_facts(void)
 	output_fact("cpu", "%s, %ld online", model, sysconf(_SC_NPROCESSORS_ONLN));
 	output_fact("kernel", "%s %s", system.sysname, system.release);
 	output_fact("libfabric", "%u.%u", FI_MAJOR(version), FI_MINOR(version));
+	congestion_fact();
 }
 
 void machine_load(struct machine_load *load)

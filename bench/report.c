@@ -35,7 +35,7 @@ static void write_pair(FILE *out, const char *name, const char *value)
 /* The same for all tests: from the first one that says it. */
 static void write_machine(FILE *out, const struct results *results)
 {
-	static const char *const facts[] = {"version", "cpu", "kernel", "libfabric"};
+	static const char *const facts[] = {"version", "cpu", "kernel", "libfabric", "congestion_control"};
 
 	fprintf(out, "<dl>\n");
 	write_pair(out, "measured", json_text(results->result[0].json, "began"));
