@@ -106,7 +106,7 @@ mtype = { TICKING, DEEP }; /* readers treat OUT as TICKING */
 mtype lease = TICKING;
 bool parked;              /* the NIC thread waits for its doorbell and its alarm, without a timer of its own */
 mtype { UNSET, SET, EXPIRED };
-mtype alarm = UNSET;      /* a timerfd: readable once it has expired; to set it makes it unreadable again */
+mtype alarm_state = UNSET; /* a timerfd: readable once it has expired; to set it makes it unreadable again */
 #if STOP
 bool stop, nic_ended;
 #else
@@ -389,7 +389,7 @@ inline become_sleeper(h)
 				needs_rearm = false;
 				sleeper = true;
 #ifdef MUTANT_ALARM_ENDED_BY_SLEEPER
-				alarm = UNSET
+				alarm_state = UNSET
 #endif
 			:: else -> again = true
 			fi
@@ -492,7 +492,7 @@ inline nic_end_deep()
 #ifndef MUTANT_DEEP_ENDED_WITHOUT_WAKE
 		if
 #if ALARM
-		:: ended -> alarm = SET
+		:: ended -> alarm_state = SET
 #else
 		:: ended -> nic_doorbell = true
 #endif
@@ -886,7 +886,7 @@ inline run_lease()
 #ifdef MUTANT_STALE_ALARM_READ_BEFORE_SLEEP
 			atomic {
 				if
-				:: alarm == EXPIRED -> alarm = UNSET
+				:: alarm_state == EXPIRED -> alarm_state = UNSET
 				:: else
 				fi
 			};
@@ -895,13 +895,13 @@ inline run_lease()
 #ifdef MUTANT_ALARM_NOT_WATCHED
 end_parked:		nic_doorbell;
 #else
-end_parked:		nic_doorbell || alarm == EXPIRED;
+end_parked:		nic_doorbell || alarm_state == EXPIRED;
 #endif
 			atomic {
 				parked = false;
 				nic_doorbell = false;
 				if /* nothing is read of a timer that was set anew meanwhile, or that poll() did not see */
-				:: alarm == EXPIRED -> alarm = UNSET
+				:: alarm_state == EXPIRED -> alarm_state = UNSET
 				:: true
 				fi
 			};
@@ -955,7 +955,7 @@ active proctype nic()
 active proctype alarm_clock()
 {
 end:	do
-	:: atomic { alarm == SET -> alarm = EXPIRED }
+	:: atomic { alarm_state == SET -> alarm_state = EXPIRED }
 	od
 }
 #endif
