@@ -41,8 +41,8 @@
  *     (1) arrivals: arm() and the decision to sleep are one critical section.  A thread that drives after it, while the
  *         sleeper is still in poll(), may consume what the descriptor announced and leave the transport unarmed; it
  *         therefore arms again before it releases, and wakes the sleeper if that fails (rearm_sleeper()).  The same
- *         goes for what we send to ourselves, which no descriptor announces, and a transport that attaches wakes
- *         both, because neither sleeper watches its descriptor yet.
+ *         goes for what we send to ourselves, which no descriptor announces, and for a send that has taken in what others
+ *         sent (transport.kept); and a transport that attaches wakes both, because neither sleeper watches its descriptor yet.
  *     (2) timers: each sleeper's `..._sleeps_until` is what it believes; a thread that sets an earlier timer wakes it.
  *         Timers that arm() finds due may post events, so it then says "drive again".
  *     (3) commands: the engine is FREE while a thread sleeps for it, so callers run their commands themselves.  Only

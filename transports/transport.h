@@ -333,6 +333,11 @@ struct transport {
 	struct transport_limits limits;
 	/* poll() would find nothing: kept by a transport to which nothing comes but what its own process sends; else never. */
 	bool quiet;
+	/*
+	 * The last send_placed() has taken in more than its own end, which wait_fd() had announced or was to announce, and keeps it for
+	 * poll(): the engine asks arm() again.
+	 */
+	bool kept;
 };
 
 extern const struct transport_ops transport_self;

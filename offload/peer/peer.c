@@ -209,8 +209,9 @@ static int transmit(struct nic *nic, struct peer *peer, struct wire_message *mes
 		return rc == -ENOENT && peer_met_us(peer) ? note_gone(nic, peer) : rc;
 	peer_note_sent(peer, message->operation);
 	peer->reached = true;
-	if (peer->path == PATH_SELF)
-		nic->drive.needs_rearm = true; /* what we send ourselves makes no descriptor readable */
+	/* What we send ourselves makes no descriptor readable, and what a transport keeps may do so no longer. */
+	if (peer->path == PATH_SELF || (placed && peer->transport->kept))
+		nic->drive.needs_rearm = true;
 	count_sent(nic, peer->transport, message, size);
 	if (unlikely(start != 0))
 		flow_sent(nic, peer, message, start);

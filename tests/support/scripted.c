@@ -31,7 +31,7 @@ struct endpoint {
 	struct scripted_message *in[SCRIPTED_ENDPOINTS], **in_end[SCRIPTED_ENDPOINTS];
 	struct scripted_read *reads;
 	struct placed placed;
-	bool keeps_placed;
+	bool keeps_placed, arrives_while_placing;
 	unsigned refuse_sends, refuse_reads, starved_resolves;
 	int refusal; /* of sends */
 	size_t expose_most;
@@ -151,6 +151,7 @@ static int scripted_send_placed(struct transport *transport, transport_address t
 	struct endpoint *endpoint = &script.endpoints[scripted_of(transport)->endpoint];
 	struct placed *placed = &endpoint->placed;
 
+	transport->kept = endpoint->arrives_while_placing;
 	if (!endpoint->keeps_placed || placed->context || endpoint->refuse_sends > 0)
 		return scripted_send(transport, to, header, header_length, payload, count);
 	if (header_length > HEADER_ROOM || count > PLACED_PIECES)
@@ -356,6 +357,7 @@ static int scripted_poll(struct transport *transport, int budget)
 	int done = is_mine(scripted, endpoint);
 
 	(void)budget;
+	transport->kept = false;
 	if (done) {
 		enum choice choice = endpoint->choice;
 
@@ -479,8 +481,7 @@ static unsigned scripted_own_attempt(const struct transport *transport)
 
 static int scripted_arm(struct transport *transport)
 {
-	(void)transport;
-	return 0;
+	return transport->kept ? -EAGAIN : 0;
 }
 
 static unsigned scripted_unsent(const struct transport *transport)
@@ -695,6 +696,11 @@ bool scripted_complete(unsigned reader, unsigned index, int status)
 void scripted_keep_placed(unsigned endpoint, bool keep)
 {
 	script.endpoints[endpoint].keeps_placed = keep;
+}
+
+void scripted_arrive_while_placing(unsigned endpoint, bool arrives)
+{
+	script.endpoints[endpoint].arrives_while_placing = arrives;
 }
 
 bool scripted_pass_placed(unsigned endpoint)

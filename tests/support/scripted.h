@@ -118,6 +118,9 @@ void scripted_keep_placed(unsigned endpoint, bool keep);
 bool scripted_pass_placed(unsigned endpoint);
 bool scripted_let_placed_go(unsigned endpoint);
 
+/* From now on every send of a payload that may stay in its place takes in something from others, which the next poll is to handle. */
+void scripted_arrive_while_placing(unsigned endpoint, bool arrives);
+
 /* Messages on the way between the two are lost, in both directions. */
 void scripted_lose(unsigned one, unsigned other);
 

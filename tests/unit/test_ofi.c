@@ -972,6 +972,44 @@ static void what_finds_no_room_is_sent_from_its_place_in_order(void)
 	shut();
 }
 
+static void arm_for_a_sleep(void)
+{
+	uint64_t limit = now_ns() + PATIENCE;
+
+	while (transport->ops->arm(transport) != 0) {
+		drive();
+		CHECK(now_ns() < limit);
+	}
+}
+
+/* A sleeper has been woken and has not looked yet: either it is still to be told, or the engine is. */
+static void an_arrival_is_announced_though_a_send_from_its_place_takes_it(void)
+{
+	atomic_bool *armed = shared_memory();
+
+	open_and_meet();
+	placed_bytes = new_memory(transport->limits.short_max);
+	greet_from(true);
+	if (my_rank == 0) {
+		struct pollfd fd = {.fd = transport->ops->wait_fd(transport), .events = POLLIN};
+
+		arm_for_a_sleep();
+		atomic_store(armed, true);
+		CHECK_EQUAL(poll(&fd, 1, (int)(PATIENCE / 1000000)), 1);
+		int rc = try_place(1);
+		CHECK(rc == 0 || rc == -EINPROGRESS);
+		CHECK(transport->kept || poll(&fd, 1, 0) == 1);
+		await_messages(1, 2);
+	} else {
+		while (!atomic_load(armed))
+			drive();
+		send_message(address_of[0], 1, 40);
+		await_messages(0, 2);
+	}
+	barrier();
+	shut();
+}
+
 static void severing_ends_what_is_sent_from_its_place(bool zero_connects)
 {
 	expect_death(1);
@@ -3078,6 +3116,7 @@ static const struct test forgetting_tests[] = {
 /* Providers that send from where the payload is. */
 static const struct test placing_tests[] = {
 	ROW(2, what_finds_no_room_is_sent_from_its_place_in_order),
+	ROW(2, an_arrival_is_announced_though_a_send_from_its_place_takes_it),
 	ROW(2, severing_ends_what_is_sent_over_a_connection_we_made),
 	ROW(2, severing_ends_what_is_sent_over_the_only_connection_from_there),
 	ROW(2, a_killed_peer_ends_what_is_sent_from_its_place),

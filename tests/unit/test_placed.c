@@ -322,6 +322,27 @@ static void an_answer_is_in_use_though_its_peer_is_given_up(void **state)
 	assert_int_equal(PtlMDUnlink(far), PTL_OK);
 }
 
+/* Of a host that has been told nothing yet and looks at its transports when it is woken. */
+static bool wakes_a_sleeper(void)
+{
+	struct nic *nic = process_ni(ni[0]);
+	const uint64_t before = atomic_load(&nic->sleep.wakes);
+
+	nic->drive.host_sleeps_until = 0; /* a timer is no reason */
+	atomic_store(&nic->sleep.sleeper, SLEEPER_HOST);
+	put(PTL_NO_ACK_REQ);
+	atomic_store(&nic->sleep.sleeper, SLEEPER_NONE);
+	return atomic_load(&nic->sleep.wakes) != before;
+}
+
+static void what_arrives_while_a_put_leaves_wakes_the_sleeper(void **state)
+{
+	(void)state;
+	assert_false(wakes_a_sleeper());
+	scripted_arrive_while_placing(0, true);
+	assert_true(wakes_a_sleeper());
+}
+
 /* The transport forgets what it has. */
 static void an_interface_may_close_meanwhile(void **state)
 {
@@ -348,6 +369,7 @@ int main(void)
 		TEST(what_keeps_memory_in_use_is_severed_until_it_is_free),
 		TEST(an_answer_is_in_use_until_it_has_left),
 		TEST(an_answer_is_in_use_though_its_peer_is_given_up),
+		TEST(what_arrives_while_a_put_leaves_wakes_the_sleeper),
 		TEST(an_interface_may_close_meanwhile),
 	};
 

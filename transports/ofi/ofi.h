@@ -176,7 +176,7 @@ struct ofi {
 	unsigned outstanding, outstanding_max;
 	size_t rma_greatest, rma_window;
 
-	/* Completions that arm() found and poll() has yet to handle. */
+	/* Completions that arm() or a send from its place (ofi_completed_at_once()) found and poll() has yet to handle. */
 	struct fi_cq_data_entry stash[OFI_BATCH];
 	fi_addr_t stash_source[OFI_BATCH];
 	int stashed;

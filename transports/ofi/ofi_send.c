@@ -248,6 +248,7 @@ int ofi_send_placed(struct transport *transport, transport_address to, const voi
 	struct ofi_operation *slot = ofi->free_slots;
 	struct iovec pieces[PLACED_PIECES];
 
+	transport->kept = false;
 	if (header_length + payload_length(payload, count) > ofi->base.limits.short_max)
 		return -EMSGSIZE;
 	if (!may_place(ofi, to, count))

@@ -64,18 +64,21 @@ static void drop_stashed(struct ofi *ofi, int index)
 	memmove(&ofi->stash_source[index], &ofi->stash_source[index + 1], rest * sizeof(ofi->stash_source[0]));
 }
 
+/*
+ * The look for its end drives the provider, which may take from sockets what a sleeper was woken for, or is to be: `kept` tells
+ * the engine, also of an error, which stays in the queue.
+ */
 bool ofi_completed_at_once(struct ofi *ofi, const struct ofi_operation *operation)
 {
-	int kept = ofi->stashed;
+	const int before = ofi->stashed;
+	ssize_t count = before < OFI_BATCH ? stash_more(ofi) : 0;
+	bool completed = false;
 
-	if (kept < OFI_BATCH)
-		stash_more(ofi);
-	for (int i = kept; i < ofi->stashed; i++)
-		if (ofi->stash[i].op_context == operation) {
+	for (int i = before; i < ofi->stashed && !completed; i++)
+		if ((completed = ofi->stash[i].op_context == operation))
 			drop_stashed(ofi, i);
-			return true;
-		}
-	return false;
+	ofi->base.kept = ofi->stashed > 0 || (count < 0 && count != -FI_EAGAIN);
+	return completed;
 }
 
 static int try_wait(struct ofi *ofi)
