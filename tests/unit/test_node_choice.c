@@ -164,6 +164,47 @@ static void a_source_on_this_very_core_is_not_asked(void **state)
 	assert_int_equal(message(&peer, LENGTH), NODE_STAGED);
 }
 
+/* Then they are read alone whatever is being measured: that says nothing of what the ways take on two cores. */
+static void messages_on_this_very_core_are_no_part_of_what_is_learnt(void **state)
+{
+	static struct node_segment segment;
+
+	(void)state;
+	set_costs(3000, 2000, 1000);
+	peer.segment = &segment;
+	for (int i = 0; node.copies->figures[4].way == NODE_UNCHOSEN; i++) {
+		assert_in_range(i, 0, 4 * LEARNT);
+		atomic_store(&segment.place, i % 4 ? CPU + 1 : CPU + 2);
+		message(&peer, LENGTH);
+	}
+	assert_int_equal(node.copies->figures[4].way, NODE_STAGED);
+	assert_int_equal(node.copies->figures[4].ns[NODE_ALONE], 3001);
+	assert_int_equal(node.copies->figures[4].ns[NODE_SPLIT], 2001);
+	assert_int_equal(node.copies->figures[4].ns[NODE_STAGED], 1001);
+}
+
+/* A source that was missed is skipped for one message that would have been staged, not for one that is read alone anyway. */
+static void messages_on_this_very_core_skip_no_source(void **state)
+{
+	static struct node_segment segment;
+
+	(void)state;
+	set_costs(3000, 2000, 1000);
+	peer.segment = &segment;
+	atomic_store(&segment.place, CPU + 2);
+	assert_int_equal(learn(&peer, LENGTH), NODE_STAGED);
+	struct node_read read = begin_read(&peer, LENGTH);
+
+	node_choice_missed(&node, &read);
+	read.way = NODE_ALONE;
+	node_choice_ended(&node, &read, 0);
+	atomic_store(&segment.place, CPU + 1);
+	message(&peer, LENGTH);
+	atomic_store(&segment.place, CPU + 2);
+	assert_int_not_equal(message(&peer, LENGTH), NODE_STAGED);
+	assert_int_equal(message(&peer, LENGTH), NODE_STAGED);
+}
+
 static void messages_in_a_window_count_from_the_end_of_the_one_before(void **state)
 {
 	enum { WINDOW = 4 };
@@ -525,6 +566,8 @@ int main(void)
 		TEST(a_little_time_is_not_worth_a_processor),
 		TEST(what_is_not_possible_is_not_tried),
 		TEST(a_source_on_this_very_core_is_not_asked),
+		TEST(messages_on_this_very_core_are_no_part_of_what_is_learnt),
+		TEST(messages_on_this_very_core_skip_no_source),
 		TEST(messages_in_a_window_count_from_the_end_of_the_one_before),
 		TEST(what_disturbs_the_other_way_is_not_the_quicker_one),
 		TEST(what_is_quicker_in_a_window_is_taken),

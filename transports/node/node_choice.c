@@ -31,7 +31,8 @@
  *
  * A source that was seen last on the reader's own CPU is not there either: it would copy in turns with the reader, and writing
  * into another process takes longer than reading.  That is so where a NIC thread is woken while every core is busy: it gets the
- * core of the thread that wakes it.  Such a message is read alone, unless a tuning file says otherwise.
+ * core of the thread that wakes it.  Such a message is read alone, unless a tuning file says otherwise, and is neither measured nor
+ * one that the source is spared.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,8 +257,11 @@ void node_choose(struct node *node, struct node_read *read)
 	read->way = NODE_STAGED;
 	if (!read->peer->cross_memory)
 		return;
-	/* Segments are read by one call; staged, each would be a round trip.  What they take says nothing of one piece. */
-	if (node_read_is_list(read)) {
+	/*
+	 * Segments are read by one call; staged, each would be a round trip.  A source on this core would take from us what
+	 * it does there.  What either takes says nothing of one piece between two cores: it counts nowhere.
+	 */
+	if (node_read_is_list(read) || (!copies->fixed[class] && node_shares_core(read->peer))) {
 		read->way = NODE_ALONE;
 		return;
 	}
@@ -273,8 +277,6 @@ void node_choose(struct node *node, struct node_read *read)
 		pair->skips--;
 	else if (possible(read, way))
 		read->way = (uint8_t)way;
-	if (!copies->fixed[class] && node_shares_core(read->peer)) /* what it does there, it takes from us */
-		read->way = NODE_ALONE;
 	begin(copies, &pair->trials[class], read, class);
 	if (read->way == NODE_STAGED)
 		read->patience = patience(copies, pair, read->length);
