@@ -1043,11 +1043,28 @@ static void a_partner_that_polls_on_this_cpu_is_noticed(void **state)
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
+/* It is neither part of a row of full ones, nor its end. */
+static void a_drive_that_may_handle_nothing_says_nothing_of_a_stream(void **state)
+{
+	enum { FULL = 16 };
+
+	(void)state;
+	for (uint32_t i = 0; i < FULL; i++)
+		assert_int_equal(send_message(0, i, 8), 0);
+	assert_int_equal(node_consume(&nodes[RECEIVER], FULL), FULL);
+	assert_int_equal(nodes[RECEIVER].full_drives, 1);
+	assert_int_equal(node_consume(&nodes[RECEIVER], 0), 0);
+	assert_int_equal(nodes[RECEIVER].full_drives, 1);
+	assert_int_equal(node_consume(&nodes[RECEIVER], FULL), 0);
+	assert_int_equal(nodes[RECEIVER].full_drives, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_engine_is_told_where_its_partner_polls),
 		TEST(a_partner_that_polls_on_this_cpu_is_noticed),
+		TEST(a_drive_that_may_handle_nothing_says_nothing_of_a_stream),
 		TEST(records_and_slabs_of_two_senders_arrive_whole_and_in_order),
 		TEST(the_same_through_a_full_queue),
 		TEST(a_full_queue_says_so_and_goes_on_when_there_is_room),

@@ -281,8 +281,6 @@ static inline __attribute__((always_inline)) int append_words(struct node *node,
 	struct node_segment *to = peer->segment;
 	uint64_t position;
 
-	if (lines > 1)
-		touch_source(rest, length - NODE_FIRST_BYTES);
 	int rc = reserve(node, peer, lines, &position);
 
 	if (unlikely(rc))
@@ -307,8 +305,10 @@ static inline __attribute__((always_inline)) int append_words(struct node *node,
 int node_append_line(struct node *node, struct node_peer *peer, const uint64_t words[TRANSPORT_LINE_WORDS],
 		     size_t length, const uint8_t *rest)
 {
-	return length <= NODE_FIRST_BYTES ? append_words(node, peer, words, length, 1, NULL)
-					  : append_words(node, peer, words, length, lines_for(length), rest);
+	if (length <= NODE_FIRST_BYTES)
+		return append_words(node, peer, words, length, 1, NULL);
+	touch_source(rest, length - NODE_FIRST_BYTES);
+	return append_words(node, peer, words, length, lines_for(length), rest);
 }
 
 static inline uint8_t *gather(uint8_t *to, const struct iovec *parts, int count)
@@ -617,7 +617,7 @@ static inline void read_ahead(const struct node *node, unsigned lines)
 		__builtin_prefetch(slot_at(node->segment, node->head + READ_AHEAD * (uint64_t)lines - line));
 }
 
-/* Not of drives that find little, but for the one that ends a row of full ones. */
+/* Not of drives that find little, but for the one that ends a row of full ones; nor of those that may handle nothing. */
 static void note_drive(struct node *node, bool full)
 {
 	if (full) {
@@ -644,7 +644,7 @@ int node_consume(struct node *node, int budget)
 	while (count < budget && (lines = consume_one(node)) > 0)
 		if (unlikely(is_behind(node, ++count)))
 			read_ahead(node, lines);
-	if (unlikely(count > READ_AHEAD || node->lead == BEHIND))
+	if (unlikely(count > READ_AHEAD || (node->lead == BEHIND && budget > 0)))
 		note_drive(node, count == budget);
 	FAULT_POINT("receive-before-head");
 	if (count > 0)
