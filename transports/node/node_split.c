@@ -107,7 +107,7 @@ int node_split_result(const struct node_read *read, uint64_t *failed)
 {
 	const struct node_claim *claim = read->claim;
 	struct ends ends = unpack(atomic_load_explicit(&claim->ends, memory_order_relaxed));
-	/* Pairs with the store in help_with(): the helper's bytes, and `failed`, are there.  Sequentially consistent:
+	/* Pairs with the store in end_chunk(): the helper's bytes, and `failed`, are there.  Sequentially consistent:
 	 * see tell_reader(). */
 	uint64_t done = atomic_load_explicit(&claim->done, memory_order_seq_cst);
 
