@@ -35,12 +35,12 @@ static const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
 static void end(MPI_Request request, ptl_ni_fail_t failure)
 {
 	int error = MPI_SUCCESS;
-	if (failure != PTL_NI_OK)
+	if (failure != PTL_NI_OK) {
 		error = MPI_ERR_OTHER;
-	else if ((size_t)request->status.minimpi_bytes > request->length)
+	} else if ((size_t)request->status.minimpi_bytes > request->length) {
 		error = MPI_ERR_TRUNCATE;
-	if (error == MPI_ERR_TRUNCATE)
 		request->status.minimpi_bytes = (MPI_Count)request->length;
+	}
 	request_not_under_way(request);
 	request_complete(request, error);
 }
