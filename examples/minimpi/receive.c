@@ -34,10 +34,8 @@ static const ptl_process_id_t anyone = {PTL_NID_ANY, PTL_PID_ANY};
 
 static void end(MPI_Request request, ptl_ni_fail_t failure)
 {
-	int error = MPI_SUCCESS;
-	if (failure != PTL_NI_OK) {
-		error = MPI_ERR_OTHER;
-	} else if ((size_t)request->status.minimpi_bytes > request->length) {
+	int error = failure == PTL_NI_OK ? MPI_SUCCESS : MPI_ERR_OTHER;
+	if (error == MPI_SUCCESS && (size_t)request->status.minimpi_bytes > request->length) {
 		error = MPI_ERR_TRUNCATE;
 		request->status.minimpi_bytes = (MPI_Count)request->length;
 	}
