@@ -16,6 +16,7 @@ enum setting_type {
 	TYPE_dialect,
 	TYPE_launch,
 	TYPE_addresses,
+	TYPE_placing,
 	TYPE_open_time,
 	TYPE_log_level,
 	TYPE_string,
@@ -60,6 +61,8 @@ static const struct word launches[] = {{"auto", LAUNCH_AUTO}, {"none", LAUNCH_NO
 static const struct word open_times[] = {
 	{"auto", OPEN_AUTO}, {"wait", OPEN_WAIT}, {"background", OPEN_BACKGROUND}, {NULL, 0}};
 static const struct word addresses[] = {{"auto", ADDRESSES_AUTO}, {"published", ADDRESSES_PUBLISHED}, {NULL, 0}};
+static const struct word placings[] = {
+	{"auto", PLACING_AUTO}, {"never", PLACING_NEVER}, {"always", PLACING_ALWAYS}, {NULL, 0}};
 static const struct word levels[] = {{"off", LOG_OFF},   {"error", LOG_ERROR}, {"warn", LOG_WARN},
 				     {"info", LOG_INFO}, {"debug", LOG_DEBUG}, {NULL, 0}};
 static const struct word flags[] = {{"no", 0}, {"yes", 1}, {"0", 0}, {"1", 1}, {"off", 0}, {"on", 1}, {NULL, 0}};
@@ -224,6 +227,10 @@ static bool parse(const struct setting *setting, const char *text, struct settin
 	case TYPE_addresses:
 		good = find_word(addresses, text, &value);
 		*(enum addresses *)field = (enum addresses)value;
+		return good;
+	case TYPE_placing:
+		good = find_word(placings, text, &value);
+		*(enum placing *)field = (enum placing)value;
 		return good;
 	case TYPE_open_time:
 		good = find_word(open_times, text, &value);

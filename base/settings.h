@@ -15,6 +15,7 @@
 enum nic_mode { NIC_MODE_AUTO, NIC_MODE_SHARED, NIC_MODE_DEDICATED, NIC_MODE_HOST };
 enum dialect { DIALECT_STANDARD, DIALECT_CRAY };
 enum launch { LAUNCH_AUTO, LAUNCH_NONE };
+enum placing { PLACING_AUTO, PLACING_NEVER, PLACING_ALWAYS };
 enum open_time { OPEN_AUTO, OPEN_WAIT, OPEN_BACKGROUND };
 enum addresses { ADDRESSES_AUTO, ADDRESSES_PUBLISHED };
 enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
@@ -22,8 +23,8 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 #define SETTING_AUTO UINT64_MAX /* a number left to the library: the transport or the mode decides */
 
 /*
- * Types: nic_mode, dialect, launch, addresses, open_time, log_level, flag and signal are enumerations, debug is several of one; number is below 2^32 - 1; bytes
- * takes K, M, G; duration takes us, ms, s (bare: s).
+ * Types: nic_mode, dialect, launch, addresses, placing, open_time, log_level, flag and signal are enumerations, debug is
+ * several of one; number is below 2^32 - 1; bytes takes K, M, G; duration takes us, ms, s (bare: s).
  */
 #define PORTALS_SETTINGS(X)                                                                                            \
 	X(nic_mode, "PTL_NIC_MODE", nic_mode, "auto",                                                                  \
@@ -54,6 +55,9 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 	X(short_max, "PTL_SHORT_MAX", bytes, "auto",                                                                   \
 	  "largest payload sent with its header, if both fit into a message of the transport; auto: what suits the "   \
 	  "provider")                                                                                                  \
+	X(placed, "PTL_OFI_PLACED", placing, "auto",                                                                   \
+	  "whether ofi:net sends what is short, but longer than a page, from the memory of the program, without a "    \
+	  "copy: auto (not where TCP paces, as bbr does), never, always")                                              \
 	X(tuning_file, "PTL_TUNING_FILE", string, "",                                                                  \
 	  "file that says which way long messages go within a node, and what is short where PTL_SHORT_MAX does not; "  \
 	  "ptlbench crossover --save writes one")                                                                      \
@@ -100,6 +104,7 @@ typedef enum nic_mode setting_nic_mode;
 typedef enum dialect setting_dialect;
 typedef enum launch setting_launch;
 typedef enum addresses setting_addresses;
+typedef enum placing setting_placing;
 typedef enum open_time setting_open_time;
 typedef enum log_level setting_log_level;
 typedef uint32_t setting_debug; /* PTL_DBG_* */

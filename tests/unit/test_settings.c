@@ -205,6 +205,14 @@ static const struct sample samples_launch[] = {
 static const struct sample samples_addresses[] = {
 	GOOD("auto", ADDRESSES_AUTO), GOOD("published", ADDRESSES_PUBLISHED), BAD("pmix"), BAD(""), {0},
 };
+static const struct sample samples_placing[] = {
+	GOOD("auto", PLACING_AUTO),
+	GOOD("never", PLACING_NEVER),
+	GOOD("always", PLACING_ALWAYS),
+	BAD("yes"),
+	BAD(""),
+	{0},
+};
 static const struct sample samples_open_time[] = {
 	GOOD("auto", OPEN_AUTO),
 	GOOD("wait", OPEN_WAIT),

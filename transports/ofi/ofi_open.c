@@ -55,6 +55,13 @@ static bool is_paced(void)
 	return unknown || strncmp(name, "bbr", strlen("bbr")) == 0;
 }
 
+static bool wants_placing(const struct ofi *ofi)
+{
+	const enum placing placing = ofi->settings->placed;
+
+	return ofi->profile.places && placing != PLACING_NEVER && (placing == PLACING_ALWAYS || !is_paced());
+}
+
 /*
  * What fits a page is copied as fast as an operation is made that keeps it in its place.  Where addresses are published
  * there is no sever(), which ends what a given-up peer does not read.
@@ -63,7 +70,7 @@ static size_t least_placed(const struct ofi *ofi)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	if (!ofi->profile.places || is_paced() || ofi->published || ofi->base.limits.local_registration ||
+	if (!wants_placing(ofi) || ofi->published || ofi->base.limits.local_registration ||
 	    ofi->info->tx_attr->iov_limit < 2)
 		return 0;
 	return (ofi->inject_size > page ? ofi->inject_size : page) + 1;
