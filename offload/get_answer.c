@@ -101,10 +101,16 @@ static void answer_later(struct nic *nic, struct peer *peer, uint32_t token, str
 	peer_respond(nic, op);
 }
 
+/* It is copied if no operation is left that would keep it. */
+static bool stays_in_place(const struct nic *nic, const struct peer *peer, uint64_t length)
+{
+	return peer_places(peer, length) && operation_is_left(nic, peer, HELD_OWED);
+}
+
 void get_answer(struct nic *nic, struct peer *peer, uint32_t token, struct descriptor *md,
 		const struct event_info *info)
 {
-	if (peer_places(peer, info->mlength) || answer_at_once(nic, peer, token, md, info) != 0)
+	if (stays_in_place(nic, peer, info->mlength) || answer_at_once(nic, peer, token, md, info) != 0)
 		answer_later(nic, peer, token, md, info, &answer_short);
 }
 

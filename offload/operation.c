@@ -65,10 +65,20 @@ static struct operation *take(struct nic *nic, struct peer *peer, const struct p
 	return op;
 }
 
+static bool within_share(const struct nic *nic, const struct peer *peer, enum operation_hold hold)
+{
+	return hold == HELD_REQUESTED ? peer->requested < NIC_MAX_REQUESTS - nic->requests : peer->owed < PEER_OWED_MAX;
+}
+
+bool operation_is_left(const struct nic *nic, const struct peer *peer, enum operation_hold hold)
+{
+	return within_share(nic, peer, hold) && !pool_is_empty(&nic->objects.operations);
+}
+
 struct operation *operation_new(struct nic *nic, struct peer *peer, const struct protocol *protocol)
 {
 	struct operation *op =
-		peer->requested < NIC_MAX_REQUESTS - nic->requests ? take(nic, peer, protocol, HELD_REQUESTED) : NULL;
+		within_share(nic, peer, HELD_REQUESTED) ? take(nic, peer, protocol, HELD_REQUESTED) : NULL;
 
 	if (!op)
 		report_error(-ENOMEM,
@@ -81,7 +91,7 @@ struct operation *operation_new(struct nic *nic, struct peer *peer, const struct
 
 struct operation *operation_owed(struct nic *nic, struct peer *peer, const struct protocol *protocol)
 {
-	if (peer->owed >= PEER_OWED_MAX)
+	if (!within_share(nic, peer, HELD_OWED))
 		return NULL;
 	struct operation *op = take(nic, peer, protocol, HELD_OWED);
 

@@ -120,6 +120,8 @@ struct operation *operation_new(struct nic *, struct peer *, const struct protoc
 struct operation *operation_owed(struct nic *, struct peer *, const struct protocol *);
 /* For a notice, which is said again if it is not said now.  NULL: there is no room for it now. */
 struct operation *operation_for_notice(struct nic *, struct peer *, const struct protocol *);
+/* Is there one to be had, for a request (HELD_REQUESTED) or for something that the peer asked for (HELD_OWED)? */
+bool operation_is_left(const struct nic *, const struct peer *, enum operation_hold);
 void operation_free(struct nic *, struct operation *);
 
 /* Moves the operation on.  -EPROTO if its state does not expect this. */

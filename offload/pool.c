@@ -129,6 +129,11 @@ static void append_freed(struct pool *pool, struct pool_item *item)
 	pool->free_count++;
 }
 
+bool pool_is_empty(const struct pool *pool)
+{
+	return pool->free_count == 0 && pool->used >= pool->capacity && !is_rested(pool);
+}
+
 void *pool_take(struct pool *pool)
 {
 	struct pool_item *item;

@@ -59,6 +59,7 @@ void pool_close(struct pool *);
 
 /* An object, zeroed behind its pool_item up to `zeroed` (all of it by default), or NULL: `capacity` live, or the others rest. */
 void *pool_take(struct pool *);
+bool pool_is_empty(const struct pool *); /* would pool_take() give none? */
 void pool_give(struct pool *, void *object);
 
 /* -ENOSPC, with a report on why there is none: "match entries", of which the limit "max_mes" allows `most`. */

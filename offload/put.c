@@ -198,6 +198,12 @@ static int put_later(struct nic *nic, struct peer *peer, const struct put_argume
 	return 0;
 }
 
+/* Without an acknowledgement.  It is copied, too, if no operation is left that would keep it in its place. */
+static bool leaves_at_once(const struct nic *nic, const struct peer *peer, uint64_t length)
+{
+	return !peer_places(peer, length) || !operation_is_left(nic, peer, HELD_REQUESTED);
+}
+
 int put_issue(struct nic *nic, const struct put_arguments *put)
 {
 	if (likely(put_line(nic, put)))
@@ -212,7 +218,7 @@ int put_issue(struct nic *nic, const struct put_arguments *put)
 	struct wire_message message = operation_request(put, far ? WIRE_PUT_LONG : WIRE_PUT);
 
 	message.flags = ack ? WIRE_WANTS_ACK : 0;
-	if (!far && !ack && !peer_places(peer, put->length) && put_at_once(nic, peer, put, &message, &info) == 0)
+	if (!far && !ack && leaves_at_once(nic, peer, put->length) && put_at_once(nic, peer, put, &message, &info) == 0)
 		return 0;
 	return put_later(nic, peer, put, &message, &info, far ? &put_long : ack ? &put_short_acked : &put_short);
 }

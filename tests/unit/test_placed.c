@@ -343,6 +343,42 @@ static void what_arrives_while_a_put_leaves_wakes_the_sleeper(void **state)
 	assert_true(wakes_a_sleeper());
 }
 
+/* What an operation would be made of is used up: then no payload can stay, but it can be copied. */
+static void without_an_operation_a_put_is_copied(void **state)
+{
+	struct nic *nic = process_ni(ni[0]);
+	const uint32_t requests = nic->requests;
+
+	(void)state;
+	scripted_keep_placed(0, true);
+	nic->requests = NIC_MAX_REQUESTS;
+	put(PTL_NO_ACK_REQ);
+	nic->requests = requests;
+	expect(0, PTL_EVENT_SEND_END, PTL_NI_OK);
+	settle();
+	expect(1, PTL_EVENT_PUT_END, PTL_NI_OK);
+	assert_memory_equal(window, source, LENGTH);
+}
+
+static void without_an_operation_an_answer_is_copied(void **state)
+{
+	struct pool *pool = &process_ni(ni[1])->objects.operations;
+	const struct pool full = *pool;
+
+	(void)state;
+	memset(window, 2, LENGTH);
+	scripted_keep_placed(1, true);
+	assert_int_equal(PtlGet(near, id[1], 0, 0, 0, 0), PTL_OK);
+	assert_true(scripted_deliver(0, 1));
+	pool->capacity = pool->free_count = 0;
+	drive_all();
+	*pool = full; /* unused meanwhile */
+	expect(1, PTL_EVENT_GET_END, PTL_NI_OK);
+	settle();
+	expect(0, PTL_EVENT_REPLY_END, PTL_NI_OK);
+	assert_memory_equal(window, source, LENGTH);
+}
+
 /* The transport forgets what it has. */
 static void an_interface_may_close_meanwhile(void **state)
 {
@@ -370,6 +406,8 @@ int main(void)
 		TEST(an_answer_is_in_use_until_it_has_left),
 		TEST(an_answer_is_in_use_though_its_peer_is_given_up),
 		TEST(what_arrives_while_a_put_leaves_wakes_the_sleeper),
+		TEST(without_an_operation_a_put_is_copied),
+		TEST(without_an_operation_an_answer_is_copied),
 		TEST(an_interface_may_close_meanwhile),
 	};
 
