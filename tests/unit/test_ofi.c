@@ -926,7 +926,7 @@ static int try_place(uint32_t sequence)
 }
 
 /* Returns the sequence number of the next message. */
-static uint32_t place_for_one_who_stands_still(bool zero_connects)
+static uint32_t place_for_a_standing_peer(bool zero_connects)
 {
 	uint32_t sequence = 1;
 	int rc;
@@ -950,7 +950,7 @@ static uint32_t place_for_one_who_stands_still(bool zero_connects)
 static void what_finds_no_room_is_sent_from_its_place_in_order(void)
 {
 	atomic_uint *sent = shared_memory();
-	uint32_t next = place_for_one_who_stands_still(true);
+	uint32_t next = place_for_a_standing_peer(true);
 
 	if (my_rank == 0) {
 		unsigned char *kept = placed_bytes;
@@ -1013,7 +1013,7 @@ static void an_arrival_is_announced_though_a_send_from_its_place_takes_it(void)
 static void severing_ends_what_is_sent_from_its_place(bool zero_connects)
 {
 	expect_death(1);
-	place_for_one_who_stands_still(zero_connects);
+	place_for_a_standing_peer(zero_connects);
 	while (my_rank == 1)
 		pause();
 	transport_ofi.sever(transport, address_of[1]);
@@ -1036,7 +1036,7 @@ static void severing_ends_what_is_sent_over_the_only_connection_from_there(void)
 static void a_killed_peer_ends_what_is_sent_from_its_place(void)
 {
 	expect_death(1);
-	place_for_one_who_stands_still(true);
+	place_for_a_standing_peer(true);
 	while (my_rank == 1)
 		pause();
 	kill(pid_of(1), SIGKILL);

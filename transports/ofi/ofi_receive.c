@@ -315,11 +315,8 @@ static int poll_stash(struct ofi *ofi)
 	return count;
 }
 
-int ofi_poll(struct transport *transport, int budget)
+static inline void look_around(struct ofi *ofi)
 {
-	struct ofi *ofi = ofi_of(transport);
-	int handled = 0;
-
 	if (unlikely(ofi->watching) && ofi_watching_costs_more(ofi))
 		ofi_unwatch(ofi);
 	if (unlikely(++ofi->polls >= LOOK_AFTER))
@@ -328,6 +325,27 @@ int ofi_poll(struct transport *transport, int budget)
 		look_after_suspect(ofi);
 	if (unlikely(ofi->missing))
 		post_missing(ofi);
+}
+
+/* The queue is empty.  Returns 1 if that has found something to be handled, else 0. */
+static inline int tidy_up(struct ofi *ofi)
+{
+	if (unlikely(ofi->failed_rma))
+		ofi_rma_reuse_failed(ofi);
+	if (unlikely(ofi->unused_count > OFI_UNUSED_KEPT))
+		ofi_reap_unused(ofi);
+	if (likely(!ofi->doubts))
+		return 0;
+	ofi_sever_only(ofi);
+	return ofi->stashed > 0; /* it has read on */
+}
+
+int ofi_poll(struct transport *transport, int budget)
+{
+	struct ofi *ofi = ofi_of(transport);
+	int handled = 0;
+
+	look_around(ofi);
 	while (handled < budget) {
 		struct fi_cq_data_entry entries[OFI_BATCH];
 		fi_addr_t sources[OFI_BATCH];
@@ -339,14 +357,7 @@ int ofi_poll(struct transport *transport, int budget)
 		ssize_t count = ofi_read_queue(ofi, entries, sources, OFI_BATCH);
 
 		if (count == -FI_EAGAIN) {
-			if (unlikely(ofi->failed_rma))
-				ofi_rma_reuse_failed(ofi);
-			if (unlikely(ofi->unused_count > OFI_UNUSED_KEPT))
-				ofi_reap_unused(ofi);
-			if (unlikely(ofi->doubts)) {
-				ofi_sever_only(ofi);
-				handled += ofi->stashed > 0; /* it has read on: there is something */
-			}
+			handled += tidy_up(ofi);
 			break;
 		}
 		if (unlikely(count == -FI_EAVAIL)) {

@@ -13,10 +13,11 @@
  * Which socket is the peer's?
  *   - Connections that we made lead to its port: they are certain.
  *   - Those that it made come to our port from its host, from a port that the kernel chose.  If the provider is reading
- *     from the peer, or sends from the user's memory to it, and this is the only one from there, it is certain too.  What the provider still does is known when
- *     its queue has been read to the end: until then the connection may be closed already, its reads failed
- *     unnoticed, and the only one left be another peer's.  So that is decided by poll() (ofi_sever_only()), about the one
- *     that was the only one when the engine asked: the peer itself may have come anew since.
+ *     from the peer, or sends from the user's memory to it, and this is the only one from there, it is certain too.
+ *     What the provider still does is known when its queue has been read to the end: until then the connection may be
+ *     closed already, its reads failed unnoticed, and the only one left be another peer's.  So that is decided by poll()
+ *     (ofi_sever_only()), about the one that was the only one when the engine asked: the peer itself may have come anew
+ *     since.
  *   - Of several, those are dead on which what we sent is being retransmitted in vain and nothing was acknowledged for
  *     half of PTL_PEER_TIMEOUT (the PINGs of the other half have to be retransmitted first): not only this process but
  *     its host does not answer, and any other process on it that they belong to is as silent.  (Where PTL_PEER_TIMEOUT is 0 silence
