@@ -10,7 +10,7 @@ builds=${PORTALS_TEST_BUILD:-$source/build-tests}
 # In the order in which they begin: those that take long first.
 daily="unit portability behaviour conformance threads stress security lint clients layers fuzz hosts rxe crash containers launch spin model install"
 groups="$daily mutants"
-# Each keeps every processor busy by itself: one at a time, and two when no other has still to begin, for the last ones leave
+# Each keeps every processor busy by itself: one at a time, and two when all others have begun, for the last ones leave
 # a processor idle now and then.  Of the others, which wait most of the time, so many.
 computing="portability lint fuzz rxe spin model mutants"
 most_waiting=3
