@@ -243,8 +243,10 @@ static void facts(void)
 	output_fact("us/message", "time that passes for each %d-byte put that any of the processes sends",
 		    MESSAGE_SIZE);
 	output_fact("ratio", "to the first row, in the same round; median");
-	output_fact("bare", "the whole path by hand; a waiter yields, or sleeps, after a short while");
-	output_fact("MPI", "%s%s", pairs_mpi_missing() ? "missing: " : "",
+	output_fact("bare", "the whole path by hand, through shared memory whatever the transport; a waiter yields, or "
+			    "sleeps, after a short while");
+	output_fact("MPI", "%s%s",
+		    pairs_mpi_missing() ? "missing: " : "within a node, by processes that stay for all rounds: ",
 		    pairs_mpi_missing() ? pairs_mpi_missing() : pairs_mpi_text());
 }
 
