@@ -1118,6 +1118,17 @@ static pthread_t meet_vouched(void)
 	return holder;
 }
 
+/* Each exposes `memory`, LONG bytes of its own; rank 1 helps. */
+static pthread_t expose_vouched(unsigned char *memory, struct memory_region all[MAX_PROCESSES])
+{
+	pthread_t holder = meet_vouched();
+
+	fill(memory, LONG, (uint32_t)my_rank);
+	exchange(memory, LONG, all);
+	waits = my_rank == 1;
+	return holder;
+}
+
 /* A split read of rank 0 from rank 1, which writes a chunk of it. */
 static void read_with_help(unsigned char *to, const struct memory_region *from, int *result)
 {
@@ -1140,12 +1151,9 @@ static void only_the_word_of_a_process_is_asked_until_its_thread_ends(void)
 	unsigned char *memory = map(LONG), *to = map(LONG);
 	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
-	pthread_t holder = meet_vouched();
+	pthread_t holder = expose_vouched(memory, all);
 
-	fill(memory, LONG, (uint32_t)my_rank);
-	exchange(memory, LONG, all);
 	memset(node->segment->incarnation, 0, sizeof(node->segment->incarnation));
-	waits = my_rank == 1;
 	identified = 0;
 	read_with_help(to, &all[1], &result);
 	if (my_rank == 0) {
@@ -1170,11 +1178,8 @@ static void a_process_that_has_renewed_its_segment_is_asked(void)
 	unsigned char *memory = map(LONG), *to = map(LONG);
 	struct memory_region all[MAX_PROCESSES];
 	int result = PENDING;
-	pthread_t holder = meet_vouched();
+	pthread_t holder = expose_vouched(memory, all);
 
-	fill(memory, LONG, (uint32_t)my_rank);
-	exchange(memory, LONG, all);
-	waits = my_rank == 1;
 	atomic_fetch_add(&node->voucher->renewals, 1);
 	read_with_help(to, &all[1], &result);
 	if (my_rank == 0)

@@ -34,7 +34,7 @@
  * WHOSE MEMORY IS IT?  A process id may have passed to another process, and a process may have replaced its image by
  * execve().  So a process_vm_readv() also fetches the peer's incarnation, from where that peer said it is: both
  * parts come from one address space, and since neither an id nor an image comes back, the last read vouches for those
- * before.  (Measured: 85 to 170 ns, as much as asking a pidfd, which does not see execve().)  Once a peer was known so, a
+ * before.  (It takes as long as asking a pidfd, which does not see execve().)  Once a peer was known so, a
  * word that only it and the kernel can write to vouches for it (node_voucher.c): while that is what it was before the proof, it is
  * the same process and image, and a load of it after a read, or before a write, says as much as the incarnation.  It belongs to the
  * peer's NIC thread: where there is none, or it has ended, or the system has no such words, the incarnation is asked for.

@@ -42,10 +42,10 @@
 
 #define SEQUENCE_SHIFT 4 /* of the position in a slot's sequence; lines below */
 #define INTENT_LINES   16
-#define INTENT_SHIFT   20 /* intent: number of the receiver (16 bits), lines (4), position (44) */
-#define WRITE_AHEAD    2  /* lines ahead that a sender asks to own; between distant cores 0: 5.2, 2: 10.4, 6: 7.0 M/s */
-#define READ_AHEAD     4  /* records ahead for whose lines a receiver asks that is behind, */
-#define BEHIND         16 /* records of a drive that say so */
+#define INTENT_SHIFT   20    /* intent: number of the receiver (16 bits), lines (4), position (44) */
+#define WRITE_AHEAD    2     /* lines ahead that a sender asks to own: worth it where cores are distant */
+#define READ_AHEAD     4     /* records ahead for whose lines a receiver asks that is behind, */
+#define BEHIND         16    /* records of a drive that say so */
 #define SLAB_AHEAD     1024  /* bytes of the next slab that a sender asks to own */
 #define LATE_NS        20000 /* what a HOST_POLLED receiver may take */
 #define WAKE_AGAIN_NS  1000000

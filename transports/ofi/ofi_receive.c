@@ -307,8 +307,8 @@ static int poll_stash(struct ofi *ofi)
 	fi_addr_t sources[OFI_BATCH];
 	int count = ofi->stashed;
 
-	memcpy(entries, ofi->stash, sizeof(entries));
-	memcpy(sources, ofi->stash_source, sizeof(sources));
+	memcpy(entries, ofi->stash, (size_t)count * sizeof(entries[0]));
+	memcpy(sources, ofi->stash_source, (size_t)count * sizeof(sources[0]));
 	ofi->stashed = 0;
 	for (int i = 0; i < count; i++)
 		complete(ofi, &entries[i], sources[i]);
